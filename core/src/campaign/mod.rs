@@ -1,0 +1,1 @@
+//! The lease campaign over a key-value store.

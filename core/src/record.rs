@@ -1,0 +1,317 @@
+//! What a key of an election holds, and how it is written down.
+//!
+//! The value of a live record is the candidate's name, as the Go library `nats-kv-leader-elect`
+//! writes it; everything of ours travels in headers that it ignores. A store adapter carries
+//! value and headers as they are and leaves their meaning to this module.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+use core::str::FromStr;
+use core::time::Duration;
+
+use crate::token::{Incarnation, Revision};
+
+/// Header of every write: the campaign's nonce and the number of the attempt, `<nonce>.<attempt>`.
+pub const NONCE: &str = "Incumbent-Nonce";
+/// Header of a live record: the holder's lease time in milliseconds.
+pub const LEASE: &str = "Incumbent-Lease";
+/// Header of a release: the win delay still owed in milliseconds, and the store's incarnation.
+pub const RELEASE: &str = "Incumbent-Release";
+/// Header of a release that hands over: the name of the successor.
+pub const SUCCESSOR: &str = "Incumbent-Successor";
+/// What the headers of a leader's metadata begin with.
+pub const METADATA: &str = "Incumbent-Meta-";
+
+/// Headers as a store carries them: pairs of a name and a value.
+pub type Headers = Vec<(String, String)>;
+
+/// A number drawn from the operating system for one campaign; no two campaigns share one, not even
+/// two of one process in one election.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Nonce(pub u128);
+
+impl fmt::Display for Nonce {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl fmt::Debug for Nonce {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The number of one write of a campaign; it grows and is never used again under one nonce.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Attempt(pub u64);
+
+/// Which attempt of which campaign wrote a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Stamp {
+    /// The campaign.
+    pub nonce: Nonce,
+    /// Its attempt.
+    pub attempt: Attempt,
+}
+
+impl fmt::Display for Stamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.nonce, self.attempt.0)
+    }
+}
+
+impl FromStr for Stamp {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (nonce, attempt) = text.split_once('.').ok_or(())?;
+        if nonce.len() != 32 {
+            return Err(());
+        }
+        Ok(Self {
+            nonce: Nonce(u128::from_str_radix(nonce, 16).map_err(drop)?),
+            attempt: Attempt(attempt.parse().map_err(drop)?),
+        })
+    }
+}
+
+/// A live record: somebody holds the seat.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// The revision of the write that made it.
+    pub revision: Revision,
+    /// The holder's name. Bytes that are not UTF-8 are shown as U+FFFD.
+    pub candidate: String,
+    /// Who wrote it; `None` for a record written by other software.
+    pub stamp: Option<Stamp>,
+    /// The holder's lease time; `None` where it is the store's own.
+    pub lease: Option<Duration>,
+    /// What the leader publishes about itself.
+    pub metadata: Headers,
+}
+
+/// A tombstone left by a holder that gave the seat up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Release {
+    /// The revision of the tombstone.
+    pub revision: Revision,
+    /// Who released.
+    pub stamp: Option<Stamp>,
+    /// How much of the holder's own win delay was still to run.
+    pub owed: Duration,
+    /// The incarnation in which the holder held the seat.
+    pub incarnation: Incarnation,
+    /// Who should be next; the others hold back for a moment.
+    pub successor: Option<String>,
+}
+
+/// What a key holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// Nothing: never written, or removed without a trace.
+    Vacant,
+    /// A live record.
+    Live(Record),
+    /// A tombstone that certifies its writer gave the seat up.
+    Released(Release),
+    /// Any other tombstone, or a marker for a removal: somebody deleted the record.
+    Deleted {
+        /// The revision of the tombstone or marker.
+        revision: Revision,
+    },
+    /// The store's marker for a record that reached its maximum age.
+    Expired {
+        /// The revision of the marker.
+        revision: Revision,
+    },
+}
+
+/// What sort of message a store found under a key; its adapter knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A value.
+    Live,
+    /// A deletion, by a release or by anybody else.
+    Tombstone,
+    /// The store's marker for an expiry.
+    Expired,
+}
+
+impl Entry {
+    /// Reads the message a store found under a key.
+    ///
+    /// Never fails: a header that cannot be read counts as missing, which is always the
+    /// cautious reading (a foreign record, or a deletion that certifies nothing).
+    pub fn decode<'a>(
+        revision: Revision,
+        kind: Kind,
+        value: &[u8],
+        headers: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Self {
+        let mut stamp = None;
+        let mut lease = None;
+        let mut release = None;
+        let mut successor = None;
+        let mut metadata = Headers::new();
+        for (name, text) in headers {
+            if name.eq_ignore_ascii_case(NONCE) {
+                stamp = text.parse().ok();
+            } else if name.eq_ignore_ascii_case(LEASE) {
+                lease = text.parse().ok().map(Duration::from_millis).filter(|lease| !lease.is_zero());
+            } else if name.eq_ignore_ascii_case(RELEASE) {
+                release = parse_release(text);
+            } else if name.eq_ignore_ascii_case(SUCCESSOR) {
+                successor = Some(text.to_string());
+            } else if let Some(key) = metadata_key(name) {
+                metadata.push((key.to_string(), text.to_string()));
+            }
+        }
+        match (kind, release) {
+            (Kind::Expired, _) => Self::Expired { revision },
+            (Kind::Tombstone, Some((owed, incarnation))) => {
+                Self::Released(Release { revision, stamp, owed, incarnation, successor })
+            }
+            (Kind::Tombstone, None) => Self::Deleted { revision },
+            (Kind::Live, _) => {
+                let candidate = String::from_utf8_lossy(value).into_owned();
+                Self::Live(Record { revision, candidate, stamp, lease, metadata })
+            }
+        }
+    }
+
+    /// The revision of what is there; `None` where nothing is.
+    pub fn revision(&self) -> Option<Revision> {
+        match self {
+            Self::Vacant => None,
+            Self::Live(record) => Some(record.revision),
+            Self::Released(release) => Some(release.revision),
+            Self::Deleted { revision } | Self::Expired { revision } => Some(*revision),
+        }
+    }
+
+    /// The live record, where there is one.
+    pub fn live(&self) -> Option<&Record> {
+        match self {
+            Self::Live(record) => Some(record),
+            _ => None,
+        }
+    }
+}
+
+fn parse_release(text: &str) -> Option<(Duration, Incarnation)> {
+    let (owed, incarnation) = text.split_once(' ')?;
+    Some((Duration::from_millis(owed.parse().ok()?), Incarnation(incarnation.parse().ok()?)))
+}
+
+fn metadata_key(name: &str) -> Option<&str> {
+    let (prefix, key) = name.split_at_checked(METADATA.len())?;
+    (prefix.eq_ignore_ascii_case(METADATA) && !key.is_empty()).then_some(key)
+}
+
+/// The headers of a live record.
+pub(crate) fn live_headers(stamp: Stamp, lease: Duration, metadata: &[(String, String)]) -> Headers {
+    let mut headers = Headers::with_capacity(2 + metadata.len());
+    headers.push((NONCE.into(), stamp.to_string()));
+    headers.push((LEASE.into(), lease.as_millis().to_string()));
+    headers.extend(metadata.iter().map(|(key, text)| (format!("{METADATA}{key}"), text.clone())));
+    headers
+}
+
+/// The headers of a release; what is owed is rounded up to whole milliseconds.
+pub(crate) fn release_headers(
+    stamp: Stamp,
+    owed: Duration,
+    incarnation: Incarnation,
+    successor: Option<&str>,
+) -> Headers {
+    let owed = owed.as_nanos().div_ceil(1_000_000);
+    let mut headers = Headers::with_capacity(3);
+    headers.push((NONCE.into(), stamp.to_string()));
+    headers.push((RELEASE.into(), format!("{owed} {}", incarnation.0)));
+    headers.extend(successor.map(|name| (SUCCESSOR.into(), name.to_string())));
+    headers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    const STAMP: Stamp = Stamp { nonce: Nonce(0xfeed), attempt: Attempt(7) };
+
+    fn decode(kind: Kind, value: &[u8], headers: &Headers) -> Entry {
+        Entry::decode(Revision(3), kind, value, headers.iter().map(|(n, v)| (n.as_str(), v.as_str())))
+    }
+
+    #[test]
+    fn a_live_record_reads_back() {
+        let metadata = vec![("Host".to_string(), "db-1:80".to_string())];
+        let headers = live_headers(STAMP, Duration::from_secs(30), &metadata);
+        assert_eq!(
+            decode(Kind::Live, b"worker-7", &headers),
+            Entry::Live(Record {
+                revision: Revision(3),
+                candidate: "worker-7".into(),
+                stamp: Some(STAMP),
+                lease: Some(Duration::from_secs(30)),
+                metadata,
+            })
+        );
+    }
+
+    #[test]
+    fn a_release_reads_back_and_rounds_what_it_owes_up() {
+        let headers = release_headers(STAMP, Duration::from_nanos(1_000_001), Incarnation(9), Some("b"));
+        assert_eq!(
+            decode(Kind::Tombstone, b"", &headers),
+            Entry::Released(Release {
+                revision: Revision(3),
+                stamp: Some(STAMP),
+                owed: Duration::from_millis(2),
+                incarnation: Incarnation(9),
+                successor: Some("b".into()),
+            })
+        );
+    }
+
+    #[test]
+    fn a_bare_value_is_a_foreign_record() {
+        assert_eq!(
+            decode(Kind::Live, b"go-1\xff", &vec![]),
+            Entry::Live(Record {
+                revision: Revision(3),
+                candidate: "go-1\u{fffd}".into(),
+                stamp: None,
+                lease: None,
+                metadata: vec![],
+            })
+        );
+    }
+
+    #[test]
+    fn a_release_that_cannot_be_read_certifies_nothing() {
+        for text in ["", "5", "x 9", "5 x", "-5 9", "5 9 9"] {
+            let headers = vec![(RELEASE.to_string(), text.to_string())];
+            assert_eq!(decode(Kind::Tombstone, b"", &headers), Entry::Deleted { revision: Revision(3) });
+        }
+    }
+
+    #[test]
+    fn a_stamp_that_cannot_be_read_is_nobodys() {
+        for text in
+            ["", ".", "12.1", "0000000000000000000000000000feed", "0000000000000000000000000000feed.x"]
+        {
+            assert_eq!(text.parse::<Stamp>(), Err(()));
+        }
+        assert_eq!(STAMP.to_string().parse(), Ok(STAMP));
+    }
+
+    #[test]
+    fn a_lease_of_zero_counts_as_missing() {
+        let headers = vec![(LEASE.to_string(), "0".to_string())];
+        assert_eq!(decode(Kind::Live, b"a", &headers).live().and_then(|r| r.lease), None);
+    }
+}

@@ -1,0 +1,149 @@
+//! What a campaign asks of a store, and what a store may answer.
+//!
+//! Classifying a store's answers into [`Outcome`]s is most of what a store adapter is. The classes
+//! differ in what they *prove*, and every rule of the campaign rests on them, so an adapter in
+//! doubt answers [`Outcome::Unknown`].
+
+use alloc::string::String;
+use core::fmt;
+use core::time::Duration;
+
+use crate::record::{Attempt, Headers};
+use crate::time::Instant;
+use crate::token::{Incarnation, Revision};
+
+/// What a write demands of the key before it is applied; the store compares and writes in one step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Expect {
+    /// Nothing is there: no record, no tombstone, no marker.
+    Absent,
+    /// Exactly this revision is the newest.
+    Revision(Revision),
+}
+
+/// One compare-and-swap for the store. A write is never unconditional.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Write {
+    /// Its number, under which the answer comes back.
+    pub attempt: Attempt,
+    /// What it must find.
+    pub expect: Expect,
+    /// What it puts there.
+    pub action: Action,
+}
+
+/// What a write puts under the key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Take the seat.
+    Acquire(Put),
+    /// Keep the seat.
+    Renew(Put),
+    /// Give the seat up: a tombstone (for NATS, `KV-Operation: PURGE` without a rollup).
+    Release {
+        /// The tombstone's headers.
+        headers: Headers,
+    },
+}
+
+/// A live record to write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Put {
+    /// The value: the candidate's name.
+    pub value: String,
+    /// Its headers.
+    pub headers: Headers,
+    /// How long the record lives in the store; sent along where the store can expire records one by one.
+    pub lease: Duration,
+}
+
+/// What became of a write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is written, now, by this very attempt.
+    Applied {
+        /// Its revision.
+        revision: Revision,
+        /// The store's incarnation, where the acknowledgement carries it.
+        incarnation: Option<Incarnation>,
+    },
+    /// The compare failed. What is there may be *our own earlier attempt*.
+    Refused {
+        /// The key's newest revision as the store told it; zero where it knows none.
+        current: Revision,
+    },
+    /// Another write to the key is in flight, perhaps ours. Nothing is lost.
+    Busy,
+    /// It was certainly not applied, and will not be.
+    NotSent,
+    /// It may have been applied, or may be later.
+    Unknown,
+    /// It was not applied, and trying the same again will not help until somebody acts.
+    Failed(Fault),
+}
+
+/// Why a store cannot do what is asked, in a way that needs a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// What kind of fault.
+    pub kind: FaultKind,
+    /// What the store said, and the remedy.
+    pub detail: String,
+}
+
+/// The kinds of [`Fault`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FaultKind {
+    /// Not allowed: a permission is missing, or credentials are no longer good.
+    Denied,
+    /// The store is there and cannot serve: it is full, gone, or wrongly set up.
+    Broken,
+    /// The store does not answer. Reads and inspections fail with it; writes are `Unknown` or `NotSent`.
+    Unreachable,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.detail)
+    }
+}
+
+impl core::error::Error for Fault {}
+
+/// What a store says of itself when it is inspected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// The caller's clock, read *before* the store was asked.
+    pub asked_at: Instant,
+    /// Which life of the store this is.
+    pub incarnation: Incarnation,
+    /// How long ago this life began, by the store's own clock; `None` where it cannot tell.
+    pub age: Option<Duration>,
+    /// An operator stated that the store's name was never used before (`incumbent init --new`).
+    pub never_used: bool,
+    /// Records older than this are removed; `None` where the store has no such limit.
+    pub max_age: Option<Duration>,
+    /// The newest revision of the whole store, where it tells.
+    pub newest: Option<Revision>,
+}
+
+/// What a store can do, as far as a campaign needs to know; it does not change while it is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capabilities {
+    /// A record can have a lease time of its own, shorter than the store's maximum age.
+    pub own_lease: bool,
+    /// What lease times are cut to (one second for NATS where records have their own).
+    pub lease_step: Duration,
+    /// The shortest and the longest lease the store can keep.
+    pub shortest: Duration,
+    /// See [`shortest`](Self::shortest).
+    pub longest: Duration,
+    /// How long after its time a record may still be there.
+    pub granularity: Duration,
+    /// Expiry is told to watchers, by a marker.
+    pub expiry_pushed: bool,
+    /// Acknowledgements carry the incarnation, so a campaign need not ask for it.
+    pub incarnation_acked: bool,
+    /// How long a store that is well may be without a leader of its own when one of its servers fails.
+    pub fail_over: Duration,
+}

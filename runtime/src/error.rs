@@ -1,0 +1,108 @@
+//! Errors: a kind, a message with the remedy, and a source.
+
+use std::error::Error as StdError;
+use std::fmt;
+
+/// What went wrong, in a class a program can act on. Each has a stable [code](Self::code).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ErrorKind {
+    /// A store's URL cannot be read, or names a parameter that does not exist.
+    InvalidUrl,
+    /// A setting is refused; the message names it, its value, the limit and the remedy.
+    InvalidSetting,
+    /// The store cannot hold this key or candidate name.
+    InvalidName,
+    /// Credentials cannot be read, or are malformed.
+    Credentials,
+    /// The store does not answer.
+    Unreachable,
+    /// The store refuses: authentication or a permission.
+    Denied,
+    /// The bucket, file or topic does not exist; `incumbent init` makes it.
+    NotFound,
+    /// The store is set up so that an election on it would be unsafe.
+    UnsafeStore,
+    /// This build, store or server version cannot do what is asked.
+    Unsupported,
+    /// The candidate or the store is closed.
+    Closed,
+    /// The handle was made in another process, before a fork; this process is not the leader.
+    Forked,
+    /// Only the leader may do this.
+    NotLeader,
+    /// The store is there and cannot serve: it is full, locked or damaged.
+    Broken,
+}
+
+impl ErrorKind {
+    /// A stable, machine-readable name, the same in every language.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::InvalidUrl => "INVALID_URL",
+            Self::InvalidSetting => "INVALID_SETTING",
+            Self::InvalidName => "INVALID_NAME",
+            Self::Credentials => "CREDENTIALS",
+            Self::Unreachable => "UNREACHABLE",
+            Self::Denied => "DENIED",
+            Self::NotFound => "NOT_FOUND",
+            Self::UnsafeStore => "UNSAFE_STORE",
+            Self::Unsupported => "UNSUPPORTED",
+            Self::Closed => "CLOSED",
+            Self::Forked => "FORKED",
+            Self::NotLeader => "NOT_LEADER",
+            Self::Broken => "BROKEN",
+        }
+    }
+
+    /// Whether the same call can succeed later without anybody changing anything.
+    pub const fn is_temporary(self) -> bool {
+        matches!(self, Self::Unreachable | Self::Broken)
+    }
+}
+
+/// The error of every fallible call of this crate.
+#[derive(Debug)]
+pub struct Error {
+    kind: ErrorKind,
+    message: String,
+    source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+impl Error {
+    /// An error of `kind`; `message` says what is wrong and what to do.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), source: None }
+    }
+
+    /// The same error, with what caused it.
+    #[must_use]
+    pub fn caused_by(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// What kind of error.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// What is wrong, and what to do; without the source.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.source.as_deref().map(|source| source as &(dyn StdError + 'static))
+    }
+}
+
+/// The result of every fallible call of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,0 +1,60 @@
+//! The contract between the hub and a store, and the stores themselves.
+
+use async_trait::async_trait;
+use futures_util::stream::BoxStream;
+use incumbent_core::record::Entry;
+use incumbent_core::store::{Capabilities, Facts, Fault, Outcome, Write};
+
+use crate::Result;
+
+/// A store an election can run on.
+///
+/// An adapter carries records and classifies answers; it decides nothing. It never retries, never
+/// queues an unconditional write, and answers [`Outcome::Unknown`] when in doubt. Every future may be
+/// dropped at any time: that abandons the wait for the answer, not the write, which may still be
+/// applied. The hub bounds how long it waits, so an adapter needs no time limits of its own.
+#[async_trait]
+pub trait Adapter: Send + Sync + 'static {
+    /// What the store can do. Constant while it is open.
+    fn capabilities(&self) -> Capabilities;
+
+    /// Whether the store can hold an election under this key: an error that says why not.
+    fn check_key(&self, key: &str) -> Result<()>;
+
+    /// Whether the store can hold this candidate name: an error that says why not.
+    fn check_name(&self, name: &str) -> Result<()>;
+
+    /// Asks the store which life of it this is, and for its settings.
+    ///
+    /// `asked_at` in the answer is read from the clock before the question leaves.
+    async fn inspect(&self) -> Result<Facts, Fault>;
+
+    /// Compares and writes in one step.
+    async fn write(&self, key: &str, write: &Write) -> Outcome;
+
+    /// Reads the newest entry of a key, served by whoever leads the store, never from a replica or a cache.
+    async fn read(&self, key: &str) -> Result<Entry, Fault>;
+
+    /// The newest entry of every key.
+    async fn list(&self) -> Result<Vec<Watched>, Fault>;
+
+    /// Watches all keys: first what is there, then every change in order. The stream ends when it
+    /// can no longer promise that; the hub then watches again.
+    async fn watch(&self) -> Result<BoxStream<'static, Watched>, Fault>;
+
+    /// Leaves the present connection for a new one, to another server where there are several.
+    /// Returns once connected again; the hub bounds the wait.
+    async fn reconnect(&self);
+
+    /// Closes the connection. Nothing is written.
+    async fn close(&self);
+}
+
+/// An entry seen under a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Watched {
+    /// The election's key.
+    pub key: String,
+    /// What is there.
+    pub entry: Entry,
+}
