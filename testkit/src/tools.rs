@@ -70,7 +70,8 @@ pub fn nats_server(version: NatsVersion) -> Result<PathBuf, String> {
 
 /// `target/tools` of this workspace; `$CARGO_TARGET_DIR` is respected.
 pub fn folder() -> PathBuf {
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let workspace = here.parent().unwrap_or(here);
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
     workspace.join(target).join("tools")
 }

@@ -1,4 +1,5 @@
 //! The cluster of the test kit.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use async_nats::jetstream;
 use incumbent_testkit::nats::NatsCluster;

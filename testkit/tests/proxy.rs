@@ -1,4 +1,5 @@
 //! The proxy, in front of a listener that echoes.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};

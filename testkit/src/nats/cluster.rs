@@ -69,16 +69,21 @@ impl NatsCluster {
     #[track_caller]
     pub fn wait_ready(&self) {
         wait::until("the cluster to be whole", ELECTION, || {
-            let views = self.nodes.iter().map(|node| {
-                let port = node.monitor_port();
-                monitor::is_healthy(port).then(|| monitor::meta_leader(port, self.nodes.len())).flatten()
-            });
-            let views: Vec<Option<String>> = views.collect();
-            views[0].is_some() && views.iter().all(|view| *view == views[0])
+            let ports = || self.nodes.iter().map(NatsServer::monitor_port);
+            let leader = ports().next().and_then(monitor::meta_leader);
+            let agreed =
+                ports().all(|port| monitor::is_healthy(port) && monitor::meta_leader(port) == leader);
+            let leads = |node: &&NatsServer| leader.as_deref() == Some(node.name());
+            agreed
+                && self
+                    .nodes
+                    .iter()
+                    .find(leads)
+                    .is_some_and(|node| monitor::meta_followers(node.monitor_port()) + 1 == self.nodes.len())
         });
     }
 
-    /// Where clients connect to, all nodes.
+    /// Where clients connect: all nodes.
     pub fn urls(&self) -> Vec<String> {
         self.nodes.iter().map(NatsServer::url).collect()
     }
@@ -96,30 +101,28 @@ impl NatsCluster {
     /// Which node leads the cluster's JetStream, waited for.
     ///
     /// # Panics
-    /// When no running node names one that runs.
+    /// When no running node says it leads.
     #[track_caller]
     pub fn meta_leader(&self) -> usize {
-        self.agreed("the cluster's meta leader", |port| {
-            let answer = monitor::get(port, "/jsz")?;
-            answer["meta_cluster"]["leader"].as_str().map(str::to_owned)
-        })
+        self.leader("the cluster's meta leader", monitor::meta_leader)
     }
 
-    /// Which node leads `stream` (the bucket `B` is stream `KV_B`), waited for.
+    /// Which node leads `stream` (the bucket `B` is the stream `KV_B`), waited for.
+    ///
+    /// A node that was cut off from the others may still name itself for some seconds.
     ///
     /// # Panics
-    /// When no running node names one that runs.
+    /// When no running node says it leads.
     #[track_caller]
     pub fn stream_leader(&self, stream: &str) -> usize {
-        self.agreed(&format!("the leader of stream {stream}"), |port| monitor::stream_leader(port, stream))
+        self.leader(&format!("a leader of stream {stream}"), |port| monitor::stream_leader(port, stream))
     }
 
-    /// Which node `ask` names, once the node it names says so itself.
+    /// The first node that names itself when asked.
     #[track_caller]
-    fn agreed(&self, what: &str, ask: impl Fn(u16) -> Option<String>) -> usize {
-        wait::until_some(what, ELECTION, || {
-            self.nodes.iter().position(|node| ask(node.monitor_port()).as_deref() == Some(node.name()))
-        })
+    fn leader(&self, what: &str, ask: impl Fn(u16) -> Option<String>) -> usize {
+        let names_itself = |node: &NatsServer| ask(node.monitor_port()).as_deref() == Some(node.name());
+        wait::until_some(what, ELECTION, || self.nodes.iter().position(names_itself))
     }
 }
 

@@ -18,20 +18,16 @@ pub(super) fn is_healthy(port: u16) -> bool {
     get(port, "/healthz").is_some_and(|health| health["status"] == "ok")
 }
 
-/// The name of the server that leads the cluster's JetStream, if this one sees all `size` members
-/// there and up to date.
-pub(super) fn meta_leader(port: u16, size: usize) -> Option<String> {
-    let answer = get(port, "/jsz")?;
-    let cluster = &answer["meta_cluster"];
-    let leader = cluster["leader"].as_str().filter(|name| !name.is_empty())?;
-    if cluster["cluster_size"].as_u64() != u64::try_from(size).ok() {
-        return None;
-    }
-    // Only the leader knows how its followers are.
-    let followers = cluster["replicas"].as_array().map_or(&[][..], Vec::as_slice);
-    let well = |peer: &Value| peer["current"] == true && peer["offline"] != true;
-    let known = followers.is_empty() || (followers.len() + 1 == size && followers.iter().all(well));
-    known.then(|| leader.to_owned())
+/// The name of the server that leads the cluster's JetStream, as this one sees it.
+pub(super) fn meta_leader(port: u16) -> Option<String> {
+    named(&get(port, "/jsz")?["meta_cluster"]["leader"])
+}
+
+/// How many followers the leader of the cluster's JetStream sees there and up to date; only it knows.
+pub(super) fn meta_followers(port: u16) -> usize {
+    let answer = get(port, "/jsz").unwrap_or_default();
+    let replicas = answer["meta_cluster"]["replicas"].as_array().map_or(&[][..], Vec::as_slice);
+    replicas.iter().filter(|peer| peer["current"] == true && peer["offline"] != true).count()
 }
 
 /// The name of the server that leads `stream`, as this one sees it; the first account that has it.
@@ -40,5 +36,9 @@ pub(super) fn stream_leader(port: u16, stream: &str) -> Option<String> {
     let accounts = answer["account_details"].as_array()?;
     let mut streams = accounts.iter().filter_map(|account| account["stream_detail"].as_array()).flatten();
     let found = streams.find(|detail| detail["name"] == stream)?;
-    found["cluster"]["leader"].as_str().filter(|name| !name.is_empty()).map(str::to_owned)
+    named(&found["cluster"]["leader"])
+}
+
+fn named(leader: &Value) -> Option<String> {
+    leader.as_str().filter(|name| !name.is_empty()).map(str::to_owned)
 }
