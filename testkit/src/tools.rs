@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 /// The environment variable that names a nats-server to use instead of the newest.
 pub const NATS_SERVER: &str = "NATS_SERVER";
 
+/// The environment variable that says the machine lacks Go on purpose, and with it the older servers.
+pub const WITHOUT_GO: &str = "INCUMBENT_WITHOUT_GO";
+
 /// A version of nats-server the tests know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum NatsVersion {
@@ -21,6 +24,13 @@ pub enum NatsVersion {
 impl NatsVersion {
     /// All of them, newest first.
     pub const ALL: [Self; 3] = [Self::Newest, Self::V2_12, Self::V2_10];
+
+    /// The versions a test that is for all of them runs on: all, or where [`WITHOUT_GO`] is set those
+    /// that are there.
+    pub fn tested() -> Vec<Self> {
+        let without_go = std::env::var_os(WITHOUT_GO).is_some();
+        Self::ALL.into_iter().filter(|version| !without_go || nats_server(*version).is_ok()).collect()
+    }
 
     /// Its number, which is also the name of its folder in `target/tools/nats-server`.
     pub const fn number(self) -> &'static str {
