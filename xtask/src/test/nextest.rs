@@ -1,9 +1,11 @@
 //! The Rust tests of all parts, in one run of cargo-nextest.
 
+use std::collections::BTreeMap;
 use std::fs;
 
 use anyhow::{Context, Result};
 use incumbent_testkit::tools::WITHOUT_GO;
+use serde::Deserialize;
 
 use super::Part;
 use super::tally::{Report, Tally};
@@ -13,26 +15,16 @@ use crate::tools::NEXTEST;
 /// What nextest writes for machines; the name is set in `.config/nextest.toml`.
 const JUNIT: &str = "nextest/default/junit.xml";
 
-struct Scope {
-    packages: &'static [&'static str],
-    filter: &'static str,
-}
-
 impl Part {
-    /// Which Rust tests belong to a part.
-    fn scope(self) -> Option<Scope> {
-        let (packages, filter): (&'static [&'static str], _) = match self {
-            Self::Core => (&["incumbent-core"], "package(=incumbent-core)"),
-            Self::Runtime => (
-                &["incumbent", "incumbent-testkit", "xtask"],
-                "(package(=incumbent) - binary(/^nats_/)) + package(=incumbent-testkit) + package(=xtask)",
-            ),
-            Self::Nats => (&["incumbent"], "package(=incumbent) & binary(/^nats_/)"),
-            Self::Cli => (&["incumbent-cli"], "package(=incumbent-cli) - binary(/^interop_/)"),
-            Self::Interop => (&["incumbent-cli"], "package(=incumbent-cli) & binary(/^interop_/)"),
-            Self::Lint => return None,
-        };
-        Some(Scope { packages, filter })
+    /// The packages that hold the Rust tests of a part.
+    fn packages(self) -> &'static [&'static str] {
+        match self {
+            Self::Core => &["incumbent-core"],
+            Self::Runtime => &["incumbent", "incumbent-testkit", "xtask"],
+            Self::Nats => &["incumbent"],
+            Self::Cli | Self::Interop => &["incumbent-cli"],
+            Self::Lint => &[],
+        }
     }
 
     /// To which part the tests of a binary belong; `incumbent::nats_store` is an integration test of
@@ -53,28 +45,40 @@ impl Part {
 /// Runs the Rust tests of `parts`.
 pub(super) fn run(parts: &[Part], without_go: bool, report: &mut Report) -> Result<()> {
     // Rust's interop tests have Go on the other side.
-    let left_out = |part: &Part| without_go && *part == Part::Interop;
-    let scopes: Vec<(Part, Scope)> =
-        parts.iter().filter(|part| !left_out(part)).filter_map(|part| Some((*part, part.scope()?))).collect();
-    if scopes.is_empty() {
-        return Ok(());
-    }
-    let mut packages: Vec<&str> = scopes.iter().flat_map(|(_, scope)| scope.packages).copied().collect();
+    let is_left_out = |part: &Part| without_go && *part == Part::Interop;
+    let has_tests = |part: &Part| !part.packages().is_empty() && !is_left_out(part);
+    let parts: Vec<Part> = parts.iter().copied().filter(has_tests).collect();
+    let Some(&first) = parts.first() else { return Ok(()) };
+    let mut packages: Vec<&str> = parts.iter().flat_map(|part| part.packages()).copied().collect();
     packages.sort_unstable();
     packages.dedup();
-    let filter: Vec<String> = scopes.iter().map(|(_, scope)| format!("({})", scope.filter)).collect();
+    let packages: Vec<&str> = packages.iter().flat_map(|package| ["--package", package]).collect();
+
+    shell::progress(format!("build the tests of {}", names(&parts)));
+    let Some(binaries) = binaries(&packages)? else {
+        report.check(first, "the tests do not build", false);
+        return Ok(());
+    };
+    let mut chosen = Vec::new();
+    for id in binaries {
+        let part =
+            Part::of_binary(&id).with_context(|| format!("the test binary {id} belongs to no part"))?;
+        if parts.contains(&part) {
+            chosen.push(format!("binary_id(={id})"));
+        }
+    }
+    if chosen.is_empty() {
+        return Ok(());
+    }
 
     let results = shell::target().join(JUNIT);
     if results.exists() {
         fs::remove_file(&results).with_context(|| format!("cannot remove {}", results.display()))?;
     }
-    let names: Vec<&str> = scopes.iter().map(|(part, _)| part.name()).collect();
-    shell::progress(format!("nextest: {}", names.join(", ")));
+    shell::progress(format!("run the tests of {}", names(&parts)));
     let mut command = NEXTEST.command()?;
-    command.args(["run", "--all-features", "--no-tests", "pass", "--filterset", &filter.join(" + ")]);
-    for package in packages {
-        command.args(["--package", package]);
-    }
+    command.args(["run", "--all-features", "--no-tests", "pass"]).args(packages);
+    command.arg("--filterset").arg(chosen.join(" + "));
     if without_go {
         command.env(WITHOUT_GO, "1");
     }
@@ -84,11 +88,34 @@ pub(super) fn run(parts: &[Part], without_go: bool, report: &mut Report) -> Resu
         Ok(junit) => count(&junit, report)?,
         Err(_) => Tally::default(),
     };
-    // A build that fails, or a runner that crashes, counts nothing.
+    // A runner that crashes counts nothing.
     if !succeeded && counted.failed == 0 {
-        report.check(scopes[0].0, "cargo nextest run failed before it ran the tests", false);
+        report.check(first, "cargo nextest run failed, no test did", false);
     }
     Ok(())
+}
+
+/// Builds the tests of some packages; the ids of the binaries, or none where that fails.
+fn binaries(packages: &[&str]) -> Result<Option<Vec<String>>> {
+    let mut command = NEXTEST.command()?;
+    command.args(["list", "--all-features", "--list-type", "binaries-only", "--message-format", "json"]);
+    let mut json = String::new();
+    if !shell::lines(command.args(packages), |line| json.push_str(line))? {
+        return Ok(None);
+    }
+    let list: BinaryList = serde_json::from_str(&json).context("cannot read nextest's list of binaries")?;
+    Ok(Some(list.rust_binaries.into_keys().collect()))
+}
+
+/// What `cargo nextest list --list-type binaries-only` prints.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct BinaryList {
+    rust_binaries: BTreeMap<String, serde_json::Value>,
+}
+
+fn names(parts: &[Part]) -> String {
+    parts.iter().map(|part| part.name()).collect::<Vec<_>>().join(", ")
 }
 
 /// Counts the tests in a JUnit file, in which each test binary is one suite.
