@@ -153,7 +153,7 @@ impl Campaign {
     /// A write of ours was applied although its answer never came: its number says which, and
     /// the deadline follows from when that very attempt was sent.
     fn adopt(&mut self, record: &Record) {
-        let sent = record.stamp.and_then(|stamp| self.ledger.find(stamp.attempt));
+        let sent = self.sent_as(record.stamp);
         let revision = record.revision;
         self.sight.own(record.clone(), self.now);
         self.inspect(self.now);
@@ -194,7 +194,7 @@ impl Campaign {
         let ours = entry.live().is_some_and(|record| self.is_ours(record.stamp));
         let (revision, stamp) = (entry.revision(), entry.live().and_then(|record| record.stamp));
         self.note(entry);
-        let sent = stamp.and_then(|stamp| self.ledger.find(stamp.attempt));
+        let sent = self.sent_as(stamp);
         let wait = self.wait_of(sent, self.sight.since());
         let Stage::Releasing(leaving) = &mut self.stage else { return };
         if !ours {
@@ -213,7 +213,7 @@ impl Campaign {
     /// Removes a record of ours that turned up after we had left the race.
     pub(super) fn remove_orphan(&mut self) {
         let Some(record) = self.sight.record().filter(|record| self.is_ours(record.stamp)) else { return };
-        let sent = record.stamp.and_then(|stamp| self.ledger.find(stamp.attempt));
+        let sent = self.sent_as(record.stamp);
         let expect = Some(record.revision);
         let wait = self.wait_of(sent, self.sight.since());
         self.leave_behind(Leaving { expect, wait, successor: None, first_sent: None });
