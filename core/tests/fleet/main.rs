@@ -3,6 +3,8 @@
 //! After every step: at most one candidate's `is_leader` is true, tokens grow from term to term,
 //! and `Won` and `Lost` alternate. When the faults are over, somebody leads.
 
+#![allow(clippy::expect_used, reason = "a test may panic; it says why")]
+
 mod store;
 mod world;
 
