@@ -5,7 +5,6 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 
-use super::settings::Refused;
 use crate::record::{Nonce, Record};
 use crate::store::Fault;
 use crate::time::Instant;
@@ -238,8 +237,6 @@ pub enum Trouble {
     },
     /// Software that takes expiry markers for live records shares an election in a store that writes them.
     MarkersMislead,
-    /// The settings do not fit the store any more.
-    Unfit(Refused),
 }
 
 impl fmt::Display for Trouble {
@@ -278,7 +275,6 @@ impl fmt::Display for Trouble {
                 "the store writes expiry markers, and a candidate of the Go library takes part, which takes a marker \
                  for a live record; switch the markers off for this bucket",
             ),
-            Self::Unfit(refused) => write!(f, "{refused}"),
         }
     }
 }

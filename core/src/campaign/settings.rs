@@ -7,6 +7,7 @@ use core::fmt;
 use core::time::Duration;
 
 use super::backoff::{Backoff, FIRST, STRAY_PERCENT};
+use super::pace;
 use crate::store::{Capabilities, Facts};
 
 /// How careful a campaign is with time; each preset has its own bounds for the lease.
@@ -182,25 +183,10 @@ impl Rules {
         Ok(rules)
     }
 
-    /// How long after an applied renewal was sent the next one is due.
-    pub(super) fn renew_every(&self) -> Duration {
-        self.lease / 3
-    }
-
-    /// How long an answer is waited for.
-    pub(super) fn attempt_limit(&self) -> Duration {
-        (self.lease / 12).clamp(Duration::from_millis(250), Duration::from_secs(2))
-    }
-
-    /// How long those who are not named in a hand over hold back.
-    pub(super) fn hold_back(&self) -> Duration {
-        (self.lease / 10).min(Duration::from_secs(1))
-    }
-
     /// For how long the store may be silent before a leader loses its term, at worst: the silence
     /// begins just before a renewal.
     pub(super) fn survives(&self) -> Duration {
-        (self.lease - self.margin.of(self.lease)).saturating_sub(self.renew_every())
+        (self.lease - self.margin.of(self.lease)).saturating_sub(pace::renew_every(self.lease))
     }
 
     fn check_margin(&self) -> Result<(), Refused> {
@@ -214,7 +200,7 @@ impl Rules {
             );
         }
         let retry = FIRST * (100 + STRAY_PERCENT) / 100;
-        let room = self.renew_every() + self.attempt_limit() + retry;
+        let room = pace::renew_every(self.lease) + pace::attempt_limit(self.lease) + retry;
         if room > self.lease - margin {
             return refuse(
                 "lease",
@@ -356,7 +342,7 @@ fn lease_in_force(settings: &Settings, store: &Capabilities, facts: &Facts) -> R
         return refuse("lease", shown, limit, "this is what the store can keep");
     }
     let step = store.lease_step.as_nanos();
-    if facts.max_age != Some(lease) && step > 0 && lease.as_nanos() % step != 0 {
+    if facts.max_age != Some(lease) && step > 0 && !lease.as_nanos().is_multiple_of(step) {
         let limit = format!("a multiple of {:?}", store.lease_step);
         return refuse("lease", shown, limit, "the store cuts the rest off; use whole steps");
     }
