@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use crate::candidate::Candidate;
 use crate::clock::Clock;
 use crate::driver::Driver;
-use crate::hub::{self, Enter, Hub, Link, Request, Requests};
+use crate::hub::{self, Enter, Link, Request, Requests};
 use crate::leave::forked;
 use crate::observe::Observer;
 use crate::options::CampaignOptions;
@@ -240,7 +240,7 @@ impl StoreBuilder {
     /// `Unreachable` with [`fail_fast`](Self::fail_fast).
     pub async fn open(self, url: &str) -> Result<Store> {
         let opening = hub::Opening { url: url.to_owned(), clock: self.clock.clone(), fail_fast: self.fail_fast, lease: self.lease };
-        let (requests, capabilities) = Hub::open(opening).await?;
+        let (requests, capabilities) = hub::open(opening).await?;
         Ok(Store::new(requests, capabilities, self.clock))
     }
 
@@ -250,7 +250,7 @@ impl StoreBuilder {
     /// `Broken` when the operating system refuses a thread.
     pub fn adapter(self, adapter: Box<dyn Adapter>) -> Result<Store> {
         let capabilities = adapter.capabilities();
-        let requests = Hub::start(adapter, self.clock.clone(), self.fail_fast)?;
+        let requests = hub::start(adapter, self.clock.clone(), self.fail_fast)?;
         Ok(Store::new(requests, capabilities, self.clock))
     }
 }

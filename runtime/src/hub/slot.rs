@@ -118,13 +118,16 @@ impl Slot {
 
     /// The store answered for the first time: the campaign can be made.
     ///
-    /// An error is for the caller; without one that still waits, it is told as trouble and the next
-    /// inspection tries again.
-    pub(super) fn begin(&mut self, store: Capabilities, facts: &Facts) -> Result<Begin, Error> {
+    /// What it is refused for is the caller's error; where the caller waits no longer it is told as
+    /// trouble, and tried again.
+    pub(super) fn begin(&mut self, store: Capabilities, facts: &Facts) -> Begin {
         let now = self.standing.clock.now();
-        let Stage::Entering(entering) = &mut self.stage else { return Ok(Begin::Running) };
-        let (nonce, seed) = draw()?;
-        match Campaign::new(entering.options.settings(), store, facts, nonce, seed, now) {
+        let Stage::Entering(entering) = &mut self.stage else { return Begin::Running };
+        let made = draw().map_err(Refusal::System).and_then(|(nonce, seed)| {
+            let settings = entering.options.settings();
+            Campaign::new(settings, store, facts, nonce, seed, now).map_err(Refusal::Settings)
+        });
+        match made {
             Ok(campaign) => {
                 let is_well = entering.is_well;
                 if let Some(reply) = entering.reply.take() {
@@ -132,21 +135,19 @@ impl Slot {
                     let _ = reply.send(Ok(()));
                 }
                 self.stage = Stage::Racing(Box::new(campaign));
-                Ok(Begin::Now { is_well })
+                Begin::Now { is_well }
             }
-            Err(refused) => match entering.reply.take() {
+            Err(refusal) => match entering.reply.take() {
                 Some(reply) => {
-                    let _ = reply.send(Err(Error::new(ErrorKind::InvalidSetting, refused.to_string())));
-                    Ok(Begin::Never)
+                    let _ = reply.send(Err(refusal.into()));
+                    Begin::Never
                 }
-                None => Ok(Begin::Later { at: self.unfit(refused, now) }),
+                None => {
+                    self.trouble(refusal.into());
+                    Begin::Later(now + LONGEST_WAIT)
+                }
             },
         }
-    }
-
-    fn unfit(&mut self, refused: Refused, now: Instant) -> Instant {
-        self.trouble(Trouble::Unfit(refused));
-        now + LONGEST_WAIT
     }
 
     /// The store did not answer, or refused: when to ask again, or `None` where the caller is told that
@@ -214,18 +215,46 @@ pub(super) enum Begin {
     Now { is_well: bool },
     /// It ran already.
     Running,
-    /// Its settings do not fit the store at present.
-    Later { at: Instant },
-    /// Its settings were refused, and its caller has been told.
+    /// It cannot be made at present; try again then.
+    Later(Instant),
+    /// It was refused, and its caller has been told.
     Never,
 }
 
+/// Why a campaign cannot be made.
+enum Refusal {
+    Settings(Refused),
+    System(getrandom::Error),
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Settings(refused) => Self::new(ErrorKind::InvalidSetting, refused.to_string()),
+            Refusal::System(error) => Self::new(ErrorKind::Broken, NO_RANDOM_NUMBERS).caused_by(error),
+        }
+    }
+}
+
+impl From<Refusal> for Trouble {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Settings(refused) => Self::Unfit(refused),
+            Refusal::System(error) => {
+                let detail = format!("{NO_RANDOM_NUMBERS}: {error}");
+                Self::Store(Fault { kind: FaultKind::Broken, detail })
+            }
+        }
+    }
+}
+
+const NO_RANDOM_NUMBERS: &str = "the operating system gives no random numbers, which a campaign needs";
+
 /// A campaign's nonce and the seed of its random choices, from the operating system.
-fn draw() -> Result<(Nonce, u64)> {
+fn draw() -> Result<(Nonce, u64), getrandom::Error> {
     let mut nonce = [0; 16];
     let mut seed = [0; 8];
-    getrandom::fill(&mut nonce).and_then(|()| getrandom::fill(&mut seed)).map_err(|error| {
-        Error::new(ErrorKind::Broken, "the operating system gives no random numbers").caused_by(error)
-    })?;
+    getrandom::fill(&mut nonce)?;
+    getrandom::fill(&mut seed)?;
     Ok((Nonce(u128::from_ne_bytes(nonce)), u64::from_ne_bytes(seed)))
 }
