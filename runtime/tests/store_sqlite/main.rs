@@ -1,6 +1,9 @@
-//! The SQLite store within one process: the contract, and what its file can meet.
+//! The SQLite store: the contract, what its file can meet, and several processes on one file.
 
+#[path = "../contract/mod.rs"]
 mod contract;
+mod file;
+mod processes;
 
 use std::path::PathBuf;
 use std::time::Duration;
