@@ -1,5 +1,8 @@
 //! The contract between the hub and a store, and the stores themselves.
 
+#[cfg(feature = "nats")]
+pub mod nats;
+
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
 use incumbent_core::record::Entry;
