@@ -81,7 +81,6 @@ pub(super) struct ApiError {
     pub(super) description: String,
 }
 
-pub(super) const NO_MESSAGE: u64 = 10037;
 pub(super) const STREAM_NOT_FOUND: u64 = 10059;
 pub(super) const NOT_ENABLED_FOR_ACCOUNT: u64 = 10039;
 pub(super) const NOT_ENABLED: u64 = 10076;

@@ -24,7 +24,7 @@ pub(super) fn encode(write: &Write, own_lease: Option<Duration>) -> Result<(Head
         Expect::Absent => 0,
         Expect::Revision(Revision(sequence)) => sequence,
     };
-    headers.insert(NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, expected);
+    headers.insert(NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, expected.to_string());
     let payload = match &write.action {
         Action::Acquire(put) | Action::Renew(put) => {
             carry(&mut headers, &put.headers)?;
