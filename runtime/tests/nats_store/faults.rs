@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use incumbent::clock::Clock;
 use incumbent::core::store::{Expect, FaultKind, Outcome};
 use incumbent::store::Adapter;
-use incumbent::store::nats::{Action, ConnectionEvent, InitOptions, NatsStore, init};
+use incumbent::store::nats::{Action, ConnectionEvent, InitOptions, Nats, init};
 use incumbent_testkit::nats::{NatsServer, Options};
 use incumbent_testkit::proxy::Proxy;
 use incumbent_testkit::wait::{self, GENEROUS};
@@ -186,7 +187,7 @@ async fn replies_may_come_under_another_prefix() {
     let (_server, url) = restricted("subscribe: { allow: \"_MINE.>\" }").await;
     let (store, _) = open(&settings(&url).inbox_prefix("_MINE")).await;
     applied(&store, KEY, &acquire(Expect::Absent)).await;
-    within(store.watch()).await.unwrap();
+    drop(within(store.watch()).await.unwrap());
 }
 
 #[tokio::test]
@@ -209,7 +210,7 @@ async fn a_store_that_is_dropped_closes_its_connection() {
     let Bench { server, store, .. } = Bench::start().await;
     let connections = || server.monitoring("/connz").unwrap()["num_connections"].as_u64();
     assert_eq!(connections(), Some(1));
-    drop::<NatsStore>(store);
+    drop::<Nats>(store);
     wait::until_async("the connection to close", GENEROUS, || async { connections() == Some(0) }).await;
 }
 
@@ -219,8 +220,8 @@ async fn an_unreachable_server_is_waited_for_and_told() {
     bench.server.kill();
     let settings = settings(&bench.server.url()).fail_fast(false).connect_timeout(Duration::from_secs(1));
     let events = Events::default();
-    let opening = NatsStore::open(&settings, incumbent::clock::Clock::system(), events.listener());
-    let opening = async { opening.await.unwrap() };
+    let settings = events.hear(&settings);
+    let opening = async { Nats::open(&settings, &Clock::system()).await.unwrap() };
     let ((), store) = tokio::join!(
         async {
             let failed = |event: &ConnectionEvent| matches!(event, ConnectionEvent::Failed { .. });

@@ -10,7 +10,7 @@ use incumbent::clock::Clock;
 use incumbent::core::Revision;
 use incumbent::core::record::{Attempt, Entry, Headers};
 use incumbent::core::store::{Action, Expect, Fault, Outcome, Put, Write};
-use incumbent::store::nats::{ConnectionEvent, InitOptions, Listener, NatsSettings, NatsStore, init};
+use incumbent::store::nats::{ConnectionEvent, InitOptions, Nats, NatsSettings, init};
 use incumbent::store::{Adapter, Watched};
 use incumbent_testkit::nats::{NatsServer, Options};
 use incumbent_testkit::wait::{self, GENEROUS};
@@ -23,7 +23,7 @@ pub(crate) const LEASE: Duration = Duration::from_secs(30);
 /// A server with a bucket, and a store open on it.
 pub(crate) struct Bench {
     pub(crate) server: NatsServer,
-    pub(crate) store: NatsStore,
+    pub(crate) store: Nats,
     pub(crate) events: Events,
 }
 
@@ -49,15 +49,14 @@ pub(crate) fn settings(url: &str) -> NatsSettings {
     NatsSettings::new(url, BUCKET).unwrap().fail_fast(true).ping_interval(Duration::from_millis(200))
 }
 
-pub(crate) async fn open(settings: &NatsSettings) -> (NatsStore, Events) {
+pub(crate) async fn open(settings: &NatsSettings) -> (Nats, Events) {
     let events = Events::default();
-    let store = within(NatsStore::open(settings, Clock::system(), events.listener())).await.unwrap();
+    let store = within(Nats::open(&events.hear(settings), &Clock::system())).await.unwrap();
     (store, events)
 }
 
 pub(crate) async fn refusal(settings: &NatsSettings) -> incumbent::Error {
-    let opened = within(NatsStore::open(settings, Clock::system(), Events::default().listener())).await;
-    opened.err().expect("the store was opened")
+    within(Nats::open(settings, &Clock::system())).await.err().expect("the store was opened")
 }
 
 pub(crate) async fn jetstream(url: &str) -> jetstream::Context {
@@ -69,9 +68,9 @@ pub(crate) async fn jetstream(url: &str) -> jetstream::Context {
 pub(crate) struct Events(Arc<Mutex<Vec<ConnectionEvent>>>);
 
 impl Events {
-    pub(crate) fn listener(&self) -> Listener {
+    pub(crate) fn hear(&self, settings: &NatsSettings) -> NatsSettings {
         let events = self.0.clone();
-        Arc::new(move |event| events.lock().unwrap().push(event))
+        settings.clone().on_event(move |event| events.lock().unwrap().push(event))
     }
 
     pub(crate) fn so_far(&self) -> Vec<ConnectionEvent> {
@@ -122,21 +121,21 @@ fn headers(more: &[(&str, &str)]) -> Headers {
     std::iter::once(&nonce).chain(more).map(|(name, text)| (name.to_string(), text.to_string())).collect()
 }
 
-pub(crate) async fn applied(store: &NatsStore, key: &str, write: &Write) -> Revision {
+pub(crate) async fn applied(store: &Nats, key: &str, write: &Write) -> Revision {
     match within(store.write(key, write)).await {
         Outcome::Applied { revision, .. } => revision,
         other => panic!("not applied: {other:?}"),
     }
 }
 
-pub(crate) async fn fault(store: &NatsStore, key: &str, write: &Write) -> Fault {
+pub(crate) async fn fault(store: &Nats, key: &str, write: &Write) -> Fault {
     match within(store.write(key, write)).await {
         Outcome::Failed(fault) => fault,
         other => panic!("not failed: {other:?}"),
     }
 }
 
-pub(crate) async fn read(store: &NatsStore, key: &str) -> Entry {
+pub(crate) async fn read(store: &Nats, key: &str) -> Entry {
     within(store.read(key)).await.unwrap()
 }
 

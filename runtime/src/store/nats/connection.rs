@@ -21,7 +21,7 @@ use bytes::Bytes;
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
-use super::event::{ConnectionEvent, Listener};
+use super::event::ConnectionEvent;
 use super::rotation::Rotation;
 use super::settings::NatsSettings;
 use super::waiting::{Interruption, Waiting};
@@ -67,18 +67,18 @@ pub(super) enum Silence {
 
 impl Connection {
     /// Connects, and waits for a server unless told to fail fast.
-    pub(super) async fn open(settings: &NatsSettings, listener: &Listener) -> Result<Self> {
+    pub(super) async fn open(settings: &NatsSettings) -> Result<Self> {
         settings.check_files()?;
         let mut attempt = 1;
         loop {
-            let error = match Self::attempt(settings, listener).await {
+            let error = match Self::attempt(settings).await {
                 Ok(connection) => return Ok(connection),
                 Err(error) => error,
             };
             if settings.fail_fast || error.kind() != ErrorKind::Unreachable {
                 return Err(error);
             }
-            listener(ConnectionEvent::Failed { detail: error.message().to_string() });
+            settings.listener.tell(ConnectionEvent::Failed { detail: error.message().to_string() });
             attempt += 1;
             tokio::time::sleep(delay(attempt)).await;
         }
@@ -88,13 +88,13 @@ impl Connection {
     ///
     /// The client's own `retry_on_initial_connect` is not used: it would go on in the background
     /// after the caller has given up.
-    async fn attempt(settings: &NatsSettings, listener: &Listener) -> Result<Self> {
+    async fn attempt(settings: &NatsSettings) -> Result<Self> {
         let waiting = Arc::new(Waiting::default());
         let closed = Arc::new(AtomicBool::new(false));
         let (link_sender, link) = watch::channel(Link::default());
         let options = options(settings, &closed);
         let options = options.event_callback({
-            let (waiting, listener) = (waiting.clone(), listener.clone());
+            let (waiting, listener) = (waiting.clone(), settings.listener.clone());
             move |event| {
                 if let Some(event) = ConnectionEvent::of(&event) {
                     waiting.heed(&event);
@@ -103,7 +103,7 @@ impl Connection {
                         ConnectionEvent::Disconnected => link.up = false,
                         _ => {}
                     });
-                    listener(event);
+                    listener.tell(event);
                 }
                 std::future::ready(())
             }
@@ -156,8 +156,9 @@ impl Connection {
         self.link.clone()
     }
 
-    pub(super) fn is_connected(&self) -> bool {
-        self.client.connection_state() == State::Connected
+    /// Whether what is sent now goes out now.
+    pub(super) fn is_usable(&self) -> bool {
+        !self.closed.load(Ordering::Acquire) && self.client.connection_state() == State::Connected
     }
 
     /// Asks, and waits for the answer for as long as one can come.
@@ -185,7 +186,7 @@ impl Connection {
         subject: &str,
         request: F,
     ) -> Result<F::Output, Silence> {
-        if self.closed.load(Ordering::Acquire) || !self.is_connected() {
+        if !self.is_usable() {
             return Err(Silence::NotConnected);
         }
         let mut ticket = self.waiting.note(self.number(), subject);
@@ -210,7 +211,7 @@ impl Connection {
     pub(super) async fn renew(&self) {
         let before = self.number();
         // Where it is being renewed already, asking once more would only break the new one.
-        if self.is_connected() && self.client.force_reconnect().await.is_err() {
+        if self.is_usable() && self.client.force_reconnect().await.is_err() {
             return;
         }
         let mut link = self.link();

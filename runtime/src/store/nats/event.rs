@@ -1,5 +1,6 @@
 //! What a connection tells of itself.
 
+use std::fmt;
 use std::sync::Arc;
 
 use async_nats::{ClientError, Event, ServerError};
@@ -44,8 +45,27 @@ pub enum Action {
     Subscribe,
 }
 
-/// Who is told of events. Called on the connection's task, so it must return at once.
-pub type Listener = Arc<dyn Fn(ConnectionEvent) + Send + Sync>;
+/// Who is told of events.
+#[derive(Clone, Default)]
+pub(super) struct Listener(Option<Arc<dyn Fn(ConnectionEvent) + Send + Sync>>);
+
+impl Listener {
+    pub(super) fn new(listener: impl Fn(ConnectionEvent) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(listener)))
+    }
+
+    pub(super) fn tell(&self, event: ConnectionEvent) {
+        if let Some(listener) = &self.0 {
+            listener(event);
+        }
+    }
+}
+
+impl fmt::Debug for Listener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "listener" } else { "nobody" })
+    }
+}
 
 impl ConnectionEvent {
     /// What the client's event means to us; `None` for those that mean nothing.

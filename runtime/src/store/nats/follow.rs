@@ -19,7 +19,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use super::api::{Api, Failure};
-use super::connection::Link;
+use super::connection::{Link, Silence};
 use super::message;
 use crate::store::Watched;
 
@@ -86,6 +86,9 @@ struct Created {
 impl Follow {
     /// Makes the consumer. `interval` is how soon a silent one should be noticed, about.
     pub(super) async fn begin(api: &Api, interval: Duration) -> Result<Self, Failure> {
+        if !api.connection.is_usable() {
+            return Err(Failure::Silence(Silence::NotConnected));
+        }
         let heartbeat = interval.clamp(SHORTEST_HEARTBEAT, LONGEST_HEARTBEAT);
         let connection = api.connection.number();
         let client = api.connection.client();

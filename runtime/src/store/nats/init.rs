@@ -124,7 +124,7 @@ pub async fn init(settings: &NatsSettings, options: &InitOptions) -> Result<Init
     options.check()?;
     let settings = settings.clone().fail_fast(true);
     let bucket = Bucket::new(&settings.bucket, settings.api_prefix.as_deref());
-    let connection = Connection::open(&settings, &(std::sync::Arc::new(|_| {}) as _)).await?;
+    let connection = Connection::open(&settings).await?;
     let api = Api { connection, bucket };
     let report = run(&api, options).await;
     api.connection.close().await;

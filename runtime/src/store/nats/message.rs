@@ -13,6 +13,10 @@ use incumbent_core::store::{Action, Expect, Write};
 /// The header by which key-value clients tell what a message does.
 const KV_OPERATION: &str = "KV-Operation";
 
+/// What a tombstone of ours is. There is no rollup: all it would remove is the record that this
+/// replaces. Over a `DEL` a cluster's own marker can erase a write that was acknowledged.
+const TOMBSTONE: &str = "PURGE";
+
 /// The message of a write. `own_lease` is the bucket's maximum age where it takes lease times per
 /// record, and `None` where it does not.
 ///
@@ -37,13 +41,18 @@ pub(super) fn encode(write: &Write, own_lease: Option<Duration>) -> Result<(Head
         }
         Action::Release { headers: release } => {
             carry(&mut headers, release)?;
-            // Without a rollup: what it would remove is the record this replaces, and a server's marker
-            // over a `DEL` can erase a later write.
-            headers.insert(KV_OPERATION, "PURGE");
+            headers.insert(KV_OPERATION, TOMBSTONE);
             Bytes::new()
         }
     };
     Ok((headers, payload))
+}
+
+/// The headers of a tombstone that certifies nothing.
+pub(super) fn tombstone() -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    headers.insert(KV_OPERATION, TOMBSTONE);
+    headers
 }
 
 fn carry(headers: &mut HeaderMap, ours: &Headers) -> Result<(), String> {

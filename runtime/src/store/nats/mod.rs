@@ -26,6 +26,7 @@ mod follow;
 mod init;
 mod message;
 mod names;
+mod operate;
 mod outcome;
 mod rotation;
 mod safety;
@@ -48,7 +49,7 @@ use incumbent_core::Incarnation;
 use incumbent_core::record::Entry;
 use incumbent_core::store::{Capabilities, Facts, Fault, FaultKind, Outcome, Write};
 
-pub use self::event::{Action, ConnectionEvent, Listener};
+pub use self::event::{Action, ConnectionEvent};
 pub use self::init::{Difference, InitOptions, InitReport, init};
 pub use self::settings::NatsSettings;
 
@@ -67,7 +68,7 @@ const OPENING_PATIENCE: Duration = Duration::from_secs(5);
 const OPENING_PAUSE: Duration = Duration::from_millis(500);
 
 /// A bucket, over one connection of its own.
-pub struct NatsStore {
+pub struct Nats {
     api: Api,
     stream: jetstream::stream::Stream<()>,
     clock: Clock,
@@ -80,19 +81,18 @@ pub struct NatsStore {
     interval: Duration,
 }
 
-impl NatsStore {
+impl Nats {
     /// Connects to a bucket and makes sure that an election on it is safe.
     ///
-    /// Where no server answers it waits for one, and `listener` is told of each attempt that fails;
-    /// [`NatsSettings::fail_fast`] makes it return the first failure. `listener` is told of the
-    /// connection's events from then on, until the store is dropped.
+    /// Where no server answers it waits for one, and the [listener](NatsSettings::on_event) is told of
+    /// each attempt that fails; [`NatsSettings::fail_fast`] makes it return the first failure.
     ///
     /// # Errors
     /// `NotFound` for a bucket that does not exist, `UnsafeStore` for one an election would be unsafe
     /// on, `Unsupported` for servers that are too old, `Credentials` and `Denied` where we are not let
     /// in, `Unreachable` where nothing answers and waiting was not wished for.
-    pub async fn open(settings: &NatsSettings, clock: Clock, listener: Listener) -> Result<Self> {
-        let connection = Connection::open(settings, &listener).await?;
+    pub async fn open(settings: &NatsSettings, clock: &Clock) -> Result<Self> {
+        let connection = Connection::open(settings).await?;
         let bucket = Bucket::new(&settings.bucket, settings.api_prefix.as_deref());
         let api = Api { connection, bucket };
         check_server(&api)?;
@@ -112,7 +112,7 @@ impl NatsStore {
             if settings.fail_fast || error.kind() != ErrorKind::Unreachable {
                 return Err(error);
             }
-            listener(ConnectionEvent::Failed { detail: error.message().to_string() });
+            settings.listener.tell(ConnectionEvent::Failed { detail: error.message().to_string() });
             tokio::time::sleep(OPENING_PAUSE).await;
         };
         safety::check(&api.bucket, &info.config, level)?;
@@ -121,7 +121,7 @@ impl NatsStore {
         Ok(Self {
             api,
             stream,
-            clock,
+            clock: clock.clone(),
             capabilities: info.capabilities(level),
             level,
             checked: AtomicU64::new(info.incarnation().0),
@@ -149,7 +149,7 @@ impl NatsStore {
 }
 
 #[async_trait]
-impl Adapter for NatsStore {
+impl Adapter for Nats {
     fn capabilities(&self) -> Capabilities {
         self.capabilities
     }

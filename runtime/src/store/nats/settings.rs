@@ -9,6 +9,7 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
 use super::context::Environment;
 use super::credentials::Credentials;
+use super::event::{ConnectionEvent, Listener};
 use super::names;
 use super::secret::Secret;
 use super::url::{self, Authority};
@@ -50,6 +51,7 @@ pub struct NatsSettings {
     pub(super) connect_timeout: Duration,
     pub(super) fail_fast: bool,
     pub(super) client_name: Option<String>,
+    pub(super) listener: Listener,
     ping_interval: Option<Duration>,
     expected_lease: Duration,
 }
@@ -155,6 +157,7 @@ impl NatsSettings {
             connect_timeout: CONNECT_TIMEOUT,
             fail_fast: false,
             client_name: None,
+            listener: Listener::default(),
             ping_interval: None,
             expected_lease: USUAL_LEASE,
         })
@@ -273,6 +276,14 @@ impl NatsSettings {
     #[must_use]
     pub fn client_name(mut self, name: impl Into<String>) -> Self {
         self.client_name = Some(name.into());
+        self
+    }
+
+    /// Who is told of the connection's events, from the first attempt to connect until the store is
+    /// dropped. Called on the connection's task, so it must return at once.
+    #[must_use]
+    pub fn on_event(mut self, listener: impl Fn(ConnectionEvent) + Send + Sync + 'static) -> Self {
+        self.listener = Listener::new(listener);
         self
     }
 
