@@ -39,7 +39,7 @@ pub enum StoreSettings {
     Sqlite(SqliteSettings),
     /// A NATS JetStream key-value bucket.
     #[cfg(feature = "nats")]
-    Nats(NatsSettings),
+    Nats(Box<NatsSettings>),
 }
 
 impl StoreSettings {
@@ -143,7 +143,7 @@ fn sqlite(_rest: &str) -> Result<StoreSettings> {
 
 #[cfg(feature = "nats")]
 fn nats(url: &str) -> Result<StoreSettings> {
-    NatsSettings::from_url(url).map(StoreSettings::Nats)
+    Ok(StoreSettings::Nats(Box::new(NatsSettings::from_url(url)?)))
 }
 
 #[cfg(not(feature = "nats"))]
