@@ -7,6 +7,8 @@ use std::time::Duration;
 use percent_encoding::percent_decode_str;
 
 use super::{Adapter, Memory, MemorySettings, Operate};
+#[cfg(feature = "nats")]
+use super::{Nats, NatsSettings};
 #[cfg(feature = "sqlite")]
 use super::{Sqlite, SqliteSettings};
 use crate::clock::Clock;
@@ -22,6 +24,7 @@ const FORMS: &str = "memory:, memory:NAME, sqlite:PATH, nats://HOST:4222/BUCKET"
 /// | `memory:` | in memory, shared with nobody |
 /// | `memory:NAME` | in memory, shared by who opens the same name in this process |
 /// | `sqlite:PATH` | a SQLite file, shared by the processes of this machine |
+/// | `nats://HOST:4222/BUCKET` | a NATS JetStream key-value bucket; see `NatsSettings::from_url` |
 ///
 /// Parameters follow a `?`: `markers=true` for memory (expiry is told to watchers), `poll=10ms` (how
 /// often a watcher looks) and `create=false` (do not make the file) for SQLite. A `%`, `?` or `#` in
@@ -34,18 +37,23 @@ pub enum StoreSettings {
     /// A SQLite file.
     #[cfg(feature = "sqlite")]
     Sqlite(SqliteSettings),
+    /// A NATS JetStream key-value bucket.
+    #[cfg(feature = "nats")]
+    Nats(Box<NatsSettings>),
 }
 
 impl StoreSettings {
     /// Opens the store; `clock` is the one its records expire by.
     ///
     /// # Errors
-    /// Those of the store: [`Memory::open`], [`Sqlite::open`].
+    /// Those of the store: [`Memory::open`], [`Sqlite::open`], [`Nats::open`].
     pub async fn open(&self, clock: &Clock) -> Result<Box<dyn Adapter>> {
         Ok(match self {
             Self::Memory(settings) => Box::new(Memory::open(settings, clock)?),
             #[cfg(feature = "sqlite")]
             Self::Sqlite(settings) => Box::new(Sqlite::open(settings, clock).await?),
+            #[cfg(feature = "nats")]
+            Self::Nats(settings) => Box::new(Nats::open(settings, clock).await?),
         })
     }
 
@@ -58,6 +66,8 @@ impl StoreSettings {
             Self::Memory(settings) => Box::new(Memory::open(settings, clock)?),
             #[cfg(feature = "sqlite")]
             Self::Sqlite(settings) => Box::new(Sqlite::open(settings, clock).await?),
+            #[cfg(feature = "nats")]
+            Self::Nats(settings) => Box::new(Nats::open(settings, clock).await?),
         })
     }
 }
@@ -81,7 +91,7 @@ impl FromStr for StoreSettings {
         match scheme {
             "memory" => memory(rest).map(Self::Memory),
             "sqlite" => sqlite(rest),
-            "nats" | "tls" | "ws" | "wss" => Err(absent("NATS", "nats")),
+            "nats" | "tls" | "ws" | "wss" => nats(url),
             _ => Err(invalid(format!("no store has the scheme {scheme:?}; known are {FORMS}"))),
         }
     }
@@ -129,6 +139,16 @@ fn sqlite(rest: &str) -> Result<StoreSettings> {
 #[cfg(not(feature = "sqlite"))]
 fn sqlite(_rest: &str) -> Result<StoreSettings> {
     Err(absent("SQLite", "sqlite"))
+}
+
+#[cfg(feature = "nats")]
+fn nats(url: &str) -> Result<StoreSettings> {
+    Ok(StoreSettings::Nats(Box::new(NatsSettings::from_url(url)?)))
+}
+
+#[cfg(not(feature = "nats"))]
+fn nats(_url: &str) -> Result<StoreSettings> {
+    Err(absent("NATS", "nats"))
 }
 
 /// The decoded part before the `?`, and the parameters after it.
@@ -219,6 +239,7 @@ fn invalid(message: impl fmt::Display) -> Error {
     Error::new(ErrorKind::InvalidUrl, message.to_string())
 }
 
+#[cfg(not(all(feature = "nats", feature = "sqlite")))]
 fn absent(store: &str, feature: &str) -> Error {
     let message = format!("this build has no {store} store; build it with the feature {feature:?}");
     Error::new(ErrorKind::Unsupported, message)
