@@ -13,13 +13,13 @@ use tokio::sync::oneshot;
 use crate::candidate::Candidate;
 use crate::clock::Clock;
 use crate::driver::Driver;
-use crate::hub::{self, Enter, Link, Request, Requests};
+use crate::hub::{self, Enter, Link, Opening, Request, Requests};
 use crate::leave::forked;
 use crate::observe::Observer;
 use crate::options::CampaignOptions;
 use crate::queue::Queue;
 use crate::standing::Standing;
-use crate::store::Adapter;
+use crate::store::{Adapter, StoreSettings};
 use crate::{Error, ErrorKind, Result};
 
 /// A store that is open for elections.
@@ -239,7 +239,28 @@ impl StoreBuilder {
     /// `InvalidUrl`, `Credentials`, `Unsupported`, `NotFound`, `UnsafeStore`, `Denied`, `Broken`;
     /// `Unreachable` with [`fail_fast`](Self::fail_fast).
     pub async fn open(self, url: &str) -> Result<Store> {
-        let opening = hub::Opening { url: url.to_owned(), clock: self.clock.clone(), fail_fast: self.fail_fast, lease: self.lease };
+        self.open_settings(url.parse()?).await
+    }
+
+    /// Opens the store that `settings` describe. What they say themselves of failing fast, or of the
+    /// expected lease, is in force where this builder says nothing.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open).
+    pub async fn open_settings(self, settings: StoreSettings) -> Result<Store> {
+        let settings = match settings {
+            #[cfg(feature = "nats")]
+            StoreSettings::Nats(settings) => {
+                let settings = if self.fail_fast { settings.fail_fast(true) } else { *settings };
+                let lease = self.lease;
+                StoreSettings::Nats(Box::new(match lease {
+                    Some(lease) => settings.expected_lease(lease),
+                    None => settings,
+                }))
+            }
+            settings => settings,
+        };
+        let opening = Opening { settings, clock: self.clock.clone(), fail_fast: self.fail_fast };
         let (requests, capabilities) = hub::open(opening).await?;
         Ok(Store::new(requests, capabilities, self.clock))
     }

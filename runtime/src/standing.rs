@@ -95,10 +95,6 @@ impl Standing {
         book.held.last().filter(|held| held.tenure.is_current()).map(|held| Tenure::hold(&held.tenure))
     }
 
-    pub(crate) fn is_over(&self) -> bool {
-        self.birth.is_elsewhere() || self.book().over
-    }
-
     /// Cancelled when the campaign is over.
     pub(crate) fn over(&self) -> CancellationToken {
         self.over.clone()

@@ -58,38 +58,38 @@ impl Errands {
         let (adapter, key, attempt) = (Arc::clone(&self.adapter), Arc::clone(key), write.attempt);
         let write = async move { adapter.write(&key, &write).await };
         let write = within(self.clock.clone(), lease, write);
-        async move { Done::Wrote(id, attempt, write.await.unwrap_or(Outcome::Unknown)) }.boxed()
+        write.map(move |outcome| Done::Wrote(id, attempt, outcome.unwrap_or(Outcome::Unknown))).boxed()
     }
 
     pub(super) fn read(&self, id: CampaignId, key: &Arc<str>, read: ReadId, lease: Duration) -> Errand {
         let (adapter, key) = (Arc::clone(&self.adapter), Arc::clone(key));
         let ask = self.bounded(lease, "a read", async move { adapter.read(&key).await });
-        async move { Done::Read(id, read, ask.await) }.boxed()
+        ask.map(move |answer| Done::Read(id, read, answer)).boxed()
     }
 
     pub(super) fn inspect(&self, number: u64) -> Errand {
         let adapter = Arc::clone(&self.adapter);
         let ask = self.bounded(INSPECTION, "an inspection", async move { adapter.inspect().await });
-        async move { Done::Inspected(number, ask.await) }.boxed()
+        ask.map(move |answer| Done::Inspected(number, answer)).boxed()
     }
 
     pub(super) fn reconnect(&self) -> Errand {
         let adapter = Arc::clone(&self.adapter);
         let connect = within(self.clock.clone(), RECONNECTION, async move { adapter.reconnect().await });
-        async move { Done::Reconnected(connect.await.is_some()) }.boxed()
+        connect.map(|connected| Done::Reconnected(connected.is_some())).boxed()
     }
 
     pub(super) fn watch(&self) -> Errand {
         let adapter = Arc::clone(&self.adapter);
         let begin = self.bounded(WATCH, "a watch", async move { adapter.watch().await });
-        async move { Done::Watching(begin.await) }.boxed()
+        begin.map(Done::Watching).boxed()
     }
 
     pub(super) fn look(&self, key: &Arc<str>, changes: u64) -> Errand {
         let (adapter, asked) = (Arc::clone(&self.adapter), Arc::clone(key));
         let ask = self.bounded(QUESTION, "a read", async move { adapter.read(&asked).await });
         let key = Arc::clone(key);
-        async move { Done::Looked(key, changes, ask.await) }.boxed()
+        ask.map(move |answer| Done::Looked(key, changes, answer)).boxed()
     }
 
     pub(super) fn join(&self, id: CampaignId, tasks: TaskTracker) -> Errand {
@@ -112,19 +112,20 @@ impl Errands {
         .boxed()
     }
 
-    fn bounded<T>(
+    fn bounded<T: Send + 'static>(
         &self,
         limit: Duration,
         what: &'static str,
-        ask: impl Future<Output = Result<T, Fault>> + Send,
-    ) -> impl Future<Output = Result<T, Fault>> + Send {
+        ask: impl Future<Output = Result<T, Fault>> + Send + 'static,
+    ) -> BoxFuture<'static, Result<T, Fault>> {
         let ask = within(self.clock.clone(), limit, ask);
-        async move {
-            ask.await.unwrap_or_else(|| {
+        ask.map(move |answer| {
+            answer.unwrap_or_else(|| {
                 let detail = format!("the store did not answer {what} within {limit:?}");
                 Err(Fault { kind: FaultKind::Unreachable, detail })
             })
-        }
+        })
+        .boxed()
     }
 }
 

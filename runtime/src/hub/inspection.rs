@@ -59,7 +59,7 @@ impl Inspection {
         let asked_at = asked_at.unwrap_or(under_way.asked_at);
         let served: Vec<_> =
             self.wanted.iter().filter(|(_, since)| **since <= asked_at).map(|(id, _)| *id).collect();
-        served.iter().for_each(|id| drop(self.wanted.remove(id)));
+        self.wanted.retain(|_, since| *since > asked_at);
         served
     }
 }

@@ -16,6 +16,8 @@
 //! blocks its thread least of all, may keep a renewal waiting. No code of the user's runs here. A forked
 //! child inherits no thread, so it has no hub, and sends nothing.
 
+#[cfg(feature = "nats")]
+mod connection;
 mod errand;
 mod inspection;
 mod log;
@@ -59,6 +61,9 @@ pub(crate) enum Request {
     Read { election: String, reply: Answer<Entry> },
     List { reply: Answer<Vec<Watched>> },
     Inspect { reply: Answer<Facts> },
+    /// The adapter has a new connection, without having been asked for one.
+    #[cfg(feature = "nats")]
+    Connected,
     Close(Leave),
 }
 

@@ -21,7 +21,7 @@ use super::wakes::{Sleeper, Wakes};
 use super::watch::Watch;
 use super::{Answer, CampaignId, Enter, Request};
 use crate::clock::Clock;
-use crate::driver::{Command, Leave};
+use crate::driver::{Command, Leave, Reply};
 use crate::observe::Observation;
 use crate::queue::Queue;
 use crate::standing::Drain;
@@ -53,7 +53,7 @@ pub(super) struct Hub {
     /// Every handle was dropped.
     deserted: bool,
     /// The store is closing; who waits for it.
-    closing: Option<Vec<Leave>>,
+    closing: Option<Vec<Reply>>,
 }
 
 impl Hub {
@@ -114,8 +114,8 @@ impl Hub {
             () = adapter.close() => {}
             () = self.clock.sleep_until(until) => {}
         }
-        for leave in self.closing.take().into_iter().flatten() {
-            drop(leave.done.send(Ok(())));
+        for waiter in self.closing.take().into_iter().flatten() {
+            let _ = waiter.send(Ok(()));
         }
     }
 
@@ -140,10 +140,17 @@ impl Hub {
                 let adapter = Arc::clone(&self.errands.adapter);
                 self.under_way.push(self.errands.answer(reply, async move { adapter.inspect().await }));
             }
-            Some(Request::Close(mut leave)) => {
-                let (unused, _) = tokio::sync::oneshot::channel();
-                drop(std::mem::replace(&mut leave.begun, unused).send(Ok(())));
-                self.close(Some(leave));
+            // The one that was asked for tells it too.
+            #[cfg(feature = "nats")]
+            Some(Request::Connected) => {
+                if !self.reconnecting {
+                    self.new_connection();
+                }
+            }
+            Some(Request::Close(Leave { begun, done })) => {
+                // A caller that no longer waits needs no answer.
+                let _ = begun.send(Ok(()));
+                self.close(Some(done));
             }
             None => {
                 self.deserted = true;
@@ -152,8 +159,8 @@ impl Hub {
         }
     }
 
-    fn close(&mut self, leave: Option<Leave>) {
-        self.closing.get_or_insert_default().extend(leave);
+    fn close(&mut self, waiter: Option<Reply>) {
+        self.closing.get_or_insert_default().extend(waiter);
         let ids: Vec<_> = self.slots.keys().copied().collect();
         ids.into_iter().for_each(|id| self.close_campaign(id));
     }

@@ -238,13 +238,11 @@ impl From<Refusal> for Error {
 
 impl From<Refusal> for Trouble {
     fn from(refusal: Refusal) -> Self {
-        match refusal {
-            Refusal::Settings(refused) => Self::Unfit(refused),
-            Refusal::System(error) => {
-                let detail = format!("{NO_RANDOM_NUMBERS}: {error}");
-                Self::Store(Fault { kind: FaultKind::Broken, detail })
-            }
-        }
+        let detail = match refusal {
+            Refusal::Settings(refused) => refused.to_string(),
+            Refusal::System(error) => format!("{NO_RANDOM_NUMBERS}: {error}"),
+        };
+        Self::Store(Fault { kind: FaultKind::Broken, detail })
     }
 }
 

@@ -1,25 +1,22 @@
 //! How a hub gets its thread and its store.
 
-use std::time::Duration;
-
 use incumbent_core::store::Capabilities;
 use tokio::sync::oneshot;
 use tracing::instrument::WithSubscriber;
 
 use super::Requests;
+#[cfg(feature = "nats")]
+use super::connection;
 use super::run::Hub;
 use crate::clock::Clock;
-use crate::store::Adapter;
+use crate::store::{Adapter, StoreSettings};
 use crate::{Error, ErrorKind, Result};
 
 /// A store to open.
-#[derive(Clone, Debug)]
 pub(crate) struct Opening {
-    pub(crate) url: String,
+    pub(crate) settings: StoreSettings,
     pub(crate) clock: Clock,
     pub(crate) fail_fast: bool,
-    /// The shortest lease that will be used, where the caller says.
-    pub(crate) lease: Option<Duration>,
 }
 
 /// Opens a store on a thread of its own, where its connection lives too.
@@ -55,8 +52,17 @@ pub(crate) fn start(adapter: Box<dyn Adapter>, clock: Clock, fail_fast: bool) ->
 }
 
 impl Opening {
-    async fn open(self, _requests: &Requests) -> Result<Box<dyn Adapter>> {
-        crate::store::open(&self.url, &self.clock).await
+    async fn open(self, requests: &Requests) -> Result<Box<dyn Adapter>> {
+        let settings = match self.settings {
+            #[cfg(feature = "nats")]
+            StoreSettings::Nats(settings) => {
+                let tell = connection::listener(requests);
+                StoreSettings::Nats(Box::new(settings.also_on_event(tell)))
+            }
+            settings => settings,
+        };
+        let _ = requests;
+        settings.open(&self.clock).await
     }
 }
 
