@@ -57,20 +57,30 @@ impl Part {
     }
 
     fn tools(self) -> &'static [Tool] {
-        const SERVERS: [Tool; 4] = [
-            Tool::Nextest,
-            Tool::NatsServer(NatsVersion::Newest),
-            Tool::NatsServer(NatsVersion::V2_12),
-            Tool::NatsServer(NatsVersion::V2_10),
-        ];
         match self {
             Self::Core => &[Tool::Nextest],
             // The test kit tries itself on every server.
-            Self::Runtime | Self::Nats | Self::Cli | Self::Interop => &SERVERS,
+            Self::Runtime | Self::Nats | Self::Cli => SERVERS,
+            Self::Interop => INTEROP,
             Self::Lint => &[Tool::Deny, Tool::Wasm],
         }
     }
 }
+
+const SERVERS: &[Tool] = &[
+    Tool::Nextest,
+    Tool::NatsServer(NatsVersion::Newest),
+    Tool::NatsServer(NatsVersion::V2_12),
+    Tool::NatsServer(NatsVersion::V2_10),
+];
+
+const INTEROP: &[Tool] = &[
+    Tool::Nextest,
+    Tool::NatsServer(NatsVersion::Newest),
+    Tool::NatsServer(NatsVersion::V2_12),
+    Tool::NatsServer(NatsVersion::V2_10),
+    Tool::GoPrograms,
+];
 
 pub(crate) fn run(args: &Args) -> Result<bool> {
     let mut parts = if args.parts.is_empty() { Part::ALL.to_vec() } else { args.parts.clone() };
@@ -79,10 +89,19 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     let needed = |tool: &&Tool| parts.iter().any(|part| part.tools().contains(tool));
     let needed: Vec<Tool> = Tool::ALL.iter().filter(needed).copied().collect();
     shell::progress("tools");
-    tools::provide(&needed, &args.without)?;
+    let missing = tools::provide(&needed, &args.without);
+    let mut report = Report::new(&parts);
+    for (tool, reason) in &missing {
+        parts.retain(|part| {
+            let needs_it = part.tools().contains(tool);
+            if needs_it {
+                report.check(*part, reason, false);
+            }
+            !needs_it
+        });
+    }
 
     let without_go = args.without.contains(&Without::Go);
-    let mut report = Report::new(&parts);
     nextest::run(&parts, without_go, &mut report)?;
     for part in &parts {
         match part {

@@ -31,7 +31,7 @@ pub(super) fn provide(version: NatsVersion) -> Result<(PathBuf, String)> {
         }
     }
     bail!(
-        "nats-server {version}: install Go 1.24 or newer (https://go.dev/dl), or put a nats-server into {} ({})",
+        "nats-server {version}: install Go 1.26 or newer (https://go.dev/dl), or put a nats-server into {} ({})",
         folder.display(),
         reasons.join("; ")
     )
