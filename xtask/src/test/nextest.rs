@@ -22,7 +22,8 @@ impl Part {
             Self::Core => &["incumbent-core"],
             Self::Runtime => &["incumbent", "incumbent-testkit", "xtask"],
             Self::Nats => &["incumbent"],
-            Self::Cli | Self::Interop => &["incumbent-cli"],
+            Self::Cli => &["incumbent-cli"],
+            Self::Interop => &["incumbent-cli", "incumbent-testkit"],
             Self::Lint => &[],
         }
     }
@@ -32,10 +33,10 @@ impl Part {
     fn of_binary(id: &str) -> Option<Self> {
         let (package, binary) = id.split_once("::").unwrap_or((id, ""));
         Some(match package {
+            _ if binary.starts_with("interop_") => Self::Interop,
             "incumbent-core" => Self::Core,
             "incumbent" if binary.starts_with("nats_") => Self::Nats,
             "incumbent" | "incumbent-testkit" | "xtask" => Self::Runtime,
-            "incumbent-cli" if binary.starts_with("interop_") => Self::Interop,
             "incumbent-cli" => Self::Cli,
             _ => return None,
         })
@@ -151,6 +152,7 @@ mod tests {
             ("xtask::bin/xtask", Some(Part::Runtime)),
             ("incumbent-cli::bin/incumbent", Some(Part::Cli)),
             ("incumbent-cli::interop_go", Some(Part::Interop)),
+            ("incumbent-testkit::interop_go_programs", Some(Part::Interop)),
             ("unknown", None),
         ];
         for (id, part) in cases {
