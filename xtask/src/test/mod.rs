@@ -86,6 +86,11 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     let mut parts = if args.parts.is_empty() { Part::ALL.to_vec() } else { args.parts.clone() };
     parts.sort();
     parts.dedup();
+    let without_go = args.without.contains(&Without::Go);
+    if without_go && parts.contains(&Part::Interop) {
+        println!("interop is left out, as Go is");
+        parts.retain(|part| *part != Part::Interop);
+    }
     let needed = |tool: &&Tool| parts.iter().any(|part| part.tools().contains(tool));
     let needed: Vec<Tool> = Tool::ALL.iter().filter(needed).copied().collect();
     shell::progress("tools");
@@ -101,7 +106,6 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
         });
     }
 
-    let without_go = args.without.contains(&Without::Go);
     nextest::run(&parts, without_go, &mut report)?;
     for part in &parts {
         match part {

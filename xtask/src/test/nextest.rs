@@ -33,9 +33,7 @@ impl Part {
 
 /// Runs the Rust tests of `parts`.
 pub(super) fn run(parts: &[Part], without_go: bool, report: &mut Report) -> Result<()> {
-    // Rust's interop tests have Go on the other side.
-    let is_left_out = |part: &Part| *part == Part::Lint || (without_go && *part == Part::Interop);
-    let parts: Vec<Part> = parts.iter().copied().filter(|part| !is_left_out(part)).collect();
+    let parts: Vec<Part> = parts.iter().copied().filter(|part| *part != Part::Lint).collect();
     let Some(&first) = parts.first() else { return Ok(()) };
     // The core alone builds in seconds; for all else one set of packages, so that one choice of
     // features is built, whatever the parts.
