@@ -226,12 +226,7 @@ impl Standing {
         woken.into_iter().for_each(Waker::wake);
     }
 
-    fn held<'book>(
-        &self,
-        book: &'book mut Book,
-        token: Token,
-        driver: &Weak<dyn Driver>,
-    ) -> &'book mut Held {
+    fn held<'book>(&self, book: &'book mut Book, token: Token, driver: &Weak<dyn Driver>) -> &'book mut Held {
         let place = book.held.iter().position(|held| held.tenure.token() == token).unwrap_or_else(|| {
             let started = self.clock.now();
             let election = Arc::clone(&self.election);

@@ -1,0 +1,4 @@
+//! The public API, on stores in memory.
+
+mod support;
+mod terms;
