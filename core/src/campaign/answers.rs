@@ -123,7 +123,11 @@ impl Campaign {
 
     fn refused(&mut self, sent: Option<Sent>, current: Revision, awaited: bool) {
         let Some(sent) = sent else { return };
-        if current == Revision(0) {
+        let expected = match sent.expect {
+            Expect::Absent => Revision(0),
+            Expect::Revision(revision) => revision,
+        };
+        if current == Revision(0) && current != expected {
             return self.refused_for_absence(awaited);
         }
         match self.life.judge(current, sent.mark, self.lease, self.now) {
@@ -132,6 +136,13 @@ impl Campaign {
             Freshness::Stale => return self.reconnect(),
             Freshness::Regressed => return self.regress(current),
         }
+        if current == expected {
+            // What was expected is there, so another write is in flight: as good as `Busy`.
+            if awaited {
+                self.failed();
+            }
+            return;
+        }
         self.life.saw(current);
         match &mut self.stage {
             // An attempt that a later one of ours has overtaken explains itself.
@@ -139,7 +150,6 @@ impl Campaign {
                 seat.check = true;
                 self.read();
             }
-            Stage::Seated(seat) if awaited && sent.expect == Expect::Revision(seat.revision) => self.failed(),
             Stage::Releasing(_) if awaited => self.read(),
             Stage::Candidate if awaited => self.race_lost(current),
             _ => {}

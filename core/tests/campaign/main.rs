@@ -1,7 +1,7 @@
 //! The campaign, one candidate at a time: the exact outputs for each input, one file an event.
 
-// Items of a test's modules are `pub` for their siblings.
-#![allow(unreachable_pub)]
+#![allow(clippy::expect_used, clippy::panic, reason = "a test may panic; it says why")]
+#![allow(unreachable_pub, reason = "the modules of a test are no library")]
 
 mod answers;
 mod harness;
