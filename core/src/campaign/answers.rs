@@ -127,7 +127,14 @@ impl Campaign {
             Expect::Absent => Revision(0),
             Expect::Revision(revision) => revision,
         };
-        if current == Revision(0) && current != expected {
+        if current == expected {
+            // What was expected is there, so another write is in flight: as good as `Busy`.
+            if awaited {
+                self.failed();
+            }
+            return;
+        }
+        if current == Revision(0) {
             return self.refused_for_absence(awaited);
         }
         match self.life.judge(current, sent.mark, self.lease, self.now) {
@@ -135,13 +142,6 @@ impl Campaign {
             Freshness::Stale if awaited => return self.stale(),
             Freshness::Stale => return self.reconnect(),
             Freshness::Regressed => return self.regress(current),
-        }
-        if current == expected {
-            // What was expected is there, so another write is in flight: as good as `Busy`.
-            if awaited {
-                self.failed();
-            }
-            return;
         }
         self.life.saw(current);
         match &mut self.stage {

@@ -292,7 +292,7 @@ impl Campaign {
             Input::Wrote { attempt, outcome } => self.wrote(attempt, outcome),
             Input::Read { read, result } => self.read_answered(read, result),
             Input::Inspected(result) => self.inspected(result),
-            Input::Watched(entry) => self.see(entry),
+            Input::Watched(entry) => self.watched(entry),
             Input::Reconnected => self.reconnected(),
         }
     }
