@@ -169,6 +169,13 @@ impl Bench {
         outputs
     }
 
+    /// Sleeps until the campaign wants to be woken, and wakes it.
+    pub fn next(&mut self) -> Vec<String> {
+        let (_, wait) = self.wake().expect("a wake-up");
+        self.sleep(wait);
+        self.tick()
+    }
+
     pub fn tick(&mut self) -> Vec<String> {
         self.give(Input::Tick)
     }

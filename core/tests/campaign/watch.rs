@@ -48,6 +48,7 @@ fn a_watched_record_of_ones_own_makes_no_winner() {
     assert_eq!(bench.watched(mine(10, 1)), ["leader me"]);
     assert_eq!(bench.campaign.lease(), None);
     assert_eq!(bench.inspected(), NOTHING);
+    bench.sleep(ms(1));
     assert_eq!(bench.applied(1, 10), ["inspect", "state HOLDING"]);
 }
 
