@@ -193,7 +193,12 @@ impl Campaign {
     /// An acknowledgement below what was known when the write was sent: the store went back.
     fn acknowledged_below(&mut self, sent: &Sent, revision: Revision) {
         self.regress(revision);
-        self.sight.own(self.own_record(sent.attempt, revision), self.now);
+        match sent.purpose {
+            Purpose::Release => self.released(sent, revision),
+            Purpose::Acquire | Purpose::Renew => {
+                self.sight.own(self.own_record(sent.attempt, revision), self.now)
+            }
+        }
     }
 
     /// The store went back to `revision`.

@@ -11,6 +11,9 @@ use crate::time::Instant;
 impl Campaign {
     /// Asks for an inspection no older than `since`.
     pub(super) fn inspect(&mut self, since: Instant) {
+        if matches!(self.stage, Stage::Closed) {
+            return;
+        }
         self.inspecting = self.inspecting.max(Some(since));
         self.timers.set(Timer::Inspect, self.now + pace::attempt_limit(self.lease));
         self.outputs.push_back(Output::Inspect { since });
@@ -46,7 +49,7 @@ impl Campaign {
             return;
         }
         if before != facts.max_age {
-            self.max_age_changed(&facts);
+            self.adjust_lease();
             self.trouble(Trouble::MaxAgeChanged { from: before, to: facts.max_age });
         }
         if inspection == Inspection::New {
@@ -62,8 +65,8 @@ impl Campaign {
     }
 
     /// A lease never outlasts the records of the store. A longer one waits for the next seat.
-    fn max_age_changed(&mut self, facts: &Facts) {
-        let lease = facts.max_age.map_or(self.rules.lease, |age| age.min(self.rules.lease));
+    pub(super) fn adjust_lease(&mut self) {
+        let lease = self.life.max_age().map_or(self.rules.lease, |age| age.min(self.rules.lease));
         if self.seat().is_none() || lease < self.lease {
             self.lease = lease;
         }

@@ -105,6 +105,8 @@ pub struct Campaign {
     handler_failures: u32,
     /// A candidate that failed does nothing before this.
     not_before: Instant,
+    /// A candidate whose handler failed does not campaign before this.
+    resting_until: Instant,
     /// How many more races were lost than won.
     races_lost: u32,
     leader: Option<Leader>,
@@ -177,6 +179,7 @@ impl Campaign {
             failures: 0,
             handler_failures: 0,
             not_before: Instant::ZERO,
+            resting_until: Instant::ZERO,
             races_lost: 0,
             leader: None,
             told: Told {
@@ -384,7 +387,12 @@ impl Campaign {
                 self.timers.set(Timer::Retry, self.now + wait);
             }
             Stage::Candidate => {
-                let wait = self.rules.backoff.wait(self.failures, &mut self.rng);
+                // The user's back-off must not keep a record of ours in everybody's way.
+                let wait = if self.ledger.may_hold() || self.own_record_seen().is_some() {
+                    backoff::standard(self.failures, &mut self.rng)
+                } else {
+                    self.rules.backoff.wait(self.failures, &mut self.rng)
+                };
                 self.not_before = self.now + wait;
                 self.plan();
             }
@@ -426,6 +434,11 @@ impl Campaign {
     fn sent_as(&self, stamp: Option<Stamp>) -> Option<Sent> {
         let sent = self.ledger.find(stamp.filter(|stamp| stamp.nonce == self.nonce)?.attempt)?;
         (sent.incarnation == self.life.incarnation()).then_some(sent)
+    }
+
+    /// The record that is there, where it is ours.
+    fn own_record_seen(&self) -> Option<&Record> {
+        self.sight.record().filter(|record| self.is_ours(record.stamp))
     }
 
     /// The record that `attempt` of ours leaves at `revision`.

@@ -225,9 +225,9 @@ impl Campaign {
         }
     }
 
-    /// Removes a record of ours that turned up after we had left the race.
+    /// Removes a record of ours that nobody wants.
     pub(super) fn remove_orphan(&mut self) {
-        let Some(record) = self.sight.record().filter(|record| self.is_ours(record.stamp)) else { return };
+        let Some(record) = self.own_record_seen() else { return };
         let sent = self.sent_as(record.stamp);
         let expect = Some(record.revision);
         let wait = self.wait_of(sent, self.sight.since());
@@ -267,7 +267,7 @@ impl Campaign {
     fn check_expiry(&mut self, revision: Revision) {
         let unchanged = self.now.since(self.sight.since());
         let lease = self.sight.holder_lease(self.lease);
-        let overdue = unchanged > lease.saturating_mul(2) + self.rules.store.granularity;
+        let overdue = unchanged > lease.saturating_mul(2).saturating_add(self.rules.store.granularity);
         if overdue && self.seat().is_none() && self.told.not_expiring != Some(revision) {
             self.told.not_expiring = Some(revision);
             self.trouble(Trouble::NotExpiring { revision, unchanged });
