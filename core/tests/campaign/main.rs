@@ -4,8 +4,14 @@
 #![allow(unreachable_pub, reason = "the modules of a test are no library")]
 
 mod answers;
+mod candidacy;
+mod hand_over;
 mod harness;
+mod health;
+mod leaving;
+mod orphans;
 mod reads;
 mod splay;
 mod time;
 mod watch;
+mod win_delay;
