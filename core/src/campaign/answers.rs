@@ -204,8 +204,11 @@ impl Campaign {
     /// The store went back to `revision`.
     pub(super) fn regress(&mut self, revision: Revision) {
         self.life.regress(revision, self.lease, self.now);
-        self.unseat(Reason::StoreReset);
         self.sight.forget();
+        if let Stage::Releasing(leaving) = &mut self.stage {
+            leaving.expect = None;
+        }
+        self.unseat(Reason::StoreReset);
         self.tell_reset();
     }
 

@@ -4,7 +4,7 @@ use super::event::{Reason, Trouble};
 use super::io::Output;
 use super::life::Inspection;
 use super::timers::Timer;
-use super::{Campaign, Stage, pace};
+use super::{Campaign, Stage, backoff, pace};
 use crate::store::{Facts, Fault};
 use crate::time::Instant;
 
@@ -30,14 +30,21 @@ impl Campaign {
         let facts = match result {
             Ok(facts) => facts,
             Err(fault) => {
-                self.fault(fault);
+                // Writes may work meanwhile: they do not end this fault.
+                if self.told.inspection != Some(fault.kind) {
+                    self.told.inspection = Some(fault.kind);
+                    self.fault(fault);
+                }
+                self.inspections_failed = self.inspections_failed.saturating_add(1);
                 if self.inspecting.is_some() {
-                    let wait = super::backoff::standard(self.failures.max(1), &mut self.rng);
+                    let wait = backoff::standard(self.inspections_failed, &mut self.rng);
                     self.timers.set(Timer::Inspect, self.now + wait);
                 }
                 return;
             }
         };
+        self.told.inspection = None;
+        self.inspections_failed = 0;
         if self.inspecting.is_some_and(|since| facts.asked_at >= since) {
             self.inspecting = None;
             self.timers.stop(Timer::Inspect);
@@ -53,8 +60,8 @@ impl Campaign {
             self.trouble(Trouble::MaxAgeChanged { from: before, to: facts.max_age });
         }
         if inspection == Inspection::New {
-            self.unseat(Reason::StoreReset);
             self.sight.forget();
+            self.unseat(Reason::StoreReset);
             self.tell_reset();
             if matches!(self.stage, Stage::Releasing(_)) {
                 // What was to be released went with the old life.

@@ -101,6 +101,8 @@ pub struct Campaign {
     reconnecting: Option<Instant>,
     /// Failures in a row.
     failures: u32,
+    /// Inspections that failed in a row.
+    inspections_failed: u32,
     /// Terms in a row that ended within a lease because the user's handler failed.
     handler_failures: u32,
     /// A candidate that failed does nothing before this.
@@ -129,6 +131,7 @@ enum Stage {
 struct Told {
     state: State,
     fault: Option<FaultKind>,
+    inspection: Option<FaultKind>,
     short_lease: bool,
     markers: bool,
     not_expiring: Option<Revision>,
@@ -177,6 +180,7 @@ impl Campaign {
             inspecting: None,
             reconnecting: None,
             failures: 0,
+            inspections_failed: 0,
             handler_failures: 0,
             not_before: Instant::ZERO,
             resting_until: Instant::ZERO,
@@ -185,6 +189,7 @@ impl Campaign {
             told: Told {
                 state: State::Idle,
                 fault: None,
+                inspection: None,
                 short_lease: false,
                 markers: false,
                 not_expiring: None,
