@@ -5,13 +5,18 @@
 
 mod answers;
 mod candidacy;
+mod contract;
 mod hand_over;
 mod harness;
 mod health;
+mod incarnation;
 mod leaving;
 mod orphans;
 mod reads;
+mod settings_refused;
 mod splay;
+mod staleness;
 mod time;
+mod trouble;
 mod watch;
 mod win_delay;
