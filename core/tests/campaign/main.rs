@@ -12,6 +12,7 @@ mod health;
 mod incarnation;
 mod leaving;
 mod orphans;
+mod random;
 mod reads;
 mod settings_refused;
 mod splay;

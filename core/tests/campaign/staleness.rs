@@ -1,9 +1,9 @@
 //! Answers that are older than what is known, and a store that really went back.
 
+use incumbent_core::Revision;
 use incumbent_core::campaign::{Input, ReadId, Timer};
 use incumbent_core::record::Entry;
 use incumbent_core::store::{Facts, FaultKind, Outcome};
-use incumbent_core::{Incarnation, Revision};
 
 use crate::harness::*;
 

@@ -165,7 +165,7 @@ fn a_leader_cut_off_from_the_store_loses_at_its_deadline_and_leads_again_when_it
     assert!(!bench.pass(secs(60)).iter().any(|output| output.starts_with("won")));
     let mut outputs = bench.reconnected();
     outputs.extend(bench.pass(secs(4)));
-    let retaking = outputs.iter().filter(|output| output.starts_with("acquire")).next_back();
+    let retaking = outputs.iter().rfind(|output| output.starts_with("acquire"));
     let attempt = retaking.and_then(|output| output.split(' ').nth(1)?.parse().ok()).expect("it is retaken");
     assert_eq!(bench.applied(attempt, 11), ["inspect", "state HOLDING"]);
     bench.sleep(ms(1));
