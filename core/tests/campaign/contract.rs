@@ -52,6 +52,19 @@ fn a_read_is_answered_once() {
 }
 
 #[test]
+fn a_call_between_two_outputs_loses_none_of_them() {
+    let mut bench = Bench::candidate(Entry::Vacant);
+    bench.applied(1, 10);
+    bench.campaign.handle(bench.now, Input::Inspected(Ok(facts(bench.now)))).expect("asked for");
+    assert_eq!(in_short(&bench.campaign.poll()), "won 10");
+    assert_eq!(
+        bench.give(Input::Close),
+        ["state LEADING", "draining CLOSED", "state DRAINING"],
+        "as a handler would that was told of its win"
+    );
+}
+
+#[test]
 fn polling_again_says_the_same() {
     let mut bench = Bench::leader();
     let wake = bench.campaign.poll();

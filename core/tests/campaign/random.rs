@@ -148,7 +148,7 @@ impl Run {
             7 if self.one_in(4) => {
                 // The store went back: a revision that nothing has had yet.
                 let free = (1..self.top()).filter(|revision| !self.entries.contains_key(revision));
-                let revision = free.last().unwrap_or(self.top() + 1);
+                let revision = free.max().unwrap_or(self.top() + 1);
                 self.entries.insert(revision, mine(revision, write.attempt.0));
                 acknowledged(revision, None)
             }
