@@ -1,0 +1,48 @@
+//! Other ways to a bucket: websockets, a JetStream domain.
+
+use incumbent::core::store::Expect;
+use incumbent::store::Adapter;
+use incumbent::store::nats::{InitOptions, NatsSettings, init};
+use incumbent_testkit::nats::{NatsServer, Options};
+use incumbent_testkit::port::Port;
+
+use crate::support::*;
+
+async fn works(settings: &NatsSettings) {
+    init(settings, &InitOptions::new(LEASE)).await.unwrap();
+    let (store, _) = open(settings).await;
+    let mut watch = within(store.watch()).await.unwrap();
+    let held = applied(&store, KEY, &acquire(Expect::Absent)).await;
+    assert_eq!(next(&mut watch).await.entry.revision(), Some(held));
+    assert_eq!(read(&store, KEY).await.revision(), Some(held));
+    assert_eq!(within(store.list()).await.unwrap().len(), 1);
+    within(store.reconnect()).await;
+    applied(&store, KEY, &acquire(Expect::Revision(held))).await;
+}
+
+#[tokio::test]
+async fn a_websocket() {
+    let port = Port::free();
+    let listen = format!("websocket {{ listen: \"127.0.0.1:{}\", no_tls: true }}", port.number());
+    let _server = NatsServer::start(Options::new().config(listen));
+    let url = format!("ws://127.0.0.1:{}/{BUCKET}?fail_fast=true", port.number());
+    works(&NatsSettings::from_url(&url).unwrap()).await;
+}
+
+#[tokio::test]
+async fn a_bucket_in_the_domain_of_another_server() {
+    let leafs = Port::free();
+    let hub =
+        format!("leafnodes {{ listen: \"127.0.0.1:{}\" }}\njetstream {{ domain: hub }}", leafs.number());
+    let hub = NatsServer::start(Options::new().config(hub));
+    let edge = format!(
+        "leafnodes {{ remotes: [ {{ url: \"nats://127.0.0.1:{}\" }} ] }}\njetstream {{ domain: edge }}",
+        leafs.number()
+    );
+    let edge = NatsServer::start(Options::new().config(edge));
+    let through_the_edge = settings(&edge.url()).domain("hub");
+    works(&through_the_edge).await;
+    let (store, _) = open(&settings(&hub.url())).await;
+    assert!(read(&store, KEY).await.live().is_some());
+    assert_eq!(refusal(&settings(&edge.url())).await.kind(), incumbent::ErrorKind::NotFound);
+}
