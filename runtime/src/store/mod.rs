@@ -7,6 +7,11 @@ mod names;
 #[cfg(feature = "nats")]
 pub mod nats;
 mod operate;
+#[cfg_attr(
+    not(any(feature = "nats", feature = "sqlite")),
+    allow(dead_code, reason = "memory takes no text and no time")
+)]
+mod query;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod url;

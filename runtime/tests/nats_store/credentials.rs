@@ -1,7 +1,7 @@
 //! Every way to prove who we are, and what is said where it does not convince.
 
 use std::fs;
-use std::path::Path;
+use std::process::Command;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -158,26 +158,31 @@ fn jwt(subject: &KeyPair, issuer: &KeyPair, kind: &str, mut claims: Value) -> St
     format!("{signed}.{signature}")
 }
 
+/// Set in a process that this test starts to see another environment.
+const IN_CHILD: &str = "INCUMBENT_TEST_IN_CHILD";
+
 #[tokio::test]
-async fn a_context_of_the_nats_tool() {
+async fn a_context_of_the_nats_tool_named_or_selected_by_the_environment() {
+    if std::env::var_os(IN_CHILD).is_some() {
+        let named = format!("nats:///{BUCKET}?context=prod&fail_fast=true");
+        works(&NatsSettings::from_url(&named).unwrap()).await;
+        open(&NatsSettings::from_url(&format!("nats:///{BUCKET}")).unwrap().fail_fast(true)).await;
+        open(&NatsSettings::from_context(None, BUCKET).unwrap().fail_fast(true)).await;
+        return;
+    }
     let server = NatsServer::start(Options::new().config("authorization { user: ada, password: pa55 }"));
     let folder = TempDir::new().unwrap();
     fs::create_dir_all(folder.path().join("nats/context")).unwrap();
     let context = json!({"url": server.url(), "user": "ada", "password": "pa55"}).to_string();
     fs::write(folder.path().join("nats/context/prod.json"), context).unwrap();
-    let url = format!("nats:///{BUCKET}?context=prod&fail_fast=true");
-    let settings = with_config_home(folder.path(), || NatsSettings::from_url(&url).unwrap());
-    works(&settings).await;
-    let settings =
-        with_config_home(folder.path(), || NatsSettings::from_context(Some("prod"), BUCKET).unwrap());
-    open(&settings).await;
-}
-
-/// Runs `read` with another `$XDG_CONFIG_HOME`, which no other test of this file reads.
-fn with_config_home<T>(folder: &Path, read: impl FnOnce() -> T) -> T {
-    // SAFETY: no other test of this program writes the environment; what reads it meanwhile (resolving
-    // host names, for instance) goes through the standard library's lock or not at all, for these tests
-    // connect to numbers.
-    unsafe { std::env::set_var("XDG_CONFIG_HOME", folder) };
-    read()
+    let this_test = "credentials::a_context_of_the_nats_tool_named_or_selected_by_the_environment";
+    let child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", this_test])
+        .env(IN_CHILD, "1")
+        .env("XDG_CONFIG_HOME", folder.path())
+        .env("NATS_CONTEXT", "prod")
+        .output()
+        .unwrap();
+    let output = String::from_utf8_lossy(&child.stdout);
+    assert!(child.status.success() && output.contains("1 passed"), "{output}");
 }

@@ -17,6 +17,9 @@ const NAME_TAKEN: u64 = 10058;
 /// The server's default for the window in which it looks for duplicates. We send none.
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
 
+/// How long it may all take. Making a stream of three replicas takes a second or two.
+const PATIENCE: Duration = Duration::from_secs(20);
+
 /// What a bucket should be.
 #[derive(Clone, Debug)]
 #[must_use]
@@ -126,9 +129,12 @@ pub async fn init(settings: &NatsSettings, options: &InitOptions) -> Result<Init
     let bucket = Bucket::new(&settings.bucket, settings.api_prefix.as_deref());
     let connection = Connection::open(&settings).await?;
     let api = Api { connection, bucket };
-    let report = run(&api, options).await;
+    let report = tokio::time::timeout(PATIENCE, run(&api, options)).await;
     api.connection.close().await;
-    report
+    report.unwrap_or_else(|_| {
+        let servers = settings.servers_shown();
+        Err(Error::new(ErrorKind::Unreachable, format!("JetStream at {servers} does not answer")))
+    })
 }
 
 async fn run(api: &Api, options: &InitOptions) -> Result<InitReport> {
