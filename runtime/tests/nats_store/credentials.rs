@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use incumbent::ErrorKind;
 use incumbent::core::store::Expect;
-use incumbent::store::nats::{ConnectionEvent, InitOptions, NatsSettings, init};
+use incumbent::store::nats::{InitOptions, NatsSettings, init};
 use incumbent_testkit::nats::{NatsServer, Options};
 use nkeys::KeyPair;
 use serde_json::{Value, json};
@@ -79,7 +79,7 @@ async fn a_credentials_file_that_is_renewed_on_disk_while_connected() {
 
     fs::write(creds.path(), operator.creds(&second)).unwrap();
     incumbent::store::Adapter::reconnect(&store).await;
-    assert_eq!(events.count(&ConnectionEvent::Connected), 2);
+    assert_eq!(events.connected().len(), 2);
     let connections = server.monitoring("/connz?auth=true").unwrap();
     let users = connections["connections"].as_array().unwrap().iter();
     let users: Vec<_> = users.map(|connection| connection["authorized_user"].as_str().unwrap()).collect();

@@ -302,8 +302,6 @@ impl NatsSettings {
 
     /// The servers as a person reads them, without credentials.
     pub(super) fn servers_shown(&self) -> String {
-        let shown =
-            |server: &ServerAddr| format!("{}://{}:{}", server.scheme(), server.host(), server.port());
         self.servers.iter().map(shown).collect::<Vec<_>>().join(", ")
     }
 
@@ -325,6 +323,11 @@ impl NatsSettings {
         }
         Ok(())
     }
+}
+
+/// A server as a person reads it, without credentials.
+pub(super) fn shown(server: &ServerAddr) -> String {
+    format!("{}://{}:{}", server.scheme(), server.host(), server.port())
 }
 
 /// A prefix of subjects, however it was written.

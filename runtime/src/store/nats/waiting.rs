@@ -61,7 +61,7 @@ impl Waiting {
     pub(super) fn heed(&self, event: &ConnectionEvent) {
         let mut table = self.lock();
         match event {
-            ConnectionEvent::Connected => table.connection += 1,
+            ConnectionEvent::Connected { .. } => table.connection += 1,
             ConnectionEvent::Disconnected => {
                 let connection = table.connection;
                 table.end_all(&Interruption::Disconnected);
@@ -144,7 +144,7 @@ mod tests {
 
     fn connected() -> Arc<Waiting> {
         let waiting = Arc::new(Waiting::default());
-        waiting.heed(&ConnectionEvent::Connected);
+        waiting.heed(&ConnectionEvent::Connected { server: String::new() });
         waiting
     }
 
