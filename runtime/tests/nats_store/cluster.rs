@@ -19,11 +19,23 @@ fn cluster_settings(cluster: &NatsCluster) -> NatsSettings {
     settings(&cluster.addresses())
 }
 
+/// Makes a bucket, as soon as the servers have heard enough of each other to place it.
+async fn make(settings: &NatsSettings, options: &InitOptions) {
+    wait::until_async("a place for three replicas", FAIL_OVER, || async {
+        match init(settings, options).await {
+            Ok(_) => true,
+            Err(error) if error.message().contains("no suitable peers") => false,
+            Err(error) => panic!("{error}"),
+        }
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn a_write_beside_one_in_flight_is_busy_and_one_of_them_is_applied() {
     let cluster = NatsCluster::start(3);
     let settings = cluster_settings(&cluster);
-    init(&settings, &InitOptions::new(LEASE).replicas(3)).await.unwrap();
+    make(&settings, &InitOptions::new(LEASE).replicas(3)).await;
     let (store, _) = open(&settings).await;
     assert_eq!(store.capabilities().fail_over, Duration::from_secs(7));
     let mut held = applied(&store, KEY, &acquire(Expect::Absent)).await;
@@ -53,7 +65,7 @@ async fn a_write_beside_one_in_flight_is_busy_and_one_of_them_is_applied() {
 async fn the_store_serves_again_after_the_streams_leader_is_killed() {
     let mut cluster = NatsCluster::start(3);
     let settings = cluster_settings(&cluster);
-    init(&settings, &InitOptions::new(LEASE).replicas(3)).await.unwrap();
+    make(&settings, &InitOptions::new(LEASE).replicas(3)).await;
     let (store, events) = open(&settings).await;
     let held = applied(&store, KEY, &acquire(Expect::Absent)).await;
     let before = within(store.inspect()).await.unwrap().incarnation;
@@ -98,7 +110,11 @@ async fn three_replicas_are_refused_on_servers_that_check_the_compare_too_late()
         num_replicas: 3,
         ..Default::default()
     };
-    jetstream(&cluster.urls()[0]).await.create_key_value(config).await.unwrap();
+    let jetstream = jetstream(&cluster.urls()[0]).await;
+    wait::until_async("a place for three replicas", FAIL_OVER, || async {
+        jetstream.create_key_value(config.clone()).await.is_ok()
+    })
+    .await;
     let error = refusal(&settings).await;
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert!(error.message().contains("2.12"), "{error}");
@@ -111,7 +127,7 @@ async fn three_replicas_serve_on_2_12() {
     }
     let cluster = NatsCluster::start_with(3, Options::new().version(NatsVersion::V2_12));
     let settings = cluster_settings(&cluster);
-    init(&settings, &InitOptions::new(LEASE).replicas(3).markers(true)).await.unwrap();
+    make(&settings, &InitOptions::new(LEASE).replicas(3).markers(true)).await;
     let (store, _) = open(&settings).await;
     let held = applied(&store, KEY, &acquire(Expect::Absent)).await;
     applied(&store, KEY, &release(Expect::Revision(held))).await;

@@ -19,18 +19,16 @@ async fn a_watch_tells_what_is_there_and_then_every_change_in_order() {
     let mut watch = within(bench.store.watch()).await.unwrap();
     assert_eq!(next(&mut watch).await.entry.revision(), Some(newest));
 
-    let mut expected = Vec::new();
     let mut held = applied(&bench.store, KEY, &acquire(Expect::Absent)).await;
-    expected.push(held);
-    for _ in 0..50 {
-        held = applied(&bench.store, KEY, &acquire(Expect::Revision(held))).await;
-        expected.push(held);
-    }
-    expected.push(applied(&bench.store, KEY, &release(Expect::Revision(held))).await);
-    for revision in expected {
+    for _ in 0..20 {
+        // Seen before the next one is written: the server skips what is replaced before it was sent.
         let seen = next(&mut watch).await;
-        assert_eq!((seen.key.as_str(), seen.entry.revision()), (KEY, Some(revision)));
+        assert_eq!((seen.key.as_str(), seen.entry.revision()), (KEY, Some(held)));
+        held = applied(&bench.store, KEY, &acquire(Expect::Revision(held))).await;
     }
+    next(&mut watch).await;
+    let released = applied(&bench.store, KEY, &release(Expect::Revision(held))).await;
+    assert_eq!(next(&mut watch).await.entry.revision(), Some(released));
 }
 
 #[tokio::test]

@@ -5,6 +5,9 @@
 //! sequence means nothing, and whoever watches would never learn of the gap. So this one ends
 //! instead, as soon as it cannot promise that it saw every change in order, and the hub begins
 //! anew with what is there.
+//!
+//! A record that is replaced before it was sent is not sent at all: the bucket holds only the
+//! newest of each key. That is no gap, for the newest follows.
 
 use std::time::Duration;
 
