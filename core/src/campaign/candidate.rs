@@ -151,7 +151,7 @@ impl Campaign {
     /// where it is not known when it was sent and the store's marker may be on its way.
     fn retake(&self) -> Option<(Wait, Instant)> {
         let record = self.sight.record()?;
-        let sent = record.stamp.and_then(|stamp| self.ledger.find(stamp.attempt));
+        let sent = self.sent_as(record.stamp);
         let wait = self.wait_of(sent, self.sight.since());
         if !self.rules.store.expiry_pushed {
             return Some((wait, Instant::NEVER));

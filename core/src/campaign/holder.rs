@@ -113,9 +113,15 @@ impl Campaign {
         }
     }
 
-    /// The seat is lost.
+    /// The seat, if it is held, is lost.
     pub(super) fn unseat(&mut self, reason: Reason) {
-        let Stage::Seated(seat) = core::mem::replace(&mut self.stage, Stage::Candidate) else { return };
+        let seat = match core::mem::replace(&mut self.stage, Stage::Candidate) {
+            Stage::Seated(seat) => seat,
+            other => {
+                self.stage = other;
+                return;
+            }
+        };
         self.leave_seat_timers();
         if let Some(term) = seat.term {
             self.tell(Event::Lost { term, reason });

@@ -72,7 +72,7 @@ impl Campaign {
         self.timers.stop(Timer::Poll);
         let orphan = self.sight.record().filter(|record| self.is_ours(record.stamp));
         if let Some(record) = orphan {
-            let sent = record.stamp.and_then(|stamp| self.ledger.find(stamp.attempt));
+            let sent = self.sent_as(record.stamp);
             let wait = self.wait_of(sent, self.sight.since());
             let expect = Some(record.revision);
             self.leave_behind(Leaving { expect, wait, successor: None, first_sent: None });

@@ -63,7 +63,7 @@ use crate::record::{Attempt, Entry, Nonce, Record, Stamp};
 use crate::store::{Capabilities, Facts, Fault, FaultKind};
 use crate::time::Instant;
 use crate::token::Revision;
-use ledger::{Ledger, Purpose};
+use ledger::{Ledger, Purpose, Sent};
 use life::Life;
 use reading::PendingRead;
 use seat::{Leaving, Seat};
@@ -417,6 +417,15 @@ impl Campaign {
 
     fn is_ours(&self, stamp: Option<Stamp>) -> bool {
         stamp.is_some_and(|stamp| stamp.nonce == self.nonce)
+    }
+
+    /// The attempt that wrote a record of ours.
+    ///
+    /// `None` where it is forgotten, or was meant for another life of the store: by a revision
+    /// that happened to match, it may have replaced anybody's record, so nothing it knew holds.
+    fn sent_as(&self, stamp: Option<Stamp>) -> Option<Sent> {
+        let sent = self.ledger.find(stamp.filter(|stamp| stamp.nonce == self.nonce)?.attempt)?;
+        (sent.incarnation == self.life.incarnation()).then_some(sent)
     }
 
     /// The record that `attempt` of ours leaves at `revision`.

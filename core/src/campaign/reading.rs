@@ -9,7 +9,7 @@ use super::timers::Timer;
 use super::{Campaign, Stage, pace};
 use crate::record::{Entry, Record};
 use crate::store::Fault;
-use crate::token::Revision;
+use crate::token::{Incarnation, Revision};
 use core::time::Duration;
 
 /// A read whose answer is awaited.
@@ -18,6 +18,8 @@ pub(super) struct PendingRead {
     id: ReadId,
     /// The highest revision known when it was asked for; a lower answer is stale.
     mark: Revision,
+    /// The life of the store known when it was asked for; an answer counts for no other.
+    incarnation: Incarnation,
 }
 
 impl Campaign {
@@ -27,7 +29,8 @@ impl Campaign {
             return;
         }
         self.reads.0 += 1;
-        self.reading = Some(PendingRead { id: self.reads, mark: self.life.mark() });
+        let (mark, incarnation) = (self.life.mark(), self.life.incarnation());
+        self.reading = Some(PendingRead { id: self.reads, mark, incarnation });
         self.timers.stop(Timer::Retry);
         self.timers.set(Timer::Read, self.now + pace::attempt_limit(self.lease));
         self.outputs.push_back(Output::Read(self.reads));
@@ -50,6 +53,9 @@ impl Campaign {
                 return self.failed();
             }
         };
+        if pending.incarnation != self.life.incarnation() {
+            return self.read();
+        }
         self.looked = self.now;
         if let Some(revision) = entry.revision() {
             match self.life.judge(revision, pending.mark, self.lease, self.now) {
@@ -153,7 +159,7 @@ impl Campaign {
     /// A write of ours was applied although its answer never came: its number says which, and
     /// the deadline follows from when that very attempt was sent.
     fn adopt(&mut self, record: &Record) {
-        let sent = record.stamp.and_then(|stamp| self.ledger.find(stamp.attempt));
+        let sent = self.sent_as(record.stamp);
         let revision = record.revision;
         self.sight.own(record.clone(), self.now);
         self.inspect(self.now);
@@ -194,7 +200,7 @@ impl Campaign {
         let ours = entry.live().is_some_and(|record| self.is_ours(record.stamp));
         let (revision, stamp) = (entry.revision(), entry.live().and_then(|record| record.stamp));
         self.note(entry);
-        let sent = stamp.and_then(|stamp| self.ledger.find(stamp.attempt));
+        let sent = self.sent_as(stamp);
         let wait = self.wait_of(sent, self.sight.since());
         let Stage::Releasing(leaving) = &mut self.stage else { return };
         if !ours {
@@ -213,7 +219,7 @@ impl Campaign {
     /// Removes a record of ours that turned up after we had left the race.
     pub(super) fn remove_orphan(&mut self) {
         let Some(record) = self.sight.record().filter(|record| self.is_ours(record.stamp)) else { return };
-        let sent = record.stamp.and_then(|stamp| self.ledger.find(stamp.attempt));
+        let sent = self.sent_as(record.stamp);
         let expect = Some(record.revision);
         let wait = self.wait_of(sent, self.sight.since());
         self.leave_behind(Leaving { expect, wait, successor: None, first_sent: None });

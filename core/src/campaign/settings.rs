@@ -342,7 +342,7 @@ fn lease_in_force(settings: &Settings, store: &Capabilities, facts: &Facts) -> R
         return refuse("lease", shown, limit, "this is what the store can keep");
     }
     let step = store.lease_step.as_nanos();
-    if facts.max_age != Some(lease) && step > 0 && lease.as_nanos() % step != 0 {
+    if facts.max_age != Some(lease) && step > 0 && !lease.as_nanos().is_multiple_of(step) {
         let limit = format!("a multiple of {:?}", store.lease_step);
         return refuse("lease", shown, limit, "the store cuts the rest off; use whole steps");
     }
