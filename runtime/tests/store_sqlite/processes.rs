@@ -249,13 +249,6 @@ async fn a_file_deleted_again_and_again_under_its_writers_never_mixes_two_lives(
     }
     let mut lives = Vec::new();
     for round in 0..15 {
-        let store = open(&path).await;
-        eventually("the children write to the new file", || async {
-            let facts = store.inspect().await.unwrap();
-            (facts.newest >= Some(Revision(10))).then_some(())
-        })
-        .await;
-        lives.push(store.inspect().await.unwrap().incarnation);
         // Alone, or with the log and its index.
         let doomed: &[&str] = if round % 2 == 0 { &[""] } else { &["", "-wal", "-shm"] };
         for end in doomed {
@@ -263,6 +256,13 @@ async fn a_file_deleted_again_and_again_under_its_writers_never_mixes_two_lives(
             let removed = fs::remove_file(folder.path().join(format!("elections.db{end}")));
             assert!(removed.is_ok() || !end.is_empty());
         }
+        let store = open(&path).await;
+        let facts = eventually("the children write to the new file", || async {
+            let facts = store.inspect().await.unwrap();
+            (facts.newest >= Some(Revision(10))).then_some(facts)
+        })
+        .await;
+        lives.push(facts.incarnation);
     }
     assert_growing(&lives);
     fs::write(folder.path().join("stop"), "").unwrap();
