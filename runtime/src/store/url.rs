@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+#[cfg(feature = "sqlite")]
 use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
