@@ -1,5 +1,8 @@
 //! The contract between the hub and a store, and the stores themselves.
 
+mod boxed;
+#[cfg(feature = "testing")]
+pub(crate) mod faulty;
 mod incarnation;
 mod memory;
 mod message;
@@ -7,10 +10,6 @@ mod names;
 #[cfg(feature = "nats")]
 pub mod nats;
 mod operate;
-#[cfg_attr(
-    not(any(feature = "nats", feature = "sqlite")),
-    allow(dead_code, reason = "memory takes no text and no time")
-)]
 mod query;
 #[cfg(feature = "sqlite")]
 mod sqlite;

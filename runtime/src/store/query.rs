@@ -1,5 +1,6 @@
 //! The parameters of a store's URL.
 
+#[cfg(any(feature = "nats", feature = "sqlite"))]
 use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
@@ -35,6 +36,7 @@ impl Query {
     }
 
     /// A text that says something.
+    #[cfg(feature = "nats")]
     pub(crate) fn text(&mut self, name: &'static str) -> Result<Option<String>> {
         match self.take(name) {
             Some(value) if value.is_empty() => {
@@ -53,6 +55,7 @@ impl Query {
         }
     }
 
+    #[cfg(any(feature = "nats", feature = "sqlite"))]
     pub(crate) fn duration(&mut self, name: &'static str) -> Result<Option<Duration>> {
         let Some(value) = self.take(name) else { return Ok(None) };
         match duration(&value) {
@@ -72,6 +75,7 @@ impl Query {
 }
 
 /// A whole number and its unit: `ms`, `s`, `m` or `h`.
+#[cfg(any(feature = "nats", feature = "sqlite"))]
 fn duration(text: &str) -> Option<Duration> {
     let digits = text.find(|c: char| !c.is_ascii_digit())?;
     let (number, unit) = text.split_at(digits);

@@ -1,6 +1,11 @@
-//! The SQLite store within one process: the contract, and what its file can meet.
+//! The SQLite store: the contract, what its file can meet, and several processes on one file.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+#[path = "../contract/mod.rs"]
 mod contract;
+mod file;
+mod processes;
 
 use std::path::PathBuf;
 use std::time::Duration;
