@@ -1,2 +1,45 @@
-//! placeholder
-fn main() {}
+//! The project's own chores: `cargo xtask tools | test | bench`.
+//!
+//! Each does its own set-up, so a machine with Rust, and Go for the interop tests, needs nothing else.
+
+mod bench;
+mod shell;
+mod test;
+mod tools;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", about, disable_help_subcommand = true)]
+struct Cli {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Debug, Subcommand)]
+enum Chore {
+    /// Find or install what the tests need, and print the versions
+    Tools(tools::Args),
+    /// Run the tests; the last line is `N passed, N failed`
+    Test(test::Args),
+    /// Measure, and compare with the goals
+    Bench(bench::Args),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().chore {
+        Chore::Tools(args) => tools::run(&args),
+        Chore::Test(args) => test::run(&args),
+        Chore::Bench(args) => bench::run(&args),
+    };
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

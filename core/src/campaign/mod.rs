@@ -1,1 +1,441 @@
 //! The lease campaign over a key-value store.
+//!
+//! A [`Campaign`] is one candidate's attempt to win and keep one election. It is fed with
+//! [`Input`]s and drained of [`Output`]s; in between it does nothing.
+//!
+//! ```text
+//!              campaign            splay over           acquire sent
+//!      Idle ────────────▶ Splaying ──────────▶ Waiting ─────────────▶ Acquiring
+//!        ▲                                      ▲  ▲ ▲                    │
+//!        │ unhealthy                            │  │ └────────────────────┤ refused, no answer
+//!        │                                      │  │                      │ applied
+//!        │            given back, or not ours   │  │ lost: usurped,       ▼
+//!        └───────────── Releasing ──────────────┘  │ deleted, expired   Holding
+//!                       │      ▲                   │                      │ the win delay is over:
+//!                closed │      │ Lost is told      ├──────────────────────┤ Won is told
+//!                       ▼      │                   │                      ▼
+//!                    Closed    └──── Draining ◀────┴────────────────── Leading
+//!                                       resign, hand over, unhealthy, close
+//! ```
+//!
+//! # What makes it safe
+//!
+//! A record in the store lives for the lease `T` from when it is *applied*; the holder counts `T`
+//! from when it was *sent*, which is earlier, and stops a margin `M` before that. So a holder that
+//! is cut off knows that its lease is over before anybody else can take the seat, with no message
+//! at all (C. Gray and D. Cheriton, "Leases", SOSP 1989). [`Campaign::lease`] is that deadline, and
+//! comparing it with the clock is the only way to know who leads.
+//!
+//! What a record does not protect against is that it vanishes early: somebody deletes the key, purges the
+//! stream, replaces the store, or a server's clock jumps. Then a new holder takes the seat, keeps
+//! it by renewals, and waits until whoever it has seen before must have stopped: the win delay.
+
+mod answers;
+mod backoff;
+mod candidate;
+mod event;
+mod holder;
+mod inspecting;
+mod io;
+mod leaving;
+mod ledger;
+mod life;
+mod pace;
+mod reading;
+mod seat;
+mod settings;
+mod sight;
+mod timers;
+
+use alloc::collections::VecDeque;
+use alloc::string::String;
+use core::time::Duration;
+
+use oorandom::Rand64;
+
+pub use backoff::Backoff;
+pub use event::{Event, Leader, Lease, Reason, State, Term, Trouble};
+pub use io::{Input, Misuse, Output, ReadId, Wake};
+pub use settings::{Preset, Refused, Settings, WinDelay};
+pub use timers::Timer;
+
+use crate::record::{Attempt, Entry, Nonce, Record, Stamp};
+use crate::store::{Capabilities, Facts, Fault, FaultKind};
+use crate::time::Instant;
+use crate::token::Revision;
+use ledger::{Ledger, Purpose, Sent};
+use life::Life;
+use reading::PendingRead;
+use seat::{Leaving, Seat};
+use settings::Rules;
+use sight::Sight;
+use timers::Timers;
+
+/// One candidate's running attempt to win and keep an election.
+#[derive(Debug)]
+pub struct Campaign {
+    rules: Rules,
+    nonce: Nonce,
+    rng: Rand64,
+    /// The latest reading of the caller's clock.
+    now: Instant,
+    /// The lease in force: the rules', or less where the store's maximum age was lowered.
+    lease: Duration,
+    stage: Stage,
+    /// Asked to campaign, and not yet to close.
+    in_race: bool,
+    closing: bool,
+    healthy: bool,
+    splayed: bool,
+    sight: Sight,
+    life: Life,
+    ledger: Ledger,
+    timers: Timers,
+    reads: ReadId,
+    reading: Option<PendingRead>,
+    /// When the last read was answered.
+    looked: Instant,
+    /// The inspection that is wanted: an answer asked for at this instant or later.
+    inspecting: Option<Instant>,
+    /// When a new connection was asked for that is not there yet.
+    reconnecting: Option<Instant>,
+    /// Failures in a row.
+    failures: u32,
+    /// Terms in a row that ended within a lease because the user's handler failed.
+    handler_failures: u32,
+    /// A candidate that failed does nothing before this.
+    not_before: Instant,
+    /// How many more races were lost than won.
+    races_lost: u32,
+    leader: Option<Leader>,
+    told: Told,
+    outputs: VecDeque<Output>,
+}
+
+#[derive(Debug)]
+enum Stage {
+    Idle,
+    Splaying,
+    Candidate,
+    Seated(Seat),
+    Releasing(Leaving),
+    Closed,
+}
+
+/// What was told, so that it is not told again.
+#[derive(Debug)]
+struct Told {
+    state: State,
+    fault: Option<FaultKind>,
+    short_lease: bool,
+    markers: bool,
+    not_expiring: Option<Revision>,
+    /// Another campaign of our name: its nonce, a revision of it, and whether it was told.
+    namesake: Option<(Nonce, Revision, bool)>,
+}
+
+impl Campaign {
+    /// A campaign that has not begun; [`Input::Campaign`] begins it.
+    ///
+    /// `facts` come from an inspection of the store. `nonce` is drawn from the operating system and
+    /// used for no other campaign; `seed` decides every random choice, so that the same seed and
+    /// inputs give the same outputs. `now` is a reading of the clock that all later inputs use.
+    ///
+    /// # Errors
+    ///
+    /// A setting that is incoherent, or that the store cannot keep, is refused.
+    pub fn new(
+        settings: Settings,
+        store: Capabilities,
+        facts: &Facts,
+        nonce: Nonce,
+        seed: u64,
+        now: Instant,
+    ) -> Result<Self, Refused> {
+        let rules = Rules::new(settings, store, facts)?;
+        let lease = rules.lease;
+        let life = Life::new(facts, lease, rules.margin.skew(lease), now);
+        Ok(Self {
+            nonce,
+            rng: Rand64::new(seed.into()),
+            now,
+            lease,
+            stage: Stage::Idle,
+            in_race: false,
+            closing: false,
+            healthy: true,
+            splayed: false,
+            sight: Sight::default(),
+            life,
+            ledger: Ledger::default(),
+            timers: Timers::default(),
+            reads: ReadId::default(),
+            reading: None,
+            looked: Instant::ZERO,
+            inspecting: None,
+            reconnecting: None,
+            failures: 0,
+            handler_failures: 0,
+            not_before: Instant::ZERO,
+            races_lost: 0,
+            leader: None,
+            told: Told {
+                state: State::Idle,
+                fault: None,
+                short_lease: false,
+                markers: false,
+                not_expiring: None,
+                namesake: None,
+            },
+            outputs: VecDeque::new(),
+            rules,
+        })
+    }
+
+    /// Takes in what happened at `now`. Call [`poll`](Self::poll) afterwards until it is drained.
+    ///
+    /// A call that brings nothing new does nothing. A `now` before an earlier one counts as the earlier.
+    ///
+    /// # Errors
+    ///
+    /// An answer to a question that was never asked changes nothing and is returned.
+    pub fn handle(&mut self, now: Instant, input: Input) -> Result<(), Misuse> {
+        match &input {
+            Input::Wrote { attempt, .. } if !self.ledger.was_made(*attempt) => {
+                return Err(Misuse::UnknownAttempt(*attempt));
+            }
+            Input::Read { read, .. } if read.0 == 0 || *read > self.reads => {
+                return Err(Misuse::UnknownRead(*read));
+            }
+            _ => {}
+        }
+        self.now = self.now.max(now);
+        if matches!(self.stage, Stage::Closed) {
+            return Ok(());
+        }
+        // First of all: nothing that arrives now can save a lease that is over.
+        self.expire();
+        self.take(input);
+        while let Some(timer) = self.timers.take_due(self.now) {
+            self.fire(timer);
+        }
+        self.settle();
+        Ok(())
+    }
+
+    /// What to do next. [`Output::WakeAt`] means drained: nothing more until an input, or that instant.
+    #[must_use]
+    pub fn poll(&mut self) -> Output {
+        self.outputs.pop_front().unwrap_or_else(|| Output::WakeAt(self.timers.next()))
+    }
+
+    /// The right to lead: the candidate leads while its clock reads less than the deadline.
+    ///
+    /// `None` outside a told term. Publish it after every [`handle`](Self::handle), *before* acting
+    /// on its outputs: a seat is given back only after its lease is gone from here.
+    pub fn lease(&self) -> Option<Lease> {
+        let seat = self.seat()?;
+        seat.term.map(|term| Lease { token: term.token, deadline: self.deadline(seat) })
+    }
+
+    /// Whether the candidate leads at `now`.
+    pub fn is_leader(&self, now: Instant) -> bool {
+        self.lease().is_some_and(|lease| now < lease.deadline)
+    }
+
+    /// Where the campaign stands.
+    pub fn state(&self) -> State {
+        match &self.stage {
+            Stage::Idle => State::Idle,
+            Stage::Splaying => State::Splaying,
+            Stage::Candidate if self.ledger.awaited() == Some(Purpose::Acquire) => State::Acquiring,
+            Stage::Candidate => State::Waiting,
+            Stage::Seated(Seat { term: None, .. }) => State::Holding,
+            Stage::Seated(Seat { leaving: None, .. }) => State::Leading,
+            Stage::Seated(_) => State::Draining,
+            Stage::Releasing(_) => State::Releasing,
+            Stage::Closed => State::Closed,
+        }
+    }
+
+    /// Who holds the seat, as far as this candidate has seen.
+    pub fn leader(&self) -> Option<&Leader> {
+        self.leader.as_ref()
+    }
+
+    /// The candidate's name.
+    pub fn name(&self) -> &str {
+        &self.rules.name
+    }
+
+    /// The lease time in force.
+    pub fn lease_time(&self) -> Duration {
+        self.lease
+    }
+
+    /// The margin between the deadline and the end of the lease.
+    pub fn margin(&self) -> Duration {
+        self.rules.margin.of(self.lease)
+    }
+
+    fn take(&mut self, input: Input) {
+        match input {
+            Input::Tick => {}
+            Input::Campaign => self.enter(),
+            Input::Resign => self.leave(Reason::Resigned, None),
+            Input::HandOver(successor) => self.leave(Reason::HandedOver, Some(successor)),
+            Input::Close => self.close(),
+            Input::Health(healthy) => self.health(healthy),
+            Input::Drained => self.drained(),
+            Input::HandlerFailed => self.handler_failed(),
+            Input::Accept => self.accept(),
+            Input::Wrote { attempt, outcome } => self.wrote(attempt, outcome),
+            Input::Read { read, result } => self.read_answered(read, result),
+            Input::Inspected(result) => self.inspected(result),
+            Input::Watched(entry) => self.see(entry),
+            Input::Reconnected => self.reconnected(),
+        }
+    }
+
+    fn fire(&mut self, timer: Timer) {
+        match timer {
+            Timer::Deadline => self.expire(),
+            Timer::Attempt => self.attempt_timed_out(),
+            Timer::Read => self.read_timed_out(),
+            Timer::Inspect => self.inspect_again(),
+            Timer::Close => self.closed(),
+            Timer::Release => self.go_on(),
+            Timer::Drain => self.drained(),
+            // Whether the win can be told is looked at after every input.
+            Timer::Win => {}
+            Timer::Renew | Timer::Retry => self.act(),
+            Timer::Splay => self.stand(),
+            Timer::Acquire => self.acquire(),
+            Timer::Poll => self.look(),
+        }
+    }
+
+    /// Does what the stage wants done next: at a renewal's time, after a failure, on a new connection.
+    fn act(&mut self) {
+        match &self.stage {
+            Stage::Seated(seat) if seat.check => self.read(),
+            Stage::Seated(_) => self.renew(),
+            Stage::Releasing(_) => self.release(),
+            Stage::Candidate => self.plan(),
+            Stage::Idle | Stage::Splaying | Stage::Closed => {}
+        }
+    }
+
+    /// Draws the conclusions of an input: is the win due, who leads, what is there to tell.
+    fn settle(&mut self) {
+        self.win();
+        self.set_deadline();
+        let seen = match self.sight.entry() {
+            Some(Entry::Live(record)) => Some(Some(record)),
+            Some(_) => Some(None),
+            None => None,
+        };
+        if let Some(record) = seen {
+            let leader = record.map(Leader::of);
+            let same = match (&leader, &self.leader) {
+                (Some(now), Some(before)) => now.is_same(before),
+                (now, before) => now.is_none() && before.is_none(),
+            };
+            if !same {
+                self.leader.clone_from(&leader);
+                self.tell(Event::LeaderChanged(leader));
+            }
+        }
+        let state = self.state();
+        if state != self.told.state {
+            self.told.state = state;
+            self.tell(Event::Campaigned(state));
+        }
+    }
+
+    fn tell(&mut self, event: Event) {
+        self.outputs.push_back(Output::Event(event));
+    }
+
+    fn trouble(&mut self, trouble: Trouble) {
+        self.tell(Event::Trouble(trouble));
+    }
+
+    /// Tells a fault of the store when it begins.
+    fn fault(&mut self, fault: Fault) {
+        if self.told.fault != Some(fault.kind) {
+            self.told.fault = Some(fault.kind);
+            self.trouble(Trouble::Store(fault));
+        }
+    }
+
+    /// Something came back from the store as it should.
+    fn recovered(&mut self) {
+        self.failures = 0;
+        self.told.fault = None;
+    }
+
+    /// Something did not work; it is tried again after a while.
+    fn failed(&mut self) {
+        self.failures = self.failures.saturating_add(1);
+        match &self.stage {
+            Stage::Seated(_) | Stage::Releasing(_) => {
+                let wait = backoff::standard(self.failures, &mut self.rng);
+                self.timers.set(Timer::Retry, self.now + wait);
+            }
+            Stage::Candidate => {
+                let wait = self.rules.backoff.wait(self.failures, &mut self.rng);
+                self.not_before = self.now + wait;
+                self.plan();
+            }
+            Stage::Idle | Stage::Splaying | Stage::Closed => {}
+        }
+    }
+
+    /// Something got no answer. Once is an accident; twice is told.
+    fn unanswered(&mut self) {
+        if self.failures > 0 {
+            let detail = String::from("the store does not answer; check that it is up and can be reached");
+            self.fault(Fault { kind: FaultKind::Unreachable, detail });
+        }
+        self.failed();
+    }
+
+    fn seat(&self) -> Option<&Seat> {
+        match &self.stage {
+            Stage::Seated(seat) => Some(seat),
+            _ => None,
+        }
+    }
+
+    fn seat_mut(&mut self) -> Option<&mut Seat> {
+        match &mut self.stage {
+            Stage::Seated(seat) => Some(seat),
+            _ => None,
+        }
+    }
+
+    fn is_ours(&self, stamp: Option<Stamp>) -> bool {
+        stamp.is_some_and(|stamp| stamp.nonce == self.nonce)
+    }
+
+    /// The attempt that wrote a record of ours.
+    ///
+    /// `None` where it is forgotten, or was meant for another life of the store: by a revision
+    /// that happened to match, it may have replaced anybody's record, so nothing it knew holds.
+    fn sent_as(&self, stamp: Option<Stamp>) -> Option<Sent> {
+        let sent = self.ledger.find(stamp.filter(|stamp| stamp.nonce == self.nonce)?.attempt)?;
+        (sent.incarnation == self.life.incarnation()).then_some(sent)
+    }
+
+    /// The record that `attempt` of ours leaves at `revision`.
+    fn own_record(&self, attempt: Attempt, revision: Revision) -> Record {
+        Record {
+            revision,
+            candidate: self.rules.name.clone(),
+            stamp: Some(Stamp { nonce: self.nonce, attempt }),
+            lease: Some(self.rules.lease),
+            metadata: self.rules.metadata.clone(),
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! The answers to writes.
+
+use super::event::{Reason, Trouble};
+use super::ledger::{Purpose, Sent};
+use super::life::Freshness;
+use super::timers::Timer;
+use super::{Campaign, Stage};
+use crate::record::{Attempt, Entry, Release, Stamp};
+use crate::store::{Expect, Outcome};
+use crate::token::{Incarnation, Revision};
+
+impl Campaign {
+    /// A write was answered, perhaps long after it was given up waiting for.
+    pub(super) fn wrote(&mut self, attempt: Attempt, outcome: Outcome) {
+        let settled = outcome != Outcome::Unknown;
+        let (sent, awaited) = self.ledger.answer(attempt, settled);
+        if awaited {
+            self.timers.stop(Timer::Attempt);
+        }
+        match outcome {
+            Outcome::Applied { revision, incarnation } => self.applied(sent, revision, incarnation),
+            Outcome::Refused { current } => self.refused(sent, current, awaited),
+            Outcome::Busy | Outcome::NotSent | Outcome::Unknown if !awaited => {}
+            Outcome::Busy => self.failed(),
+            Outcome::NotSent | Outcome::Unknown => self.unanswered(),
+            Outcome::Failed(fault) => {
+                self.fault(fault);
+                if awaited {
+                    self.failed();
+                }
+            }
+        }
+        self.resume();
+    }
+
+    /// No answer came in time. The write may still be applied, and its answer still counts.
+    pub(super) fn attempt_timed_out(&mut self) {
+        self.ledger.stop_waiting();
+        self.reconnect();
+        self.unanswered();
+        self.resume();
+    }
+
+    /// Goes on with what had to wait for an answer.
+    fn resume(&mut self) {
+        if self.ledger.is_awaiting() {
+            return;
+        }
+        match &self.stage {
+            Stage::Candidate => self.plan(),
+            Stage::Releasing(_) if !self.timers.is_set(Timer::Retry) && self.reading.is_none() => {
+                self.release()
+            }
+            // A renewal that fell due while the answer was awaited.
+            Stage::Seated(_) if !self.timers.is_set(Timer::Retry) && !self.timers.is_set(Timer::Renew) => {
+                self.act()
+            }
+            _ => {}
+        }
+    }
+
+    fn applied(&mut self, sent: Option<Sent>, revision: Revision, incarnation: Option<Incarnation>) {
+        let Some(sent) = sent else { return self.look_again() };
+        match incarnation {
+            Some(incarnation) if incarnation != self.life.incarnation() => {
+                return self.acknowledged_elsewhere();
+            }
+            Some(_) => self.life.show(sent.at),
+            None => {}
+        }
+        if sent.incarnation != self.life.incarnation() {
+            // It was meant for another life of the store, and was applied in that one or in this.
+            return self.look_again();
+        }
+        if revision <= sent.mark {
+            return self.acknowledged_below(&sent, revision);
+        }
+        self.recovered();
+        self.life.saw(revision);
+        self.ledger.settle_below(revision);
+        if self.sight.revision().is_some_and(|seen| seen > revision) && self.seat().is_none() {
+            // Something newer is known to be there; what was applied is history.
+            return;
+        }
+        match sent.purpose {
+            Purpose::Release => self.released(&sent, revision),
+            Purpose::Acquire | Purpose::Renew => self.stands(&sent, revision),
+        }
+    }
+
+    /// A live record of ours stands at `revision`.
+    fn stands(&mut self, sent: &Sent, revision: Revision) {
+        let in_time = self.now < self.lease_end(sent.at).min(sent.counts_before);
+        self.sight.own(self.own_record(sent.attempt, revision), self.now);
+        match &mut self.stage {
+            Stage::Seated(_) => self.extend(revision, sent),
+            Stage::Candidate if sent.purpose == Purpose::Acquire && in_time => self.take_seat(sent, revision),
+            // Too late to lead from it: an orphan, which the plan retakes.
+            Stage::Candidate | Stage::Splaying | Stage::Closed => {}
+            Stage::Releasing(leaving) => {
+                leaving.expect = leaving.expect.max(Some(revision));
+                leaving.wait = sent.wait;
+            }
+            Stage::Idle => self.remove_orphan(),
+        }
+    }
+
+    /// Our release is applied.
+    fn released(&mut self, sent: &Sent, revision: Revision) {
+        let stamp = Some(Stamp { nonce: self.nonce, attempt: sent.attempt });
+        let incarnation = self.life.incarnation();
+        let successor = match &self.stage {
+            Stage::Releasing(leaving) => leaving.successor.clone(),
+            _ => None,
+        };
+        let owed = sent.wait.owed(sent.at);
+        let release = Entry::Released(Release { revision, stamp, owed, incarnation, successor });
+        self.sight.other(release, incarnation, self.default_lease(), self.now);
+        if matches!(self.stage, Stage::Releasing(_)) {
+            self.go_on();
+        }
+    }
+
+    fn refused(&mut self, sent: Option<Sent>, current: Revision, awaited: bool) {
+        let Some(sent) = sent else { return };
+        if current == Revision(0) {
+            return self.refused_for_absence(awaited);
+        }
+        match self.life.judge(current, sent.mark, self.lease, self.now) {
+            Freshness::Fresh => {}
+            Freshness::Stale if awaited => return self.stale(),
+            Freshness::Stale => return self.reconnect(),
+            Freshness::Regressed => return self.regress(current),
+        }
+        self.life.saw(current);
+        match &mut self.stage {
+            // An attempt that a later one of ours has overtaken explains itself.
+            Stage::Seated(seat) if current > seat.revision => {
+                seat.check = true;
+                self.read();
+            }
+            Stage::Seated(seat) if awaited && sent.expect == Expect::Revision(seat.revision) => self.failed(),
+            Stage::Releasing(_) if awaited => self.read(),
+            Stage::Candidate if awaited => self.race_lost(current),
+            _ => {}
+        }
+    }
+
+    /// The store knows no record of the key at all.
+    fn refused_for_absence(&mut self, awaited: bool) {
+        match &self.stage {
+            Stage::Seated(_) => self.found_absent(),
+            Stage::Releasing(_) if awaited => self.read(),
+            Stage::Candidate if awaited => {
+                self.sight.look_again();
+                self.plan();
+            }
+            _ => {}
+        }
+    }
+
+    /// Somebody else was faster, or an earlier attempt of ours that was not answered.
+    fn race_lost(&mut self, current: Revision) {
+        if self.sight.revision().is_some_and(|seen| seen >= current) {
+            return self.plan();
+        }
+        self.sight.look_again();
+        if !self.ledger.may_hold() {
+            // The watch will tell who; the read is for when it does not.
+            self.races_lost = self.races_lost.saturating_add(1);
+            self.not_before = self.now + super::backoff::standard(1, &mut self.rng);
+        }
+        self.plan();
+    }
+
+    /// An acknowledgement from another life of the store than the one known.
+    fn acknowledged_elsewhere(&mut self) {
+        self.unseat(Reason::StoreReset);
+        self.inspect(self.now);
+        self.look_again();
+    }
+
+    /// An acknowledgement below what was known when the write was sent: the store went back.
+    fn acknowledged_below(&mut self, sent: &Sent, revision: Revision) {
+        self.regress(revision);
+        self.sight.own(self.own_record(sent.attempt, revision), self.now);
+    }
+
+    /// The store went back to `revision`.
+    pub(super) fn regress(&mut self, revision: Revision) {
+        self.life.regress(revision, self.lease, self.now);
+        self.unseat(Reason::StoreReset);
+        self.sight.forget();
+        self.tell_reset();
+    }
+
+    pub(super) fn tell_reset(&mut self) {
+        let seen = self
+            .life
+            .largest_token()
+            .unwrap_or(crate::Token { incarnation: self.life.incarnation(), sequence: self.life.mark() });
+        let barred = self.is_barred();
+        self.trouble(Trouble::StoreReset { seen, barred });
+    }
+
+    fn look_again(&mut self) {
+        self.sight.look_again();
+        if let Some(seat) = self.seat_mut() {
+            seat.check = true;
+            self.read();
+        }
+    }
+}

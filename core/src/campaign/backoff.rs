@@ -1,0 +1,85 @@
+//! How long to wait before trying again.
+
+use alloc::boxed::Box;
+use core::fmt;
+use core::time::Duration;
+
+use oorandom::Rand64;
+
+use crate::time::nanos;
+
+/// The first wait after a failure; each further one is twice as long, up to [`LONGEST`].
+pub(super) const FIRST: Duration = Duration::from_millis(100);
+/// The longest wait of the default back-off.
+pub(super) const LONGEST: Duration = Duration::from_secs(1);
+/// How far a wait strays from its mean, in percent, so that retries of many do not fall together.
+pub(super) const STRAY_PERCENT: u32 = 20;
+
+/// How long a *candidate* waits after its n-th failure in a row, counting from one.
+///
+/// A leader does not ask it: it repeats a failed renewal as fast as its deadline demands.
+pub enum Backoff {
+    /// 100 ms, doubled with every failure up to 1 s, ±20 %.
+    Standard,
+    /// Always the same wait.
+    Fixed(Duration),
+    /// A rule of the user's own, from the number of failures to a wait.
+    Custom(Box<dyn Fn(u32) -> Duration + Send>),
+}
+
+impl Backoff {
+    pub(super) fn wait(&self, failures: u32, rng: &mut Rand64) -> Duration {
+        match self {
+            Self::Standard => standard(failures, rng),
+            Self::Fixed(wait) => *wait,
+            Self::Custom(rule) => rule(failures),
+        }
+    }
+}
+
+impl fmt::Debug for Backoff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Standard => f.write_str("Standard"),
+            Self::Fixed(wait) => f.debug_tuple("Fixed").field(wait).finish(),
+            Self::Custom(_) => f.write_str("Custom"),
+        }
+    }
+}
+
+/// The default back-off, and the only one of a holder.
+pub(super) fn standard(failures: u32, rng: &mut Rand64) -> Duration {
+    let doublings = failures.saturating_sub(1).min(16);
+    let mean = FIRST.saturating_mul(1 << doublings).min(LONGEST);
+    let stray = mean * STRAY_PERCENT / 100;
+    mean - stray + up_to(stray * 2, rng)
+}
+
+/// A random span from zero to `most`.
+pub(super) fn up_to(most: Duration, rng: &mut Rand64) -> Duration {
+    Duration::from_nanos(rng.rand_range(0..nanos(most).saturating_add(1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_standard_wait_doubles_up_to_a_second_and_strays_by_a_fifth() {
+        let mut rng = Rand64::new(1);
+        for (failures, mean) in
+            [(1, 100), (2, 200), (3, 400), (4, 800), (5, 1000), (40, 1000), (u32::MAX, 1000)]
+        {
+            for _ in 0..100 {
+                let wait = standard(failures, &mut rng).as_millis();
+                assert!((mean * 80 / 100..=mean * 120 / 100).contains(&wait), "{failures}: {wait} ms");
+            }
+        }
+    }
+
+    #[test]
+    fn a_custom_rule_is_asked_with_the_number_of_failures() {
+        let backoff = Backoff::Custom(Box::new(|failures| Duration::from_secs(failures.into())));
+        assert_eq!(backoff.wait(3, &mut Rand64::new(1)), Duration::from_secs(3));
+    }
+}

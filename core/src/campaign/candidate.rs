@@ -1,0 +1,206 @@
+//! A candidate: waits for the seat to fall vacant, and tries to take it.
+
+use core::time::Duration;
+
+use super::backoff::up_to;
+use super::event::Trouble;
+use super::ledger::{Purpose, Sent};
+use super::settings::WinDelay;
+use super::sight::Wait;
+use super::timers::Timer;
+use super::{Campaign, Stage, pace};
+use crate::record::{Entry, Release, Stamp, live_headers, release_headers};
+use crate::store::{Action, Expect, Put, Write};
+use crate::time::Instant;
+
+use super::io::Output;
+
+impl Campaign {
+    /// Enters the race, by way of the splay where this is the first time.
+    pub(super) fn enter(&mut self) {
+        self.in_race = !self.closing;
+        if !self.in_race || !self.healthy || !matches!(self.stage, Stage::Idle) {
+            return;
+        }
+        let survives = self.rules.survives();
+        let fail_over = self.rules.store.fail_over;
+        if survives < fail_over && !self.told.short_lease {
+            self.told.short_lease = true;
+            self.trouble(Trouble::ShortLease { survives, fail_over });
+        }
+        if self.splayed || self.rules.splay.is_zero() {
+            return self.stand();
+        }
+        let splay = up_to(self.rules.splay, &mut self.rng);
+        self.stage = Stage::Splaying;
+        self.timers.set(Timer::Splay, self.now + splay);
+    }
+
+    /// Becomes a candidate.
+    pub(super) fn stand(&mut self) {
+        self.splayed = true;
+        self.stage = Stage::Candidate;
+        self.plan();
+    }
+
+    /// Decides what a candidate does next and when, from what it sees.
+    pub(super) fn plan(&mut self) {
+        if !matches!(self.stage, Stage::Candidate) {
+            return;
+        }
+        self.timers.stop(Timer::Acquire);
+        self.timers.stop(Timer::Poll);
+        if self.ledger.is_awaiting() {
+            return;
+        }
+        let next = if self.is_barred() {
+            (Timer::Poll, self.now + self.lease / 3)
+        } else {
+            match self.sight.entry() {
+                None => (Timer::Poll, self.now),
+                Some(Entry::Live(record)) if self.is_ours(record.stamp) => match self.retake() {
+                    Some((_, before)) if self.now < before => (Timer::Acquire, self.now),
+                    _ => (Timer::Poll, self.next_poll()),
+                },
+                Some(Entry::Live(_)) => (Timer::Poll, self.next_poll()),
+                Some(Entry::Released(release)) if self.holds_back(release) => {
+                    let held_back = self.sight.since() + pace::hold_back(self.lease);
+                    (Timer::Acquire, held_back.max(self.now) + self.jitter())
+                }
+                Some(_) => (Timer::Acquire, self.now + self.jitter()),
+            }
+        };
+        let (timer, at) = next;
+        self.timers.set(timer, at.max(self.not_before));
+    }
+
+    /// Whether every write would have a token that is not above every token seen.
+    pub(super) fn is_barred(&self) -> bool {
+        self.life.largest_token().is_some_and(|token| !self.life.can_exceed(token))
+    }
+
+    /// Whether others should go first: the seat was handed to another, or given up by ourselves.
+    fn holds_back(&self, release: &Release) -> bool {
+        match &release.successor {
+            Some(successor) => *successor != self.rules.name,
+            None => self.is_ours(release.stamp),
+        }
+    }
+
+    fn jitter(&mut self) -> Duration {
+        match pace::jitter(self.races_lost, self.lease) {
+            Duration::ZERO => Duration::ZERO,
+            span => up_to(span, &mut self.rng),
+        }
+    }
+
+    /// When to read the key although the watch is silent: when the record seen last should be gone.
+    fn next_poll(&self) -> Instant {
+        let due = self.sight.since() + self.sight.holder_lease(self.lease) + self.rules.store.granularity;
+        let at = if self.looked < due { due } else { self.looked + pace::poll_again(self.now.since(due)) };
+        self.rules.interval.map_or(at, |interval| at.min(self.looked.max(self.sight.since()) + interval))
+    }
+
+    /// The poll: reads the key, or asks whether a larger token has become possible.
+    pub(super) fn look(&mut self) {
+        if self.is_barred() {
+            self.inspect(self.now);
+            self.plan();
+        } else {
+            self.read();
+        }
+    }
+
+    /// Sends an acquire for what is seen, if it may be sent.
+    pub(super) fn acquire(&mut self) {
+        if !matches!(self.stage, Stage::Candidate) || self.ledger.is_awaiting() || self.is_barred() {
+            return;
+        }
+        let (expect, wait, before) = match self.sight.entry() {
+            Some(Entry::Live(record)) if self.is_ours(record.stamp) => {
+                let expect = Expect::Revision(record.revision);
+                match self.retake() {
+                    Some((wait, before)) if self.now < before => (expect, wait, before),
+                    _ => return self.plan(),
+                }
+            }
+            None | Some(Entry::Live(_)) => return self.plan(),
+            Some(entry) => {
+                let expect = entry.revision().map_or(Expect::Absent, Expect::Revision);
+                (expect, self.win_wait(entry), Instant::NEVER)
+            }
+        };
+        self.write(Purpose::Acquire, expect, wait, before, None);
+    }
+
+    /// The win delay of an acquire that takes the seat from `entry`, which is not a live record.
+    fn win_wait(&self, entry: &Entry) -> Wait {
+        let mut wait = self.sight.wait();
+        let absent = matches!(entry, Entry::Vacant | Entry::Expired { .. });
+        match self.rules.win_delay {
+            WinDelay::Cautious if absent && self.sight.is_cold() => {
+                wait.until = wait.until.max(self.now + self.lease)
+            }
+            WinDelay::Fixed(least) => wait.until = wait.until.max(self.now + least),
+            WinDelay::Automatic | WinDelay::Cautious => {}
+        }
+        wait
+    }
+
+    /// With which wait, and until when, our own live record outside a term may be retaken; `None`
+    /// where it is not known when it was sent and the store's marker may be on its way.
+    fn retake(&self) -> Option<(Wait, Instant)> {
+        let record = self.sight.record()?;
+        let sent = self.sent_as(record.stamp);
+        let wait = self.wait_of(sent, self.sight.since());
+        if !self.rules.store.expiry_pushed {
+            return Some((wait, Instant::NEVER));
+        }
+        sent.map(|sent| (wait, self.lease_end(sent.at)))
+    }
+
+    /// The wait that goes with a record of ours; a whole lease from its first sight where the
+    /// attempt that wrote it is forgotten.
+    pub(super) fn wait_of(&self, sent: Option<Sent>, first_seen: Instant) -> Wait {
+        sent.map_or(Wait { until: first_seen + self.lease, renewal: true }, |sent| sent.wait)
+    }
+
+    /// Hands out a write and waits for its answer.
+    pub(super) fn write(
+        &mut self,
+        purpose: Purpose,
+        expect: Expect,
+        wait: Wait,
+        counts_before: Instant,
+        successor: Option<&str>,
+    ) {
+        let attempt = self.ledger.next();
+        let stamp = Stamp { nonce: self.nonce, attempt };
+        let incarnation = self.life.incarnation();
+        let put = || Put {
+            value: self.rules.name.clone(),
+            headers: live_headers(stamp, self.rules.lease, &self.rules.metadata),
+            lease: self.rules.lease,
+        };
+        let action = match purpose {
+            Purpose::Acquire => Action::Acquire(put()),
+            Purpose::Renew => Action::Renew(put()),
+            Purpose::Release => Action::Release {
+                headers: release_headers(stamp, wait.owed(self.now), incarnation, successor),
+            },
+        };
+        self.ledger.send(Sent {
+            attempt,
+            purpose,
+            expect,
+            at: self.now,
+            wait,
+            mark: self.life.mark(),
+            counts_before,
+            incarnation,
+            open: true,
+        });
+        self.timers.set(Timer::Attempt, self.now + pace::attempt_limit(self.lease));
+        self.outputs.push_back(Output::Write(Write { attempt, expect, action }));
+    }
+}

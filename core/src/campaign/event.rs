@@ -1,0 +1,280 @@
+//! What a campaign tells its user.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+use core::time::Duration;
+
+use crate::record::{Nonce, Record};
+use crate::store::Fault;
+use crate::time::Instant;
+use crate::token::{Revision, Token};
+
+/// Something the user of a campaign should know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// This candidate leads, from now until `Lost`.
+    Won(Term),
+    /// This leader leaves of its own will. It still leads, its lease is renewed, and it has until
+    /// `until` to finish its work.
+    Draining {
+        /// The term that is ending.
+        term: Term,
+        /// When it ends at the latest.
+        until: Instant,
+        /// Why.
+        reason: Reason,
+    },
+    /// This candidate leads no more. Told exactly once for every `Won`.
+    Lost {
+        /// The term that ended.
+        term: Term,
+        /// Why.
+        reason: Reason,
+    },
+    /// The seat is known to be held by somebody else than before, or by nobody.
+    LeaderChanged(Option<Leader>),
+    /// The campaign entered another state.
+    Campaigned(State),
+    /// Something a person should look at.
+    Trouble(Trouble),
+}
+
+/// One uninterrupted leadership.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Term {
+    /// Its fencing token.
+    pub token: Token,
+    /// When it was told.
+    pub started: Instant,
+}
+
+/// The right to lead until a deadline; see [`Campaign::lease`](super::Campaign::lease).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lease {
+    /// The term's fencing token.
+    pub token: Token,
+    /// The leader leads while its clock reads less than this.
+    pub deadline: Instant,
+}
+
+/// Why a term ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// The leader resigned.
+    Resigned,
+    /// The leader handed over to a named successor.
+    HandedOver,
+    /// The key is somebody else's.
+    Usurped,
+    /// Somebody deleted the key.
+    Deleted,
+    /// The lease could not be proven to go on: the deadline passed, or the store says it expired.
+    Expired,
+    /// A consumer group took the leadership away.
+    Revoked,
+    /// The candidate's own health check failed.
+    Unhealthy,
+    /// The user's handler failed.
+    HandlerFailed,
+    /// The store was replaced, restored, or lost what it had acknowledged.
+    StoreReset,
+    /// The campaign was closed.
+    Closed,
+}
+
+impl Reason {
+    /// Whether the work may be brought to an end while the lease is still held; otherwise it
+    /// must stop at once, because somebody else may lead any moment.
+    pub const fn may_drain(self) -> bool {
+        match self {
+            Self::Resigned | Self::HandedOver | Self::Revoked | Self::Unhealthy | Self::Closed => true,
+            Self::Usurped | Self::Deleted | Self::Expired | Self::HandlerFailed | Self::StoreReset => false,
+        }
+    }
+
+    /// A stable, machine-readable name, the same in every language.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Resigned => "RESIGNED",
+            Self::HandedOver => "HANDED_OVER",
+            Self::Usurped => "USURPED",
+            Self::Deleted => "DELETED",
+            Self::Expired => "EXPIRED",
+            Self::Revoked => "REVOKED",
+            Self::Unhealthy => "UNHEALTHY",
+            Self::HandlerFailed => "HANDLER_FAILED",
+            Self::StoreReset => "STORE_RESET",
+            Self::Closed => "CLOSED",
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Resigned => "resigned",
+            Self::HandedOver => "handed over",
+            Self::Usurped => "usurped: the key is somebody else's",
+            Self::Deleted => "deleted: somebody removed the key",
+            Self::Expired => "expired: the lease could not be proven in time",
+            Self::Revoked => "revoked by the consumer group",
+            Self::Unhealthy => "unhealthy",
+            Self::HandlerFailed => "the handler failed",
+            Self::StoreReset => "the store was reset",
+            Self::Closed => "closed",
+        })
+    }
+}
+
+/// Where a campaign stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum State {
+    /// Not in the race: not yet asked to campaign, or unhealthy.
+    Idle,
+    /// Waiting a random while before its first campaign.
+    Splaying,
+    /// In the race; the seat is held by somebody else, or not yet looked at.
+    Waiting,
+    /// An acquire is on its way.
+    Acquiring,
+    /// Holds the seat and is not yet told, because a previous leader might still believe it leads.
+    Holding,
+    /// Leads.
+    Leading,
+    /// Leads, and is finishing its work.
+    Draining,
+    /// Leads no more, and is giving the seat back.
+    Releasing,
+    /// Over.
+    Closed,
+}
+
+impl State {
+    /// A stable, machine-readable name, the same in every language.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Idle => "IDLE",
+            Self::Splaying => "SPLAYING",
+            Self::Waiting => "WAITING",
+            Self::Acquiring => "ACQUIRING",
+            Self::Holding => "HOLDING",
+            Self::Leading => "LEADING",
+            Self::Draining => "DRAINING",
+            Self::Releasing => "RELEASING",
+            Self::Closed => "CLOSED",
+        }
+    }
+}
+
+/// Who holds the seat, as far as a candidate has seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leader {
+    /// Its name.
+    pub name: String,
+    /// Its campaign; `None` for other software.
+    pub nonce: Option<Nonce>,
+    /// The revision of its newest record when it was first seen to hold the seat.
+    pub revision: Revision,
+    /// What it publishes about itself.
+    pub metadata: Vec<(String, String)>,
+}
+
+impl Leader {
+    /// Who wrote `record`.
+    pub fn of(record: &Record) -> Self {
+        Self {
+            name: record.candidate.clone(),
+            nonce: record.stamp.map(|stamp| stamp.nonce),
+            revision: record.revision,
+            metadata: record.metadata.clone(),
+        }
+    }
+
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.name == other.name && self.nonce == other.nonce
+    }
+}
+
+/// Something a person should look at. Told once when it begins, not again while it lasts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// The store does not answer, refuses, or cannot serve.
+    Store(Fault),
+    /// The store was replaced, restored, or lost writes that it had acknowledged.
+    StoreReset {
+        /// The largest token seen before.
+        seen: Token,
+        /// This candidate stays out until a larger token is possible, or an operator accepts
+        /// ([`Input::Accept`](super::Input::Accept)) that tokens start again.
+        barred: bool,
+    },
+    /// A record outlived its lease: the store does not remove it, so nobody can be elected.
+    NotExpiring {
+        /// The record's revision.
+        revision: Revision,
+        /// For how long it has not changed.
+        unchanged: Duration,
+    },
+    /// Another process campaigns under this candidate's name.
+    SameName {
+        /// Its nonce.
+        nonce: Nonce,
+    },
+    /// The lease is too short to survive the failure of one of the store's servers.
+    ShortLease {
+        /// How long the store may be silent before a leader loses its term.
+        survives: Duration,
+        /// How long the failure of one server may take.
+        fail_over: Duration,
+    },
+    /// The store's maximum age was changed while the campaign was running.
+    MaxAgeChanged {
+        /// What it was.
+        from: Option<Duration>,
+        /// What it is; `None`: records never expire, and nobody follows a leader that crashes.
+        to: Option<Duration>,
+    },
+    /// Software that takes expiry markers for live records shares an election in a store that writes them.
+    MarkersMislead,
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Store(fault) => write!(f, "{fault}"),
+            Self::StoreReset { seen, barred } => {
+                write!(f, "the store was reset: it was replaced, restored, or lost writes; largest token seen {seen}")?;
+                if *barred {
+                    f.write_str("; staying out until a larger token is possible or an operator accepts the reset")?;
+                }
+                Ok(())
+            }
+            Self::NotExpiring { revision, unchanged } => write!(
+                f,
+                "the record at revision {} has not changed for {unchanged:?} and is still there: \
+                 the store does not expire it; check the bucket's TTL, or delete the key",
+                revision.0
+            ),
+            Self::SameName { nonce } => write!(
+                f,
+                "another process (nonce {nonce}) campaigns under the same name; give every candidate a name of its own"
+            ),
+            Self::ShortLease { survives, fail_over } => write!(
+                f,
+                "a leader loses its term when the store is silent for {survives:?}, and the failure of one server \
+                 may take {fail_over:?}; use a longer lease to survive it"
+            ),
+            Self::MaxAgeChanged { from, to: Some(to) } => {
+                write!(f, "the store's maximum age changed from {from:?} to {to:?} while the campaign was running")
+            }
+            Self::MaxAgeChanged { to: None, .. } => f.write_str(
+                "the store's maximum age was removed: records never expire, and nobody follows a leader that crashes",
+            ),
+            Self::MarkersMislead => f.write_str(
+                "the store writes expiry markers, and a candidate of the Go library takes part, which takes a marker \
+                 for a live record; switch the markers off for this bucket",
+            ),
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Inspections and connections: which life of the store this is, and how it is reached.
+
+use super::event::{Reason, Trouble};
+use super::io::Output;
+use super::life::Inspection;
+use super::timers::Timer;
+use super::{Campaign, Stage, pace};
+use crate::store::{Facts, Fault};
+use crate::time::Instant;
+
+impl Campaign {
+    /// Asks for an inspection no older than `since`.
+    pub(super) fn inspect(&mut self, since: Instant) {
+        self.inspecting = self.inspecting.max(Some(since));
+        self.timers.set(Timer::Inspect, self.now + pace::attempt_limit(self.lease));
+        self.outputs.push_back(Output::Inspect { since });
+    }
+
+    /// The inspection got no answer, or one that is too old.
+    pub(super) fn inspect_again(&mut self) {
+        if let Some(since) = self.inspecting {
+            self.inspect(since);
+        }
+    }
+
+    pub(super) fn inspected(&mut self, result: Result<Facts, Fault>) {
+        let facts = match result {
+            Ok(facts) => facts,
+            Err(fault) => {
+                self.fault(fault);
+                if self.inspecting.is_some() {
+                    let wait = super::backoff::standard(self.failures.max(1), &mut self.rng);
+                    self.timers.set(Timer::Inspect, self.now + wait);
+                }
+                return;
+            }
+        };
+        if self.inspecting.is_some_and(|since| facts.asked_at >= since) {
+            self.inspecting = None;
+            self.timers.stop(Timer::Inspect);
+        }
+        let before = self.life.max_age();
+        let skew = self.rules.margin.skew(self.lease);
+        let inspection = self.life.inspect(&facts, self.lease, skew, self.now);
+        if inspection == Inspection::Old {
+            return;
+        }
+        if before != facts.max_age {
+            self.max_age_changed(&facts);
+            self.trouble(Trouble::MaxAgeChanged { from: before, to: facts.max_age });
+        }
+        if inspection == Inspection::New {
+            self.unseat(Reason::StoreReset);
+            self.sight.forget();
+            self.tell_reset();
+            if matches!(self.stage, Stage::Releasing(_)) {
+                // What was to be released went with the old life.
+                self.go_on();
+            }
+        }
+        self.plan();
+    }
+
+    /// A lease never outlasts the records of the store. A longer one waits for the next seat.
+    fn max_age_changed(&mut self, facts: &Facts) {
+        let lease = facts.max_age.map_or(self.rules.lease, |age| age.min(self.rules.lease));
+        if self.seat().is_none() || lease < self.lease {
+            self.lease = lease;
+        }
+    }
+
+    /// Asks for a new connection, unless one is on its way.
+    pub(super) fn reconnect(&mut self) {
+        let patience = pace::attempt_limit(self.lease) * 2;
+        if self.reconnecting.is_some_and(|asked| self.now < asked + patience) {
+            return;
+        }
+        self.reconnecting = Some(self.now);
+        self.outputs.push_back(Output::Reconnect);
+    }
+
+    /// What was asked over the old connection and not answered is asked at once over the new one.
+    pub(super) fn reconnected(&mut self) {
+        self.reconnecting = None;
+        self.life.connected();
+        self.inspect(self.now);
+        let read = self.reading.take().is_some();
+        self.timers.stop(Timer::Read);
+        // Nothing else is hurried: where answers are stale over one connection after another, the
+        // back-off is all that stands between the store and a storm.
+        let absent = self.seat().is_some_and(|seat| seat.absent.is_some());
+        if read || absent {
+            self.read();
+        }
+    }
+
+    /// An operator accepts that tokens start again.
+    pub(super) fn accept(&mut self) {
+        self.life.forget_tokens();
+        self.plan();
+    }
+}

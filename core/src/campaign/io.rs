@@ -1,0 +1,112 @@
+//! What goes into a campaign, and what comes out.
+
+use alloc::string::String;
+use core::fmt;
+
+use super::event::Event;
+use super::timers::Timer;
+use crate::record::{Attempt, Entry};
+use crate::store::{Facts, Fault, Outcome, Write};
+use crate::time::Instant;
+
+/// Something that happened outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// Time has passed.
+    Tick,
+    /// Enter the race. Does nothing for a campaign that is in it.
+    Campaign,
+    /// Leave the seat, if it is held, and stay in the race behind the others.
+    Resign,
+    /// Leave the seat to the candidate of this name, if it is held, and stay in the race behind it.
+    HandOver(String),
+    /// Leave the seat and the race, for good.
+    Close,
+    /// The candidate's own health check. An unhealthy candidate does not campaign.
+    Health(bool),
+    /// The work of the term that is draining is done.
+    Drained,
+    /// The user's handler failed and wants the term to end.
+    HandlerFailed,
+    /// An operator accepts that tokens may start again after a reset of the store.
+    Accept,
+    /// A write was answered. The answer counts whenever it comes.
+    Wrote {
+        /// The write's number.
+        attempt: Attempt,
+        /// Its outcome.
+        outcome: Outcome,
+    },
+    /// A read was answered.
+    Read {
+        /// The read's number.
+        read: ReadId,
+        /// What the key holds.
+        result: Result<Entry, Fault>,
+    },
+    /// The store was inspected.
+    Inspected(Result<Facts, Fault>),
+    /// The watch saw the key change, or tells what is there.
+    ///
+    /// A revision means nothing without the life of the store it belongs to. So a caller that has an
+    /// inspection of another life begins a new watch before it hands that inspection in, and
+    /// hands in nothing of the old watch from then on.
+    Watched(Entry),
+    /// The connection to the store is a new one.
+    Reconnected,
+}
+
+/// The number of a read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct ReadId(pub u64);
+
+/// What a campaign wants done, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Send this write, and answer with [`Input::Wrote`].
+    Write(Write),
+    /// Read the key, from whoever leads the store, and answer with [`Input::Read`].
+    Read(ReadId),
+    /// Inspect the store, and answer with [`Input::Inspected`].
+    Inspect {
+        /// An answer asked for at this instant or later will do.
+        since: Instant,
+    },
+    /// Connect anew, to another server where there are several, and answer with [`Input::Reconnected`].
+    Reconnect,
+    /// Tell the user.
+    Event(Event),
+    /// Nothing more until an input, or until this wake-up.
+    WakeAt(Option<Wake>),
+}
+
+/// A wake-up, and the timer it is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wake {
+    /// When to call [`handle`](super::Campaign::handle) with [`Input::Tick`].
+    pub at: Instant,
+    /// What for.
+    pub timer: Timer,
+}
+
+/// The caller broke the contract. The campaign's state is unchanged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misuse {
+    /// An answer to a write that was never asked for.
+    UnknownAttempt(Attempt),
+    /// An answer to a read that was never asked for.
+    UnknownRead(ReadId),
+}
+
+impl fmt::Display for Misuse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownAttempt(attempt) => {
+                write!(f, "no write with number {} was ever asked for", attempt.0)
+            }
+            Self::UnknownRead(read) => write!(f, "no read with number {} was ever asked for", read.0),
+        }
+    }
+}
+
+impl core::error::Error for Misuse {}

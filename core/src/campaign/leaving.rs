@@ -1,0 +1,156 @@
+//! Leaving: the drain, the release, and the end.
+
+use alloc::string::String;
+
+use super::event::{Event, Reason};
+use super::ledger::Purpose;
+use super::seat::{Leave, Leaving};
+use super::timers::Timer;
+use super::{Campaign, Stage, pace};
+use crate::store::Expect;
+use crate::time::Instant;
+
+impl Campaign {
+    /// Leaves the seat of one's own will, if it is held: drains a told term, gives an untold one back.
+    pub(super) fn leave(&mut self, reason: Reason, successor: Option<String>) {
+        let Some(seat) = self.seat() else { return };
+        if seat.leaving.is_some() {
+            return;
+        }
+        let Some(term) = seat.term else { return self.give_back(successor) };
+        let until = self.now + self.rules.drain;
+        if let Some(seat) = self.seat_mut() {
+            seat.leaving = Some(Leave { reason, successor });
+        }
+        self.timers.set(Timer::Drain, until);
+        self.tell(Event::Draining { term, until, reason });
+    }
+
+    /// The work of a draining term is done, or its time is up.
+    pub(super) fn drained(&mut self) {
+        let leave = self.seat().and_then(|seat| seat.leaving.clone());
+        if let Some(Leave { reason, successor }) = leave {
+            self.end_term(reason, successor);
+        }
+    }
+
+    /// The user's handler failed: the term ends at once, and candidacy resumes after a while.
+    pub(super) fn handler_failed(&mut self) {
+        let Some(term) = self.seat().and_then(|seat| seat.term) else { return };
+        let at_once = self.now.since(term.started) < self.lease;
+        self.handler_failures = if at_once { self.handler_failures.saturating_add(1) } else { 1 };
+        self.end_term(Reason::HandlerFailed, None);
+        self.not_before = self.now + self.rules.backoff.wait(self.handler_failures, &mut self.rng);
+    }
+
+    pub(super) fn health(&mut self, healthy: bool) {
+        let was = core::mem::replace(&mut self.healthy, healthy);
+        match self.stage {
+            Stage::Idle if healthy && !was && self.in_race => self.enter(),
+            Stage::Splaying | Stage::Candidate if !healthy => self.stand_down(),
+            Stage::Seated(_) if !healthy => self.leave(Reason::Unhealthy, None),
+            _ => {}
+        }
+    }
+
+    /// Leaves the seat and the race, for good.
+    pub(super) fn close(&mut self) {
+        self.closing = true;
+        self.in_race = false;
+        match self.stage {
+            Stage::Idle | Stage::Splaying | Stage::Candidate => self.stand_down(),
+            Stage::Seated(_) => self.leave(Reason::Closed, None),
+            Stage::Releasing(_) => self.limit_close(),
+            Stage::Closed => {}
+        }
+    }
+
+    /// Stops being a candidate; where a record of ours may be there, it is looked for and removed.
+    fn stand_down(&mut self) {
+        self.timers.stop(Timer::Splay);
+        self.timers.stop(Timer::Acquire);
+        self.timers.stop(Timer::Poll);
+        let orphan = self.sight.record().filter(|record| self.is_ours(record.stamp));
+        if let Some(record) = orphan {
+            let sent = self.sent_as(record.stamp);
+            let wait = self.wait_of(sent, self.sight.since());
+            let expect = Some(record.revision);
+            self.leave_behind(Leaving { expect, wait, successor: None, first_sent: None });
+        } else if let Some(sent) = self.ledger.newest_open() {
+            let wait = sent.wait;
+            self.leave_behind(Leaving { expect: None, wait, successor: None, first_sent: None });
+        } else {
+            self.go_on();
+        }
+    }
+
+    /// Ends a told term: `Lost` is told, and only then is the seat given back.
+    fn end_term(&mut self, reason: Reason, successor: Option<String>) {
+        let term = self.seat_mut().and_then(|seat| seat.term.take());
+        if let Some(term) = term {
+            self.tell(Event::Lost { term, reason });
+        }
+        self.give_back(successor);
+    }
+
+    /// Gives a seat back that is held and of which nobody was told, or no longer is.
+    pub(super) fn give_back(&mut self, successor: Option<String>) {
+        let Some(seat) = self.seat() else { return };
+        let leaving = Leaving { expect: Some(seat.revision), wait: seat.wait, successor, first_sent: None };
+        self.leave_seat_timers();
+        self.leave_behind(leaving);
+    }
+
+    /// Releases what is, or may be, left of us in the store.
+    pub(super) fn leave_behind(&mut self, leaving: Leaving) {
+        self.stage = Stage::Releasing(leaving);
+        self.timers.set(Timer::Release, self.now + self.lease);
+        self.limit_close();
+        self.release();
+    }
+
+    fn limit_close(&mut self) {
+        if self.closing && !self.timers.is_set(Timer::Close) {
+            self.timers.set(Timer::Close, self.now + pace::CLOSE_LIMIT);
+        }
+    }
+
+    /// Sends the release, or looks for what there is to release.
+    pub(super) fn release(&mut self) {
+        if self.ledger.is_awaiting() {
+            return;
+        }
+        let now = self.now;
+        let Stage::Releasing(leaving) = &mut self.stage else { return };
+        let Some(revision) = leaving.expect else { return self.read() };
+        let first = leaving.first_sent.is_none();
+        leaving.first_sent.get_or_insert(now);
+        let (wait, successor) = (leaving.wait, leaving.successor.clone());
+        if first {
+            self.timers.set(Timer::Release, now + self.lease);
+        }
+        self.timers.stop(Timer::Retry);
+        let expect = Expect::Revision(revision);
+        self.write(Purpose::Release, expect, wait, Instant::NEVER, successor.as_deref());
+    }
+
+    /// Nothing is left to do here: on to where the campaign belongs.
+    pub(super) fn go_on(&mut self) {
+        for timer in [Timer::Release, Timer::Retry, Timer::Close] {
+            self.timers.stop(timer);
+        }
+        if self.closing {
+            self.closed();
+        } else if self.in_race && self.healthy {
+            self.stand();
+        } else {
+            self.stage = Stage::Idle;
+        }
+    }
+
+    pub(super) fn closed(&mut self) {
+        self.stage = Stage::Closed;
+        self.reading = None;
+        self.timers = super::Timers::default();
+    }
+}

@@ -1,0 +1,60 @@
+//! How fast a campaign goes about things, as parts of its lease.
+
+use core::time::Duration;
+
+/// How long after an applied write was sent the next renewal is due.
+pub(super) fn renew_every(lease: Duration) -> Duration {
+    lease / 3
+}
+
+/// How long an answer is waited for.
+pub(super) fn attempt_limit(lease: Duration) -> Duration {
+    (lease / 12).clamp(Duration::from_millis(250), Duration::from_secs(2))
+}
+
+/// How long a candidate holds back that should let another go first.
+pub(super) fn hold_back(lease: Duration) -> Duration {
+    (lease / 10).min(Duration::from_secs(1))
+}
+
+/// From how long a span a candidate draws its jitter when the seat falls vacant: none until it
+/// has lost a race, then doubled with every race lost, since each shows that the field is larger.
+pub(super) fn jitter(races_lost: u32, lease: Duration) -> Duration {
+    match races_lost {
+        0 => Duration::ZERO,
+        lost => Duration::from_millis(1 << lost.min(16)).min(hold_back(lease)),
+    }
+}
+
+/// How long to wait before the key is read again, where a record is overdue by `overdue`.
+pub(super) fn poll_again(overdue: Duration) -> Duration {
+    if overdue < Duration::from_secs(1) { Duration::from_millis(100) } else { Duration::from_secs(1) }
+}
+
+/// How old an inspection may be that a renewal counts on; what it saves in questions where many
+/// elections share a store, it costs in lease.
+pub(super) fn inspection_reuse(lease: Duration) -> Duration {
+    lease / 60
+}
+
+/// How long a close waits for its release.
+pub(super) const CLOSE_LIMIT: Duration = Duration::from_secs(2);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_attempt_takes_a_twelfth_of_the_lease_within_its_bounds() {
+        assert_eq!(attempt_limit(Duration::from_secs(1)), Duration::from_millis(250));
+        assert_eq!(attempt_limit(Duration::from_secs(12)), Duration::from_secs(1));
+        assert_eq!(attempt_limit(Duration::from_secs(3600)), Duration::from_secs(2));
+    }
+
+    #[test]
+    fn jitter_starts_with_the_first_lost_race_and_is_bounded_by_the_hold_back() {
+        let lease = Duration::from_secs(30);
+        let spans = [0, 1, 2, 9, 10, u32::MAX].map(|lost| jitter(lost, lease).as_millis());
+        assert_eq!(spans, [0, 2, 4, 512, 1000, 1000]);
+    }
+}

@@ -1,0 +1,267 @@
+//! Reads and the watch: what is seen of the key.
+
+use super::event::{Reason, Trouble};
+use super::io::{Output, ReadId};
+use super::ledger::Purpose;
+use super::life::Freshness;
+use super::seat::Leaving;
+use super::timers::Timer;
+use super::{Campaign, Stage, pace};
+use crate::record::{Entry, Record};
+use crate::store::Fault;
+use crate::token::{Incarnation, Revision};
+use core::time::Duration;
+
+/// A read whose answer is awaited.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PendingRead {
+    id: ReadId,
+    /// The highest revision known when it was asked for; a lower answer is stale.
+    mark: Revision,
+    /// The life of the store known when it was asked for; an answer counts for no other.
+    incarnation: Incarnation,
+}
+
+impl Campaign {
+    /// Reads the key, unless that is under way.
+    pub(super) fn read(&mut self) {
+        if self.reading.is_some() {
+            return;
+        }
+        self.reads.0 += 1;
+        let (mark, incarnation) = (self.life.mark(), self.life.incarnation());
+        self.reading = Some(PendingRead { id: self.reads, mark, incarnation });
+        self.timers.stop(Timer::Retry);
+        self.timers.set(Timer::Read, self.now + pace::attempt_limit(self.lease));
+        self.outputs.push_back(Output::Read(self.reads));
+    }
+
+    pub(super) fn read_timed_out(&mut self) {
+        self.reading = None;
+        self.reconnect();
+        self.unanswered();
+    }
+
+    pub(super) fn read_answered(&mut self, read: ReadId, result: Result<Entry, Fault>) {
+        let Some(pending) = self.reading.filter(|pending| pending.id == read) else { return };
+        self.reading = None;
+        self.timers.stop(Timer::Read);
+        let entry = match result {
+            Ok(entry) => entry,
+            Err(fault) => {
+                self.fault(fault);
+                return self.failed();
+            }
+        };
+        if pending.incarnation != self.life.incarnation() {
+            return self.read();
+        }
+        self.looked = self.now;
+        if let Some(revision) = entry.revision() {
+            match self.life.judge(revision, pending.mark, self.lease, self.now) {
+                Freshness::Fresh => {}
+                Freshness::Stale => return self.stale(),
+                Freshness::Regressed => {
+                    self.regress(revision);
+                }
+            }
+        }
+        self.recovered();
+        self.see(entry);
+        if let Some(record) = self.sight.record() {
+            self.check_expiry(record.revision);
+        }
+        match self.stage {
+            // The refusal is explained; whatever is still open goes on at once.
+            Stage::Seated(_) if !self.timers.is_set(Timer::Retry) && !self.ledger.is_awaiting() => {
+                self.act_if_idle()
+            }
+            Stage::Candidate => self.plan(),
+            _ => {}
+        }
+    }
+
+    fn act_if_idle(&mut self) {
+        if !self.timers.is_set(Timer::Renew) && self.reading.is_none() {
+            self.act();
+        }
+    }
+
+    /// An answer that is older than what is known proves nothing: ask again, elsewhere.
+    pub(super) fn stale(&mut self) {
+        self.reconnect();
+        self.failed();
+    }
+
+    /// Takes in what is under the key, from a read or from the watch.
+    pub(super) fn see(&mut self, entry: Entry) {
+        if entry.revision().is_some_and(|revision| revision < self.life.mark()) {
+            // The watch is behind a read, or a read behind the watch.
+            return;
+        }
+        if let Some(revision) = entry.revision() {
+            self.life.saw(revision);
+            self.ledger.settle_below(revision);
+        }
+        if let Entry::Live(record) = &entry {
+            self.notice_others(record);
+        }
+        match &self.stage {
+            Stage::Seated(_) => self.see_as_holder(entry),
+            Stage::Releasing(_) => self.see_while_leaving(entry),
+            Stage::Idle => {
+                self.note(entry);
+                self.remove_orphan();
+            }
+            Stage::Candidate => {
+                self.note(entry);
+                self.plan();
+            }
+            Stage::Splaying | Stage::Closed => self.note(entry),
+        }
+    }
+
+    /// Remembers what is seen and since when.
+    fn note(&mut self, entry: Entry) {
+        match entry {
+            Entry::Live(record) if self.is_ours(record.stamp) => self.sight.own(record, self.now),
+            entry => {
+                let default = self.default_lease();
+                self.sight.other(entry, self.life.incarnation(), default, self.now);
+            }
+        }
+    }
+
+    /// The lease of a holder that does not say its own.
+    pub(super) fn default_lease(&self) -> Duration {
+        self.life.max_age().map_or(self.lease, |age| age.max(self.lease))
+    }
+
+    fn see_as_holder(&mut self, entry: Entry) {
+        let Some(seat) = self.seat_mut() else { return };
+        let reason = match &entry {
+            Entry::Vacant => return self.found_absent(),
+            other if other.revision() <= Some(seat.revision) => {
+                // Our newest record, or something older: the refusal was not for a foreign record.
+                seat.check = false;
+                seat.absent = None;
+                return;
+            }
+            Entry::Live(record) if self.is_ours(record.stamp) => return self.adopt(record),
+            Entry::Live(_) | Entry::Released(_) => Reason::Usurped,
+            Entry::Deleted { .. } => Reason::Deleted,
+            Entry::Expired { .. } => Reason::Expired,
+        };
+        self.note(entry);
+        self.unseat(reason);
+    }
+
+    /// A write of ours was applied although its answer never came: its number says which, and
+    /// the deadline follows from when that very attempt was sent.
+    fn adopt(&mut self, record: &Record) {
+        let sent = self.sent_as(record.stamp);
+        let revision = record.revision;
+        self.sight.own(record.clone(), self.now);
+        self.inspect(self.now);
+        match sent {
+            Some(sent) => self.extend(revision, &sent),
+            None => {
+                if let Some(seat) = self.seat_mut() {
+                    let proven = seat.proven;
+                    seat.extend(revision, proven);
+                    self.renew();
+                }
+            }
+        }
+    }
+
+    /// The key is absent under a holder. That is asked once more, over a new connection, before it counts.
+    pub(super) fn found_absent(&mut self) {
+        let connection = self.life.connection();
+        let Some(seat) = self.seat_mut() else { return };
+        match seat.absent {
+            Some(before) if connection > before => {
+                self.note(Entry::Vacant);
+                return self.unseat(Reason::Deleted);
+            }
+            Some(_) => {}
+            None => seat.absent = Some(connection),
+        }
+        seat.check = true;
+        self.reconnect();
+        self.timers.set(Timer::Retry, self.now + pace::attempt_limit(self.lease));
+    }
+
+    fn see_while_leaving(&mut self, entry: Entry) {
+        if matches!(self.ledger.awaited(), Some(Purpose::Acquire | Purpose::Renew)) {
+            // Its answer says more, and without it nothing is released.
+            return self.note(entry);
+        }
+        let ours = entry.live().is_some_and(|record| self.is_ours(record.stamp));
+        let (revision, stamp) = (entry.revision(), entry.live().and_then(|record| record.stamp));
+        self.note(entry);
+        let sent = self.sent_as(stamp);
+        let wait = self.wait_of(sent, self.sight.since());
+        let Stage::Releasing(leaving) = &mut self.stage else { return };
+        if !ours {
+            // Absent, released, or somebody else's.
+            return self.go_on();
+        }
+        if leaving.expect < revision {
+            leaving.expect = revision;
+            leaving.wait = wait;
+        }
+        if !self.timers.is_set(Timer::Retry) {
+            self.release();
+        }
+    }
+
+    /// Removes a record of ours that turned up after we had left the race.
+    pub(super) fn remove_orphan(&mut self) {
+        let Some(record) = self.sight.record().filter(|record| self.is_ours(record.stamp)) else { return };
+        let sent = self.sent_as(record.stamp);
+        let expect = Some(record.revision);
+        let wait = self.wait_of(sent, self.sight.since());
+        self.leave_behind(Leaving { expect, wait, successor: None, first_sent: None });
+    }
+
+    /// What a foreign record says about those who share the election.
+    fn notice_others(&mut self, record: &Record) {
+        if self.is_ours(record.stamp) {
+            return;
+        }
+        self.life.saw_token(record.revision);
+        let Some(stamp) = record.stamp else {
+            if self.rules.store.expiry_pushed && !self.told.markers {
+                self.told.markers = true;
+                self.trouble(Trouble::MarkersMislead);
+            }
+            return;
+        };
+        if record.candidate != self.rules.name {
+            return;
+        }
+        // One record may be left over from a candidate that restarted; a second one is alive.
+        match self.told.namesake {
+            Some((nonce, _, true)) if nonce == stamp.nonce => {}
+            Some((nonce, revision, false)) if nonce == stamp.nonce => {
+                if record.revision > revision {
+                    self.told.namesake = Some((nonce, revision, true));
+                    self.trouble(Trouble::SameName { nonce });
+                }
+            }
+            _ => self.told.namesake = Some((stamp.nonce, record.revision, false)),
+        }
+    }
+
+    /// Tells when a record is still there although it should have expired a whole lease ago.
+    fn check_expiry(&mut self, revision: Revision) {
+        let unchanged = self.now.since(self.sight.since());
+        let lease = self.sight.holder_lease(self.lease);
+        let overdue = unchanged > lease.saturating_mul(2) + self.rules.store.granularity;
+        if overdue && self.seat().is_none() && self.told.not_expiring != Some(revision) {
+            self.told.not_expiring = Some(revision);
+            self.trouble(Trouble::NotExpiring { revision, unchanged });
+        }
+    }
+}

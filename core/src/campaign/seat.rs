@@ -1,0 +1,88 @@
+//! A seat that is held, and one that is being given back.
+
+use alloc::string::String;
+
+use super::event::{Reason, Term};
+use super::ledger::Sent;
+use super::sight::Wait;
+use crate::time::Instant;
+use crate::token::{Incarnation, Revision, Token};
+
+/// The seat, held: our newest record is there, as far as we can know.
+#[derive(Debug)]
+pub(super) struct Seat {
+    /// The newest revision known to be ours; the next renewal expects it.
+    pub(super) revision: Revision,
+    /// When the newest write that is known applied was sent.
+    pub(super) proven: Instant,
+    pub(super) wait: Wait,
+    /// Whether a renewal later than the acknowledgement of the acquire was acknowledged.
+    pub(super) renewed: bool,
+    /// The revision of the acquire: the token of the term.
+    sequence: Revision,
+    incarnation: Incarnation,
+    /// When the acquire was acknowledged.
+    acknowledged: Instant,
+    /// The term, once it is told.
+    pub(super) term: Option<Term>,
+    /// Set while the holder leaves of its own will.
+    pub(super) leaving: Option<Leave>,
+    /// Whether a refusal has to be explained by a read before anything else is written.
+    pub(super) check: bool,
+    /// The number of the connection over which the key was found absent.
+    pub(super) absent: Option<u64>,
+}
+
+/// Why and for whom a holder leaves.
+#[derive(Clone, Debug)]
+pub(super) struct Leave {
+    pub(super) reason: Reason,
+    pub(super) successor: Option<String>,
+}
+
+impl Seat {
+    pub(super) fn taken(sent: &Sent, revision: Revision, incarnation: Incarnation, now: Instant) -> Self {
+        Self {
+            revision,
+            proven: sent.at,
+            wait: sent.wait,
+            renewed: false,
+            sequence: revision,
+            incarnation,
+            acknowledged: now,
+            term: None,
+            leaving: None,
+            check: false,
+            absent: None,
+        }
+    }
+
+    /// Notes that a later write of ours was applied; the token stays that of the acquire.
+    pub(super) fn extend(&mut self, revision: Revision, sent_at: Instant) {
+        self.revision = self.revision.max(revision);
+        self.proven = self.proven.max(sent_at);
+        self.renewed |= sent_at >= self.acknowledged;
+        self.check = false;
+        self.absent = None;
+    }
+
+    pub(super) fn token(&self) -> Token {
+        Token { incarnation: self.incarnation, sequence: self.sequence }
+    }
+
+    /// Whether the store was shown, after the acquire was acknowledged, to live its known life.
+    pub(super) fn is_confirmed(&self, shown: Instant) -> bool {
+        shown >= self.acknowledged
+    }
+}
+
+/// A seat that is being given back, or that might turn out to be held although it is not wanted.
+#[derive(Debug)]
+pub(super) struct Leaving {
+    /// The newest revision known to be ours; `None` while that is open.
+    pub(super) expect: Option<Revision>,
+    pub(super) wait: Wait,
+    pub(super) successor: Option<String>,
+    /// When the release was first sent.
+    pub(super) first_sent: Option<Instant>,
+}

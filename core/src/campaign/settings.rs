@@ -1,0 +1,350 @@
+//! A campaign's settings, and what is refused before it begins.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+use core::time::Duration;
+
+use super::backoff::{Backoff, FIRST, STRAY_PERCENT};
+use super::pace;
+use crate::store::{Capabilities, Facts};
+
+/// How careful a campaign is with time; each preset has its own bounds for the lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Preset {
+    /// Leases of 5 s or more; 15 s where neither the user nor the store says.
+    #[default]
+    Standard,
+    /// Leases of 1 s or more; 2 s where neither the user nor the store says. They do not survive the
+    /// failure of one server of a cluster.
+    Fast,
+    /// Leases of 30 s to 1 h, which candidates of the Go library `nats-kv-leader-elect` share.
+    GoCompatible,
+    /// Leases of any length that leaves room for a retry.
+    #[cfg(feature = "testing")]
+    Test,
+}
+
+impl Preset {
+    fn bounds(self) -> (Duration, Duration) {
+        match self {
+            Self::Standard => (Duration::from_secs(5), Duration::MAX),
+            Self::Fast => (Duration::from_secs(1), Duration::MAX),
+            Self::GoCompatible => (Duration::from_secs(30), Duration::from_secs(3600)),
+            #[cfg(feature = "testing")]
+            Self::Test => (Duration::from_millis(1), Duration::MAX),
+        }
+    }
+
+    fn lease(self) -> Duration {
+        match self {
+            Self::Standard => Duration::from_secs(15),
+            Self::Fast => Duration::from_secs(2),
+            Self::GoCompatible => Duration::from_secs(30),
+            #[cfg(feature = "testing")]
+            Self::Test => Duration::from_secs(1),
+        }
+    }
+}
+
+/// How long a new holder waits before it is told that it leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum WinDelay {
+    /// As long as a previous leader might still believe it leads, and no longer.
+    #[default]
+    Automatic,
+    /// As `Automatic`, and a whole lease where nothing at all is known about a previous leader.
+    Cautious,
+    /// At least this long after the acquire was sent; never shorter than `Automatic`.
+    Fixed(Duration),
+}
+
+/// What a candidate wants. A store and [`Campaign::new`](super::Campaign::new) have the last word.
+#[derive(Debug)]
+pub struct Settings {
+    /// The candidate's name, which others see.
+    pub name: String,
+    /// Bounds and defaults.
+    pub preset: Preset,
+    /// The lease time `T`; `None` takes the store's own, or the preset's where the store has none.
+    pub lease: Option<Duration>,
+    /// How far the store's clocks may disagree; `None`: `T/20`, at most 1 s.
+    pub skew: Option<Duration>,
+    /// How far this machine's clock may drift, in parts per million of the lease. 10,000 (1 %) by default.
+    pub drift_ppm: u32,
+    /// What is lost between reading the clock and acting on it; `None`: `T/20`, at most 250 ms.
+    pub slack: Option<Duration>,
+    /// How long to wait before telling a win.
+    pub win_delay: WinDelay,
+    /// The longest wait before the first campaign; `None`: `T/10`, at most 1 s. Zero switches it off.
+    pub splay: Option<Duration>,
+    /// How long a leader that leaves of its own will may take to finish its work. 10 s by default.
+    pub drain: Duration,
+    /// How often a candidate reads the key though the watch is silent; `None`: when the record it
+    /// last saw should have expired.
+    pub interval: Option<Duration>,
+    /// How long a candidate waits after a failure.
+    pub backoff: Backoff,
+    /// What the leader publishes about itself: pairs of a key (letters, digits, `-`) and a text of one line.
+    pub metadata: Vec<(String, String)>,
+}
+
+impl Settings {
+    /// The defaults, for a candidate of this name.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            preset: Preset::Standard,
+            lease: None,
+            skew: None,
+            drift_ppm: 10_000,
+            slack: None,
+            win_delay: WinDelay::Automatic,
+            splay: None,
+            drain: Duration::from_secs(10),
+            interval: None,
+            backoff: Backoff::Standard,
+            metadata: Vec::new(),
+        }
+    }
+}
+
+/// A setting that is refused, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// The setting's name.
+    pub setting: &'static str,
+    /// Its value.
+    pub value: String,
+    /// What it would have to be.
+    pub limit: String,
+    /// What to do.
+    pub remedy: String,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { setting, value, limit, remedy } = self;
+        write!(f, "{setting} is {value}, and must be {limit}: {remedy}")
+    }
+}
+
+impl core::error::Error for Refused {}
+
+fn refuse<T>(
+    setting: &'static str,
+    value: impl ToString,
+    limit: impl ToString,
+    remedy: impl ToString,
+) -> Result<T, Refused> {
+    Err(Refused { setting, value: value.to_string(), limit: limit.to_string(), remedy: remedy.to_string() })
+}
+
+/// The longest metadata, keys and texts together, in bytes: it travels with every renewal.
+const METADATA_LIMIT: usize = 4096;
+
+/// Settings that passed every check, with nothing left to default.
+#[derive(Debug)]
+pub(super) struct Rules {
+    pub(super) name: String,
+    pub(super) metadata: Vec<(String, String)>,
+    /// The lease time `T` that is written down with every record.
+    pub(super) lease: Duration,
+    pub(super) margin: Margin,
+    pub(super) win_delay: WinDelay,
+    pub(super) splay: Duration,
+    pub(super) drain: Duration,
+    pub(super) interval: Option<Duration>,
+    pub(super) backoff: Backoff,
+    pub(super) store: Capabilities,
+}
+
+impl Rules {
+    pub(super) fn new(settings: Settings, store: Capabilities, facts: &Facts) -> Result<Self, Refused> {
+        check_name(&settings.name)?;
+        check_metadata(&settings.metadata)?;
+        let lease = lease_in_force(&settings, &store, facts)?;
+        let margin = Margin { skew: settings.skew, drift_ppm: settings.drift_ppm, slack: settings.slack };
+        let rules = Self {
+            name: settings.name,
+            metadata: settings.metadata,
+            lease,
+            margin,
+            win_delay: settings.win_delay,
+            splay: settings.splay.unwrap_or_else(|| (lease / 10).min(Duration::from_secs(1))),
+            drain: settings.drain,
+            interval: settings.interval,
+            backoff: settings.backoff,
+            store,
+        };
+        rules.check_margin()?;
+        rules.check_interval(settings.preset)?;
+        Ok(rules)
+    }
+
+    /// For how long the store may be silent before a leader loses its term, at worst: the silence
+    /// begins just before a renewal.
+    pub(super) fn survives(&self) -> Duration {
+        (self.lease - self.margin.of(self.lease)).saturating_sub(pace::renew_every(self.lease))
+    }
+
+    fn check_margin(&self) -> Result<(), Refused> {
+        let margin = self.margin.of(self.lease);
+        if self.lease < margin.saturating_mul(5) {
+            return refuse(
+                "lease",
+                format!("{:?}", self.lease),
+                format!("at least 5 times the margin skew + drift + slack, which is {margin:?}"),
+                "use a longer lease, or settings for skew, drift and slack that your clocks really keep",
+            );
+        }
+        let retry = FIRST * (100 + STRAY_PERCENT) / 100;
+        let room = pace::renew_every(self.lease) + pace::attempt_limit(self.lease) + retry;
+        if room > self.lease - margin {
+            return refuse(
+                "lease",
+                format!("{:?}", self.lease),
+                format!("long enough for one retry of a renewal: {room:?} before the margin of {margin:?}"),
+                "use a longer lease",
+            );
+        }
+        Ok(())
+    }
+
+    fn check_interval(&self, preset: Preset) -> Result<(), Refused> {
+        let Some(interval) = self.interval else { return Ok(()) };
+        let shown = format!("{interval:?}");
+        if preset == Preset::GoCompatible {
+            let five = Duration::from_secs(5);
+            if interval < five || interval > self.lease.saturating_sub(five) {
+                return refuse(
+                    "interval",
+                    shown,
+                    format!("between 5s and 5s under the lease of {:?}", self.lease),
+                    "the Go library keeps these bounds; 0.75 of the lease is its own choice",
+                );
+            }
+        } else if interval < Duration::from_millis(100) {
+            return refuse(
+                "interval",
+                shown,
+                "at least 100ms",
+                "every read costs the store; the watch is faster",
+            );
+        }
+        Ok(())
+    }
+}
+
+/// What a deadline keeps clear of the end of the lease: `M = skew + drift·T + slack`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Margin {
+    skew: Option<Duration>,
+    drift_ppm: u32,
+    slack: Option<Duration>,
+}
+
+impl Margin {
+    pub(super) fn of(&self, lease: Duration) -> Duration {
+        let drift = Duration::from_nanos(
+            u64::try_from(lease.as_nanos().saturating_mul(self.drift_ppm.into()) / 1_000_000)
+                .unwrap_or(u64::MAX),
+        );
+        let slack = self.slack.unwrap_or_else(|| (lease / 20).min(Duration::from_millis(250)));
+        self.skew(lease).saturating_add(drift).saturating_add(slack)
+    }
+
+    pub(super) fn skew(&self, lease: Duration) -> Duration {
+        self.skew.unwrap_or_else(|| (lease / 20).min(Duration::from_secs(1)))
+    }
+}
+
+fn check_name(name: &str) -> Result<(), Refused> {
+    let remedy = "a host name and process number make a good one";
+    if name.is_empty() || name.len() > 255 {
+        return refuse("name", format!("{} bytes long", name.len()), "1 to 255 bytes long", remedy);
+    }
+    if name.chars().any(char::is_control) || name.trim() != name {
+        return refuse("name", format!("{name:?}"), "free of control characters and outer spaces", remedy);
+    }
+    Ok(())
+}
+
+fn check_metadata(metadata: &[(String, String)]) -> Result<(), Refused> {
+    let size = metadata.iter().map(|(key, text)| key.len() + text.len()).sum::<usize>();
+    if size > METADATA_LIMIT {
+        let remedy = "publish an address, and serve the rest from there";
+        return refuse(
+            "metadata",
+            format!("{size} bytes long"),
+            format!("at most {METADATA_LIMIT} bytes long"),
+            remedy,
+        );
+    }
+    for (key, text) in metadata {
+        if key.is_empty() || !key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-') {
+            let remedy = "a key becomes part of a header's name";
+            return refuse("metadata key", format!("{key:?}"), "letters, digits and '-'", remedy);
+        }
+        if text.chars().any(char::is_control) || text.trim() != text {
+            let remedy = "a text becomes a header's value; encode it where it needs more than a line";
+            return refuse("metadata text", format!("{text:?}"), "one line without outer spaces", remedy);
+        }
+    }
+    Ok(())
+}
+
+/// The lease time `T`: the smallest of the configured one and what the store keeps.
+fn lease_in_force(settings: &Settings, store: &Capabilities, facts: &Facts) -> Result<Duration, Refused> {
+    let lease = settings.lease.unwrap_or_else(|| match facts.max_age {
+        Some(age) if !store.own_lease => age,
+        Some(age) => age.min(settings.preset.lease()),
+        None => settings.preset.lease(),
+    });
+    let shown = format!("{lease:?}");
+    let (least, most) = settings.preset.bounds();
+    if lease < least {
+        let remedy = match settings.preset {
+            Preset::Standard if lease >= Duration::from_secs(1) => {
+                "a shorter one wants the `fast` preset".to_string()
+            }
+            _ => format!("use a lease (or a bucket TTL) of {least:?} or more"),
+        };
+        return refuse("lease", shown, format!("at least {least:?}"), remedy);
+    }
+    if lease > most {
+        return refuse("lease", shown, format!("at most {most:?}"), "the Go library refuses longer ones");
+    }
+    match facts.max_age {
+        None if store.own_lease => {}
+        None => {
+            let remedy = "records would never expire; give the bucket a TTL (`incumbent init`)";
+            return refuse("the store's maximum age", "none", "the lease", remedy);
+        }
+        Some(age) if lease > age => {
+            let remedy = "lower the lease, or raise the bucket's TTL (`incumbent init`)";
+            return refuse("lease", shown, format!("at most {age:?}, the store's maximum age"), remedy);
+        }
+        Some(age) if lease != age && !store.own_lease => {
+            let remedy =
+                "leave the lease out, change the bucket's TTL, or allow TTLs per record (`incumbent init`)";
+            return refuse("lease", shown, format!("{age:?}, the store's maximum age"), remedy);
+        }
+        Some(age) if lease != age && settings.preset == Preset::GoCompatible => {
+            let remedy = "the Go library takes its lease from the bucket; leave the lease out";
+            return refuse("lease", shown, format!("{age:?}, the bucket's TTL"), remedy);
+        }
+        Some(_) => {}
+    }
+    if lease < store.shortest || lease > store.longest {
+        let limit = format!("between {:?} and {:?}", store.shortest, store.longest);
+        return refuse("lease", shown, limit, "this is what the store can keep");
+    }
+    let step = store.lease_step.as_nanos();
+    if facts.max_age != Some(lease) && step > 0 && !lease.as_nanos().is_multiple_of(step) {
+        let limit = format!("a multiple of {:?}", store.lease_step);
+        return refuse("lease", shown, limit, "the store cuts the rest off; use whole steps");
+    }
+    Ok(lease)
+}

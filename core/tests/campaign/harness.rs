@@ -1,0 +1,261 @@
+//! One candidate on a bench: a clock that is set by hand, inputs given one by one, outputs listed.
+
+use std::time::Duration;
+
+use incumbent_core::campaign::{Campaign, Event, Input, Output, ReadId, Refused, Settings, Wake};
+use incumbent_core::record::{Attempt, Entry, Nonce, Record, Release, Stamp};
+use incumbent_core::store::{Action, Capabilities, Expect, Facts, Outcome, Write};
+use incumbent_core::{Incarnation, Instant, Revision};
+
+/// The lease of the bench, and the margin that follows from it: 1 s of skew, 0.3 s of drift, 0.25 s of slack.
+pub const T: Duration = Duration::from_secs(30);
+pub const M: Duration = Duration::from_millis(1550);
+pub const LIFE: Incarnation = Incarnation(1_000);
+pub const ME: Nonce = Nonce(0xa);
+pub const OTHER: Nonce = Nonce(0xb);
+
+pub const fn secs(secs: u64) -> Duration {
+    Duration::from_secs(secs)
+}
+
+pub const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// A store like a NATS bucket without markers: acknowledgements do not carry the incarnation.
+pub fn bucket() -> Capabilities {
+    Capabilities {
+        own_lease: false,
+        lease_step: Duration::ZERO,
+        shortest: ms(100),
+        longest: Duration::MAX,
+        granularity: ms(250),
+        expiry_pushed: false,
+        incarnation_acked: false,
+        fail_over: secs(7),
+    }
+}
+
+/// The same with expiry markers.
+pub fn bucket_with_markers() -> Capabilities {
+    Capabilities { expiry_pushed: true, ..bucket() }
+}
+
+/// What an inspection of an old store of lease [`T`] says.
+pub fn facts(asked_at: Instant) -> Facts {
+    Facts {
+        asked_at,
+        incarnation: LIFE,
+        age: Some(secs(100_000)),
+        never_used: false,
+        max_age: Some(T),
+        newest: None,
+    }
+}
+
+pub fn settings() -> Settings {
+    Settings { splay: Some(Duration::ZERO), ..Settings::new("me") }
+}
+
+pub struct Bench {
+    pub campaign: Campaign,
+    pub now: Instant,
+}
+
+impl Bench {
+    /// A campaign that has not begun, one hour after the clock's origin.
+    pub fn new() -> Self {
+        Self::with(settings(), bucket())
+    }
+
+    pub fn with(settings: Settings, store: Capabilities) -> Self {
+        Self::with_facts(settings, store, facts(Instant::ZERO)).expect("settings that fit the store")
+    }
+
+    pub fn with_facts(settings: Settings, store: Capabilities, facts: Facts) -> Result<Self, Refused> {
+        let now = Instant::ZERO + secs(3600);
+        let facts = Facts { asked_at: now.before(secs(1)), ..facts };
+        let campaign = Campaign::new(settings, store, &facts, ME, 7, now)?;
+        Ok(Self { campaign, now })
+    }
+
+    /// A candidate that has read the key and found `entry`.
+    pub fn candidate(entry: Entry) -> Self {
+        let mut bench = Self::new();
+        bench.begin(entry);
+        bench
+    }
+
+    pub fn begin(&mut self, entry: Entry) -> Vec<Output> {
+        self.give(Input::Campaign);
+        self.give(Input::Read { read: ReadId(1), result: Ok(entry) })
+    }
+
+    /// A leader whose acquire was attempt 1 and has revision 10, won without a wait.
+    pub fn leader() -> Self {
+        let mut bench = Self::candidate(Entry::Vacant);
+        bench.applied(1, 10);
+        bench.inspected();
+        assert!(bench.campaign.is_leader(bench.now), "the bench's leader leads");
+        bench
+    }
+
+    /// Gives an input now, and lists the outputs up to the wake-up.
+    pub fn give(&mut self, input: Input) -> Vec<Output> {
+        self.campaign.handle(self.now, input).expect("an input that keeps the contract");
+        let mut outputs = Vec::new();
+        loop {
+            match self.campaign.poll() {
+                Output::WakeAt(_) => return outputs,
+                output => outputs.push(output),
+            }
+        }
+    }
+
+    /// When the campaign wants to be woken, and for what.
+    pub fn wake(&mut self) -> Option<Wake> {
+        match self.campaign.poll() {
+            Output::WakeAt(wake) => wake,
+            other => panic!("not drained: {other:?}"),
+        }
+    }
+
+    /// Lets time pass without a call, as a stopped process would.
+    pub fn sleep(&mut self, span: Duration) {
+        self.now = self.now + span;
+    }
+
+    /// Lets time pass, with a call at every wake-up, and lists the outputs.
+    pub fn pass(&mut self, span: Duration) -> Vec<Output> {
+        let end = self.now + span;
+        let mut outputs = Vec::new();
+        while let Some(wake) = self.wake().filter(|wake| wake.at <= end) {
+            self.now = self.now.max(wake.at);
+            outputs.extend(self.give(Input::Tick));
+        }
+        self.now = end;
+        outputs.extend(self.give(Input::Tick));
+        outputs
+    }
+
+    pub fn wrote(&mut self, attempt: u64, outcome: Outcome) -> Vec<Output> {
+        self.give(Input::Wrote { attempt: Attempt(attempt), outcome })
+    }
+
+    pub fn applied(&mut self, attempt: u64, revision: u64) -> Vec<Output> {
+        self.wrote(attempt, Outcome::Applied { revision: Revision(revision), incarnation: None })
+    }
+
+    pub fn refused(&mut self, attempt: u64, current: u64) -> Vec<Output> {
+        self.wrote(attempt, Outcome::Refused { current: Revision(current) })
+    }
+
+    pub fn read(&mut self, read: u64, entry: Entry) -> Vec<Output> {
+        self.give(Input::Read { read: ReadId(read), result: Ok(entry) })
+    }
+
+    pub fn watched(&mut self, entry: Entry) -> Vec<Output> {
+        self.give(Input::Watched(entry))
+    }
+
+    /// An inspection asked and answered now, of the life known.
+    pub fn inspected(&mut self) -> Vec<Output> {
+        self.give(Input::Inspected(Ok(facts(self.now))))
+    }
+
+    /// How long from now the lease lasts; `None` where none is held.
+    pub fn remaining(&self) -> Option<Duration> {
+        self.campaign.lease().map(|lease| lease.deadline.since(self.now))
+    }
+}
+
+/// A live record of another campaign of ours, under another name.
+pub fn theirs(revision: u64) -> Entry {
+    Entry::Live(Record {
+        revision: Revision(revision),
+        candidate: "other".into(),
+        stamp: Some(Stamp { nonce: OTHER, attempt: Attempt(revision) }),
+        lease: Some(T),
+        metadata: Vec::new(),
+    })
+}
+
+/// A live record of this campaign, written by `attempt`.
+pub fn mine(revision: u64, attempt: u64) -> Entry {
+    Entry::Live(Record {
+        revision: Revision(revision),
+        candidate: "me".into(),
+        stamp: Some(Stamp { nonce: ME, attempt: Attempt(attempt) }),
+        lease: Some(T),
+        metadata: Vec::new(),
+    })
+}
+
+/// A release by another campaign.
+pub fn released(revision: u64, owed: Duration) -> Entry {
+    Entry::Released(Release {
+        revision: Revision(revision),
+        stamp: Some(Stamp { nonce: OTHER, attempt: Attempt(revision) }),
+        owed,
+        incarnation: LIFE,
+        successor: None,
+    })
+}
+
+pub fn deleted(revision: u64) -> Entry {
+    Entry::Deleted { revision: Revision(revision) }
+}
+
+pub fn expired(revision: u64) -> Entry {
+    Entry::Expired { revision: Revision(revision) }
+}
+
+/// The outputs in short: one word each, with what matters.
+pub fn short(outputs: &[Output]) -> Vec<String> {
+    outputs.iter().map(one).collect()
+}
+
+fn one(output: &Output) -> String {
+    match output {
+        Output::Write(write) => write_in_short(write),
+        Output::Read(read) => format!("read {}", read.0),
+        Output::Inspect { .. } => "inspect".into(),
+        Output::Reconnect => "reconnect".into(),
+        Output::WakeAt(_) => "wake".into(),
+        Output::Event(event) => event_in_short(event),
+    }
+}
+
+fn write_in_short(Write { attempt, expect, action }: &Write) -> String {
+    let expect = match expect {
+        Expect::Absent => "absent".to_string(),
+        Expect::Revision(revision) => revision.0.to_string(),
+    };
+    match action {
+        Action::Acquire(_) => format!("acquire {} over {expect}", attempt.0),
+        Action::Renew(_) => format!("renew {} over {expect}", attempt.0),
+        Action::Release { headers } => {
+            let text = |name: &str| headers.iter().find(|(key, _)| key == name).map(|(_, text)| text.clone());
+            let owed = text("Incumbent-Release").and_then(|text| text.split(' ').next().map(str::to_string));
+            let successor = text("Incumbent-Successor").map(|name| format!(" to {name}")).unwrap_or_default();
+            format!("release {} over {expect} owing {}ms{successor}", attempt.0, owed.unwrap_or_default())
+        }
+    }
+}
+
+fn event_in_short(event: &Event) -> String {
+    match event {
+        Event::Won(term) => format!("won {}", term.token.sequence.0),
+        Event::Draining { reason, .. } => format!("draining {}", reason.code()),
+        Event::Lost { term, reason } => format!("lost {} {}", term.token.sequence.0, reason.code()),
+        Event::LeaderChanged(leader) => {
+            format!("leader {}", leader.as_ref().map_or("nobody", |leader| leader.name.as_str()))
+        }
+        Event::Campaigned(state) => format!("state {}", state.code()),
+        Event::Trouble(trouble) => {
+            let text = format!("{trouble:?}");
+            let name = text.split([' ', '(', '{']).next().unwrap_or_default();
+            format!("trouble {name}")
+        }
+    }
+}

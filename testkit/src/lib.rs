@@ -1,0 +1,25 @@
+//! Real servers and real faults, for the project's own tests.
+//!
+//! - [`nats`]: one nats-server or a cluster of three, with JetStream in a temporary folder;
+//! - [`proxy`]: a TCP proxy that cuts, holds and delays what passes through it;
+//! - [`process`]: children that cannot outlive their test, and the signals that stop them;
+//! - [`wait`]: waiting for a condition, with a limit, instead of sleeping;
+//! - [`go`]: candidates and a watcher on the official Go client, from `interop/go`;
+//! - [`tools`]: where the servers' programs are.
+//!
+//! It knows neither the core nor the runtime, so it cannot share their mistakes. Everything but
+//! [`wait::until_async`] blocks the calling thread; nothing needs a tokio runtime of the caller's,
+//! and everything may be called from inside one. What cannot be done fails the test: the functions
+//! panic, and say why, unless they return a `Result`.
+//!
+//! Unix only: pausing a process means `SIGSTOP`.
+#![cfg(unix)]
+#![allow(clippy::panic, reason = "a test kit fails the test")]
+
+pub mod go;
+pub mod nats;
+pub mod port;
+pub mod process;
+pub mod proxy;
+pub mod tools;
+pub mod wait;

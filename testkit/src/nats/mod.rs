@@ -1,0 +1,41 @@
+//! A nats-server, or a cluster of three, that lives as long as its test.
+
+mod cluster;
+mod monitor;
+mod server;
+
+pub use cluster::NatsCluster;
+pub use server::NatsServer;
+
+use crate::tools::NatsVersion;
+
+/// What a server is started with.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    version: NatsVersion,
+    config: String,
+}
+
+impl Options {
+    /// The newest server, JetStream on, no authentication.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Another version of the server.
+    #[must_use]
+    pub fn version(mut self, version: NatsVersion) -> Self {
+        self.version = version;
+        self
+    }
+
+    /// Text for the end of the configuration file: accounts, permissions, TLS, …
+    ///
+    /// The file already says `server_name`, `listen`, `http`, `jetstream` and, in a cluster,
+    /// `cluster`. Where there are accounts, each that is to have buckets says `jetstream: enabled`.
+    #[must_use]
+    pub fn config(mut self, text: impl Into<String>) -> Self {
+        self.config = text.into();
+        self
+    }
+}

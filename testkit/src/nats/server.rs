@@ -1,0 +1,255 @@
+//! One nats-server process.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+use super::{Options, monitor};
+use crate::port::Port;
+use crate::process::{self, ChildGuard};
+use crate::{tools, wait};
+
+/// How long a server may take to serve, on a machine that runs other tests as well.
+const STARTUP: Duration = Duration::from_secs(60);
+/// How often new ports are tried when somebody else took the first ones.
+const STARTS: usize = 5;
+/// How much of a server's log a failing test shows.
+const LOG_LINES: usize = 40;
+
+/// A running nats-server with JetStream; killed, and its folder removed, when it is dropped.
+#[derive(Debug)]
+pub struct NatsServer {
+    name: String,
+    program: PathBuf,
+    client: Port,
+    monitor: Port,
+    cluster: String,
+    config: String,
+    // The process before the folder it writes to.
+    child: Option<ChildGuard>,
+    folder: TempDir,
+}
+
+impl NatsServer {
+    /// Starts a server, and waits until it serves.
+    ///
+    /// # Panics
+    /// When there is no such program, or it does not start; the message says why.
+    #[track_caller]
+    pub fn start(options: Options) -> Self {
+        for _ in 0..STARTS {
+            let mut server = Self::prepare("n1", &options, String::new());
+            if server.launch() {
+                return server;
+            }
+        }
+        panic!("no nats-server could be started: {STARTS} times, another program took its ports");
+    }
+
+    /// A server with ports and a folder of its own, not yet running.
+    #[track_caller]
+    pub(super) fn prepare(name: &str, options: &Options, cluster: String) -> Self {
+        let program = tools::nats_server(options.version).unwrap_or_else(|error| panic!("{error}"));
+        let folder = tempfile::Builder::new().prefix("incumbent-nats-").tempdir();
+        Self {
+            name: name.into(),
+            program,
+            client: Port::free(),
+            monitor: Port::free(),
+            cluster,
+            config: options.config.clone(),
+            child: None,
+            folder: folder.unwrap_or_else(|error| panic!("no temporary folder: {error}")),
+        }
+    }
+
+    /// The name it gives itself: `n1`, or `n1` to `n3` in a cluster.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where clients connect, without credentials: `nats://127.0.0.1:PORT`.
+    pub fn url(&self) -> String {
+        format!("nats://{}", self.address())
+    }
+
+    /// Where clients connect: `127.0.0.1:PORT`.
+    pub fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.client.number())
+    }
+
+    /// The port clients connect to.
+    pub fn port(&self) -> u16 {
+        self.client.number()
+    }
+
+    /// An answer of its monitoring endpoint (`/varz`, `/jsz?…`, `/connz`, …), if there is one.
+    pub fn monitoring(&self, path: &str) -> Option<serde_json::Value> {
+        monitor::get(self.monitor.number(), path)
+    }
+
+    pub(super) fn monitor_port(&self) -> u16 {
+        self.monitor.number()
+    }
+
+    /// The folder it works in; it is removed with the server.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Its process id.
+    ///
+    /// # Panics
+    /// When it does not run.
+    #[track_caller]
+    pub fn pid(&self) -> u32 {
+        match &self.child {
+            Some(child) => child.pid(),
+            None => panic!("nats-server {} does not run", self.name),
+        }
+    }
+
+    /// Stops it in its tracks (`SIGSTOP`): connections stay open, nothing is answered.
+    #[track_caller]
+    pub fn pause(&self) {
+        process::pause(self.pid());
+    }
+
+    /// Lets it go on (`SIGCONT`).
+    #[track_caller]
+    pub fn resume(&self) {
+        process::resume(self.pid());
+    }
+
+    /// Kills it (`SIGKILL`); its ports stay reserved and its store stays as it is.
+    pub fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            child.kill();
+        }
+    }
+
+    /// Asks it to end (`SIGTERM`), and waits until it has.
+    #[track_caller]
+    pub fn stop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            child.terminate();
+            child.wait(STARTUP);
+        }
+    }
+
+    /// Starts it again on the same ports and store, after killing it if it still runs; waits until
+    /// it serves.
+    ///
+    /// # Panics
+    /// When it does not start.
+    #[track_caller]
+    pub fn restart(&mut self) {
+        self.respawn();
+        assert!(self.becomes_healthy(), "another program took a port of nats-server {}", self.name);
+    }
+
+    /// As [`restart`](Self::restart), without waiting until it serves.
+    #[track_caller]
+    pub fn respawn(&mut self) {
+        self.kill();
+        self.spawn();
+    }
+
+    /// Replaces the text of [`Options::config`] while it runs, and waits until it has taken effect.
+    ///
+    /// # Panics
+    /// When the server refuses the new configuration.
+    #[track_caller]
+    pub fn reconfigure(&mut self, config: impl Into<String>) {
+        let loaded_at =
+            |server: &Self| server.monitoring("/varz").map(|varz| varz["config_load_time"].clone());
+        let before = loaded_at(self);
+        self.config = config.into();
+        self.write_config();
+        process::send(self.pid(), Signal::HUP);
+        let what = format!("nats-server {} to take its new configuration\n{}", self.name, self.log_tail());
+        wait::until(&what, wait::GENEROUS, || loaded_at(self).is_some_and(|now| Some(now) != before));
+    }
+
+    /// The end of its log.
+    pub fn log_tail(&self) -> String {
+        let log = fs::read_to_string(self.log_path()).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().collect();
+        lines[lines.len().saturating_sub(LOG_LINES)..].join("\n")
+    }
+
+    /// Starts the process and waits until it serves; false where a port is taken.
+    #[track_caller]
+    pub(super) fn launch(&mut self) -> bool {
+        self.spawn();
+        self.becomes_healthy()
+    }
+
+    #[track_caller]
+    pub(super) fn spawn(&mut self) {
+        self.write_config();
+        let log = File::options().create(true).append(true).open(self.log_path());
+        let log = log.unwrap_or_else(|error| panic!("no log: {error}"));
+        let again = log.try_clone().unwrap_or_else(|error| panic!("no log: {error}"));
+        let mut command = Command::new(&self.program);
+        command.arg("--config").arg(self.config_path()).stdout(log).stderr(again);
+        match ChildGuard::spawn(command) {
+            Ok(child) => self.child = Some(child),
+            Err(error) => panic!("cannot start {}: {error}", self.program.display()),
+        }
+    }
+
+    /// Waits until it serves; false where it ended because a port is taken.
+    #[track_caller]
+    pub(super) fn becomes_healthy(&mut self) -> bool {
+        let mut ended = None;
+        let what = format!("nats-server {} to serve (log in {})", self.name, self.log_path().display());
+        let monitor = self.monitor.number();
+        wait::until(&what, STARTUP, || {
+            ended = self.child.as_mut().and_then(ChildGuard::try_wait);
+            ended.is_some() || monitor::is_healthy(monitor)
+        });
+        let Some(status) = ended else { return true };
+        let log = self.log_tail();
+        assert!(log.contains("address already in use"), "nats-server ended, {status}:\n{log}");
+        false
+    }
+
+    #[track_caller]
+    fn write_config(&self) {
+        let text = format!(
+            "server_name: {name}\nlisten: \"127.0.0.1:{client}\"\nhttp: \"127.0.0.1:{monitor}\"\n\
+             jetstream {{ store_dir: \"{store}\", max_memory_store: 256MB, max_file_store: 1GB }}\n\
+             {cluster}\n{config}\n",
+            name = self.name,
+            client = self.client.number(),
+            monitor = self.monitor.number(),
+            store = self.folder.path().join("store").display(),
+            cluster = self.cluster,
+            config = self.config,
+        );
+        if let Err(error) = fs::write(self.config_path(), text) {
+            panic!("cannot write {}: {error}", self.config_path().display());
+        }
+    }
+
+    fn config_path(&self) -> PathBuf {
+        self.folder.path().join("nats.conf")
+    }
+
+    fn log_path(&self) -> PathBuf {
+        self.folder.path().join("log")
+    }
+}
+
+impl Drop for NatsServer {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("--- nats-server {}, end of its log\n{}\n---", self.name, self.log_tail());
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Loopback ports that stay ours while a server is down.
+
+use std::fs::{self, File};
+use std::net::TcpListener;
+
+/// A TCP port of 127.0.0.1, reserved among all tests of this machine until it is dropped.
+///
+/// It lies below the range the system gives to outgoing connections: otherwise a client that keeps
+/// dialling a server that is down would now and then be given that very port, and connect to itself.
+#[derive(Debug)]
+pub struct Port {
+    number: u16,
+    // An advisory lock that ends with the process, however it ends.
+    _lock: File,
+}
+
+impl Port {
+    /// A port on which nobody listens.
+    ///
+    /// # Panics
+    /// When there is none, or the folder of the locks cannot be written.
+    pub fn free() -> Self {
+        let folder = std::env::temp_dir().join("incumbent-test-ports");
+        if let Err(error) = fs::create_dir_all(&folder) {
+            panic!("cannot make {}: {error}", folder.display());
+        }
+        for _ in 0..1000 {
+            let number = fastrand::u16(16_000..32_000);
+            let path = folder.join(number.to_string());
+            let lock = match File::create(&path) {
+                Ok(lock) => lock,
+                Err(error) => panic!("cannot make {}: {error}", path.display()),
+            };
+            if lock.try_lock().is_ok() && TcpListener::bind(("127.0.0.1", number)).is_ok() {
+                return Self { number, _lock: lock };
+            }
+        }
+        panic!("no free port between 16000 and 32000 on 127.0.0.1");
+    }
+
+    /// Its number.
+    pub fn number(&self) -> u16 {
+        self.number
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn a_port_is_given_to_one_at_a_time() {
+        let ports: Vec<Port> = (0..200).map(|_| Port::free()).collect();
+        let numbers: HashSet<u16> = ports.iter().map(Port::number).collect();
+        assert_eq!(numbers.len(), 200);
+    }
+
+    #[test]
+    fn nobody_listens_on_a_free_port() {
+        let port = Port::free();
+        assert!(TcpListener::bind(("127.0.0.1", port.number())).is_ok());
+    }
+}

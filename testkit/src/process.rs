@@ -1,0 +1,245 @@
+//! Children that cannot outlive their test, and the signals that stop them.
+
+use std::io;
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus};
+use std::sync::{OnceLock, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+use crate::wait;
+
+/// A child process, in a process group of its own, that is killed with its group when this is
+/// dropped, and by the kernel when the test process dies first.
+#[derive(Debug)]
+pub struct ChildGuard {
+    child: Child,
+    status: Option<ExitStatus>,
+}
+
+impl ChildGuard {
+    /// Starts `command`.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    pub fn spawn(mut command: Command) -> io::Result<Self> {
+        die_with_parent(&mut command);
+        let child = spawn_from_lasting_thread(command)?;
+        Ok(Self { child, status: None })
+    }
+
+    /// The child's process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The pipe to its standard input, where there is one and it was not taken before.
+    pub fn take_stdin(&mut self) -> Option<ChildStdin> {
+        self.child.stdin.take()
+    }
+
+    /// The pipe from its standard output, where there is one and it was not taken before.
+    pub fn take_stdout(&mut self) -> Option<ChildStdout> {
+        self.child.stdout.take()
+    }
+
+    /// The pipe from its standard error, where there is one and it was not taken before.
+    pub fn take_stderr(&mut self) -> Option<ChildStderr> {
+        self.child.stderr.take()
+    }
+
+    /// How it ended, if it has.
+    pub fn try_wait(&mut self) -> Option<ExitStatus> {
+        if self.status.is_none() {
+            self.status = self.child.try_wait().unwrap_or_else(|error| panic!("wait: {error}"));
+        }
+        self.status
+    }
+
+    /// Waits for its end.
+    ///
+    /// # Panics
+    /// When it is still running after `limit`.
+    #[track_caller]
+    pub fn wait(&mut self, limit: Duration) -> ExitStatus {
+        let what = format!("the end of process {}", self.pid());
+        wait::until_some(&what, limit, || self.try_wait())
+    }
+
+    /// Asks it to end (`SIGTERM`).
+    pub fn terminate(&mut self) {
+        if self.try_wait().is_none() {
+            send(self.pid(), Signal::TERM);
+        }
+    }
+
+    /// Kills it (`SIGKILL`) and reaps it; its group lives on until the guard is dropped.
+    pub fn kill(&mut self) {
+        if self.try_wait().is_none() {
+            send(self.pid(), Signal::KILL);
+            self.wait(wait::GENEROUS);
+        }
+    }
+
+    /// Stops it in its tracks (`SIGSTOP`); returns when all its threads stand still.
+    #[track_caller]
+    pub fn pause(&self) {
+        pause(self.pid());
+    }
+
+    /// Lets it go on (`SIGCONT`).
+    #[track_caller]
+    pub fn resume(&self) {
+        resume(self.pid());
+    }
+}
+
+impl Drop for ChildGuard {
+    fn drop(&mut self) {
+        // The group before the child is reaped: until then its number cannot be another's.
+        let _ = kill_process_group(as_pid(self.child.id()), Signal::KILL);
+        let _ = self.child.wait();
+    }
+}
+
+/// Stops process `pid` (`SIGSTOP`); returns when all its threads stand still.
+///
+/// # Panics
+/// When there is no such process.
+#[track_caller]
+pub fn pause(pid: u32) {
+    send(pid, Signal::STOP);
+    wait::until(&format!("process {pid} to stand still"), wait::GENEROUS, || stands_still(pid));
+}
+
+/// Lets process `pid` go on (`SIGCONT`).
+///
+/// # Panics
+/// When there is no such process.
+#[track_caller]
+pub fn resume(pid: u32) {
+    send(pid, Signal::CONT);
+}
+
+/// Kills process `pid` (`SIGKILL`), without waiting for it.
+///
+/// # Panics
+/// When there is no such process.
+#[track_caller]
+pub fn kill(pid: u32) {
+    send(pid, Signal::KILL);
+}
+
+/// Asks process `pid` to end (`SIGTERM`).
+///
+/// # Panics
+/// When there is no such process.
+#[track_caller]
+pub fn terminate(pid: u32) {
+    send(pid, Signal::TERM);
+}
+
+/// Whether process `pid` is there and not a zombie.
+pub fn is_running(pid: u32) -> bool {
+    match thread_states(pid) {
+        Some(states) => states.iter().any(|state| !matches!(state, 'Z' | 'X')),
+        None => false,
+    }
+}
+
+#[track_caller]
+pub(crate) fn send(pid: u32, signal: Signal) {
+    if let Err(error) = kill_process(as_pid(pid), signal) {
+        panic!("cannot send {signal:?} to process {pid}: {error}");
+    }
+}
+
+fn as_pid(pid: u32) -> Pid {
+    match i32::try_from(pid).ok().and_then(Pid::from_raw) {
+        Some(pid) => pid,
+        None => panic!("{pid} is not a process id"),
+    }
+}
+
+fn stands_still(pid: u32) -> bool {
+    match thread_states(pid) {
+        Some(states) => states.iter().all(|state| matches!(state, 'T' | 't' | 'Z' | 'X')),
+        None => panic!("process {pid} is gone"),
+    }
+}
+
+/// The state letters of a process's threads (proc(5), `/proc/pid/task/tid/stat`, third field).
+#[cfg(target_os = "linux")]
+fn thread_states(pid: u32) -> Option<Vec<char>> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+    let state = |stat: String| stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+    let states = tasks.flatten().filter_map(|task| std::fs::read_to_string(task.path().join("stat")).ok());
+    Some(states.filter_map(state).collect()).filter(|states: &Vec<char>| !states.is_empty())
+}
+
+/// The state letter of a process as `ps` shows it; other systems have no `/proc`.
+#[cfg(not(target_os = "linux"))]
+fn thread_states(pid: u32) -> Option<Vec<char>> {
+    let shown = Command::new("ps").args(["-o", "state=", "-p", &pid.to_string()]).output().ok()?;
+    Some(vec![String::from_utf8_lossy(&shown.stdout).trim().chars().next()?])
+}
+
+#[cfg(target_os = "linux")]
+fn die_with_parent(command: &mut Command) {
+    use std::os::unix::process::CommandExt;
+    let parent = rustix::process::getpid();
+    command.process_group(0);
+    let hook = move || {
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+        // A parent that died before the line above sends no signal any more.
+        if rustix::process::getppid() == Some(parent) {
+            Ok(())
+        } else {
+            Err(io::Error::other("the parent is gone"))
+        }
+    };
+    // SAFETY: between fork and exec the hook makes two system calls and allocates nothing
+    // unless the parent is gone, in which case nobody waits for the outcome.
+    unsafe {
+        command.pre_exec(hook);
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn die_with_parent(command: &mut Command) {
+    use std::os::unix::process::CommandExt;
+    command.process_group(0);
+}
+
+/// The kernel sends the death signal when the *thread* that forked ends, and a test's thread, or
+/// one of a pool, may end long before the test: so one thread that never ends starts every child.
+fn spawn_from_lasting_thread(command: Command) -> io::Result<Child> {
+    type Order = (Command, mpsc::Sender<io::Result<Child>>);
+    static NURSERY: OnceLock<mpsc::Sender<Order>> = OnceLock::new();
+
+    let nursery = NURSERY.get_or_init(|| {
+        let (orders, inbox) = mpsc::channel::<Order>();
+        thread::spawn(move || {
+            for (mut command, reply) in inbox {
+                let _ = reply.send(command.spawn());
+            }
+        });
+        orders
+    });
+    let gone = |_| io::Error::other("the thread that starts children is gone");
+    let (reply, answer) = mpsc::channel();
+    nursery.send((command, reply)).map_err(|_| gone(mpsc::RecvError))?;
+    answer.recv().map_err(gone)?
+}
+
+/// Waits until process `pid` has ended (it may be nobody's child here).
+///
+/// # Panics
+/// When it is still running after `limit`.
+#[track_caller]
+pub fn wait_gone(pid: u32, limit: Duration) -> Duration {
+    let started = Instant::now();
+    wait::until(&format!("the end of process {pid}"), limit, || !is_running(pid));
+    started.elapsed()
+}

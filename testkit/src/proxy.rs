@@ -1,0 +1,285 @@
+//! A TCP proxy that cuts, holds and delays what passes through it.
+
+use std::io;
+use std::net::SocketAddr;
+use std::thread;
+use std::time::Duration;
+
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use crate::port::Port;
+
+/// A proxy on a loopback port in front of one server.
+///
+/// A cut is what a network does when packets vanish: connections stay open, nothing arrives, not
+/// even the news that the other side has closed. What was sent meanwhile arrives after
+/// [`heal`](Self::heal), as TCP would send it again; to lose it instead, call
+/// [`close_all`](Self::close_all) before. A connection made while anything is cut is held (a TCP
+/// handshake needs both directions) and reaches the server after the cut.
+///
+/// When a method returns it is in force: after a cut, not one more byte is passed on.
+///
+/// It runs tokio on a thread of its own, so it goes on while a test blocks, pauses its clock or
+/// starves its own runtime.
+#[derive(Debug)]
+pub struct Proxy {
+    port: Port,
+    control: watch::Sender<Network>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+/// What the network does at present.
+#[derive(Clone, Debug, Default)]
+struct Network {
+    to_server: Lane,
+    to_client: Lane,
+    /// Connections of an earlier epoch are closed.
+    epoch: u64,
+    closed: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Lane {
+    cut: bool,
+    delay: Duration,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Direction {
+    ToServer,
+    ToClient,
+}
+
+impl Network {
+    fn lane(&self, direction: Direction) -> Lane {
+        match direction {
+            Direction::ToServer => self.to_server,
+            Direction::ToClient => self.to_client,
+        }
+    }
+
+    fn is_cut(&self) -> bool {
+        self.to_server.cut || self.to_client.cut
+    }
+}
+
+impl Proxy {
+    /// A proxy in front of `server`, an address such as `127.0.0.1:4222`.
+    ///
+    /// # Panics
+    /// When the address is none, or no port can be had.
+    #[track_caller]
+    pub fn to(server: &str) -> Self {
+        let server: SocketAddr =
+            server.parse().unwrap_or_else(|error| panic!("{server:?} is no address: {error}"));
+        let (port, listener) = listen();
+        let (control, network) = watch::channel(Network::default());
+        let run = move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let runtime = runtime.unwrap_or_else(|error| panic!("no runtime for a proxy: {error}"));
+            if let Err(error) = runtime.block_on(serve(listener, server, network)) {
+                panic!("a proxy failed: {error}");
+            }
+        };
+        Self { port, control, thread: Some(thread::spawn(run)) }
+    }
+
+    /// Where clients connect: `127.0.0.1:PORT`.
+    pub fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port.number())
+    }
+
+    /// Where NATS clients connect.
+    pub fn url(&self) -> String {
+        format!("nats://{}", self.address())
+    }
+
+    /// Nothing passes any more.
+    pub fn cut(&self) {
+        self.control.send_modify(|network| {
+            network.to_server.cut = true;
+            network.to_client.cut = true;
+        });
+    }
+
+    /// What the server sends (acknowledgements, deliveries) does not arrive; what clients send does.
+    pub fn cut_to_client(&self) {
+        self.control.send_modify(|network| network.to_client.cut = true);
+    }
+
+    /// What clients send does not arrive; what the server sends does.
+    pub fn cut_to_server(&self) {
+        self.control.send_modify(|network| network.to_server.cut = true);
+    }
+
+    /// Ends every cut; what was held arrives.
+    pub fn heal(&self) {
+        self.control.send_modify(|network| {
+            network.to_server.cut = false;
+            network.to_client.cut = false;
+        });
+    }
+
+    /// What the server sends from now on arrives `delay` later.
+    pub fn delay_to_client(&self, delay: Duration) {
+        self.control.send_modify(|network| network.to_client.delay = delay);
+    }
+
+    /// What clients send from now on arrives `delay` later.
+    pub fn delay_to_server(&self, delay: Duration) {
+        self.control.send_modify(|network| network.to_server.delay = delay);
+    }
+
+    /// Closes every connection, and loses what was held on it. New ones are taken.
+    pub fn close_all(&self) {
+        self.control.send_modify(|network| network.epoch += 1);
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.control.send_modify(|network| network.closed = true);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+#[track_caller]
+fn listen() -> (Port, std::net::TcpListener) {
+    loop {
+        let port = Port::free();
+        match std::net::TcpListener::bind(("127.0.0.1", port.number())) {
+            Ok(listener) => return (port, listener),
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
+            Err(error) => panic!("cannot listen: {error}"),
+        }
+    }
+}
+
+async fn serve(
+    listener: std::net::TcpListener,
+    server: SocketAddr,
+    network: watch::Receiver<Network>,
+) -> io::Result<()> {
+    listener.set_nonblocking(true)?;
+    let listener = TcpListener::from_std(listener)?;
+    let mut control = network.clone();
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => {
+                let client = accepted?.0;
+                connections.spawn(connection(client, server, network.clone()));
+            }
+            Some(_) = connections.join_next() => {}
+            _ = control.wait_for(|network| network.closed) => return Ok(()),
+        }
+    }
+}
+
+/// One client's connection, from its acceptance to its end.
+async fn connection(client: TcpStream, server: SocketAddr, network: watch::Receiver<Network>) {
+    let epoch = network.borrow().epoch;
+    let mut control = network.clone();
+    tokio::select! {
+        _ = relay(client, server, network) => {}
+        _ = control.wait_for(|network| network.epoch != epoch) => {}
+    }
+}
+
+async fn relay(
+    client: TcpStream,
+    server: SocketAddr,
+    mut network: watch::Receiver<Network>,
+) -> io::Result<()> {
+    // The sender of the network outlives every connection, so this cannot fail while it matters.
+    let _ = network.wait_for(|network| !network.is_cut()).await;
+    let server = TcpStream::connect(server).await?;
+    client.set_nodelay(true)?;
+    server.set_nodelay(true)?;
+    let (from_client, to_client) = client.into_split();
+    let (from_server, to_server) = server.into_split();
+    tokio::try_join!(
+        pass(from_client, to_server, Direction::ToServer, network.clone()),
+        pass(from_server, to_client, Direction::ToClient, network),
+    )?;
+    Ok(())
+}
+
+/// Passes one direction on until its end.
+async fn pass(
+    from: OwnedReadHalf,
+    to: OwnedWriteHalf,
+    direction: Direction,
+    network: watch::Receiver<Network>,
+) -> io::Result<()> {
+    // As in a real network, what may be under way is bounded; then the sender is held back.
+    let (queue, due) = mpsc::channel(256);
+    tokio::try_join!(
+        read_all(from, queue, direction, network.clone()),
+        write_all(to, due, direction, network)
+    )?;
+    Ok(())
+}
+
+struct Packet {
+    due: Instant,
+    bytes: Vec<u8>,
+}
+
+async fn read_all(
+    from: OwnedReadHalf,
+    queue: mpsc::Sender<Packet>,
+    direction: Direction,
+    network: watch::Receiver<Network>,
+) -> io::Result<()> {
+    loop {
+        from.readable().await?;
+        let mut bytes = Vec::with_capacity(16 * 1024);
+        match from.try_read_buf(&mut bytes) {
+            // An empty queue whose sender is gone tells the writer; it is held by a cut like data.
+            Ok(0) => return Ok(()),
+            // A reset arrives no sooner than a farewell would.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(()),
+            Ok(_) => {
+                let due = Instant::now() + network.borrow().lane(direction).delay;
+                if queue.send(Packet { due, bytes }).await.is_err() {
+                    return Ok(());
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+async fn write_all(
+    to: OwnedWriteHalf,
+    mut due: mpsc::Receiver<Packet>,
+    direction: Direction,
+    mut network: watch::Receiver<Network>,
+) -> io::Result<()> {
+    while let Some(packet) = due.recv().await {
+        tokio::time::sleep_until(packet.due).await;
+        let mut rest = packet.bytes.as_slice();
+        while !rest.is_empty() {
+            to.writable().await?;
+            // Holding the borrow while writing keeps `cut` from returning in between.
+            let open = network.wait_for(|network| !network.lane(direction).cut).await;
+            let Ok(_open) = open else { return Ok(()) };
+            match to.try_write(rest) {
+                Ok(written) => rest = &rest[written..],
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    let _ = network.wait_for(|network| !network.lane(direction).cut).await;
+    // Dropping the half says farewell to the other side.
+    Ok(())
+}

@@ -1,0 +1,149 @@
+//! `cargo xtask bench NAME`: runs a benchmark of the workspace, shows and stores its figures.
+//!
+//! A benchmark is a bench target without the standard harness. It prints progress on standard
+//! error, and on standard output one JSON array of [`Figure`]s.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use incumbent_testkit::tools::NatsVersion;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::shell;
+use crate::tools::{self, Tool};
+
+/// `cargo xtask bench`
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Which benchmark
+    #[arg(value_enum)]
+    name: Bench,
+    /// Also write the figures to this file
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Bench {
+    /// How long a hand-over and a fail-over take on NATS, beside the bare client; what leading costs
+    Handover,
+}
+
+impl Bench {
+    fn target(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Handover => ("incumbent", "handover"),
+        }
+    }
+
+    fn tools(self) -> &'static [Tool] {
+        match self {
+            Self::Handover => &[Tool::NatsServer(NatsVersion::Newest)],
+        }
+    }
+}
+
+/// One figure of a benchmark.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Figure {
+    /// What was measured.
+    figure: String,
+    /// The result.
+    value: f64,
+    /// Its unit: `ms`, `ns`, `ratio`, …
+    unit: String,
+    /// What it should be, as a number or a text such as `≤ 1.5`; null where there is no goal.
+    goal: Value,
+    /// Whether the goal is met; null where there is none.
+    met: Option<bool>,
+    /// How many measurements the value comes from.
+    samples: u64,
+}
+
+/// Runs a benchmark; whether it met its goals.
+pub(crate) fn run(args: &Args) -> Result<bool> {
+    tools::all(args.name.tools(), &[])?;
+    let (package, target) = args.name.target();
+    shell::progress(format!("bench {target}, optimised"));
+    let mut text = String::new();
+    let succeeded = shell::lines(
+        shell::cargo().args(["bench", "--quiet", "--all-features", "--package", package, "--bench", target]),
+        |line| {
+            text.push_str(line);
+            text.push('\n');
+        },
+    )?;
+    let figures: Vec<Figure> = match serde_json::from_str(&text) {
+        Ok(figures) => figures,
+        Err(_) if !succeeded => anyhow::bail!("bench {target} failed"),
+        Err(error) => {
+            return Err(error).with_context(|| format!("bench {target} printed no figures: {text:?}"));
+        }
+    };
+    print!("{}", table(&figures));
+    if let Some(file) = &args.json {
+        let json = serde_json::to_string_pretty(&figures)? + "\n";
+        fs::write(file, json).with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    let missed = figures.iter().filter(|figure| figure.met == Some(false)).count();
+    let with_goal = figures.iter().filter(|figure| figure.met.is_some()).count();
+    println!("{} of {with_goal} goals met", with_goal - missed);
+    Ok(succeeded && missed == 0)
+}
+
+fn table(figures: &[Figure]) -> String {
+    let head = ["figure", "value", "unit", "goal", "met", "samples"].map(String::from);
+    let rows = figures.iter().map(|figure| {
+        let goal = match &figure.goal {
+            Value::Null => "-".into(),
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let met = figure.met.map_or("-", |met| if met { "yes" } else { "NO" });
+        let value = format!("{:.3}", figure.value);
+        [figure.figure.clone(), value, figure.unit.clone(), goal, met.into(), figure.samples.to_string()]
+    });
+    let rows: Vec<[String; 6]> = std::iter::once(head).chain(rows).collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: [usize; 6] = std::array::from_fn(width);
+    let mut text = String::new();
+    for row in &rows {
+        let mut line = String::new();
+        for (column, cell) in row.iter().enumerate() {
+            let width = widths[column];
+            // Numbers to the right, words to the left.
+            let _ = match column {
+                1 | 5 => write!(line, "{cell:>width$}  "),
+                _ => write!(line, "{cell:<width$}  "),
+            };
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_is_aligned_and_says_what_was_missed() {
+        let figures: Vec<Figure> = serde_json::from_str(
+            r#"[{"figure": "hand-over p50", "value": 1.25, "unit": "ratio", "goal": "≤ 1.5", "met": true, "samples": 100},
+                {"figure": "is_leader", "value": 71, "unit": "ns", "goal": 60, "met": false, "samples": 5},
+                {"figure": "bare p50", "value": 0.8, "unit": "ms", "goal": null, "met": null, "samples": 100}]"#,
+        )
+        .unwrap();
+        assert_eq!(
+            table(&figures),
+            "figure          value  unit   goal   met  samples\n\
+             hand-over p50   1.250  ratio  ≤ 1.5  yes      100\n\
+             is_leader      71.000  ns     60     NO         5\n\
+             bare p50        0.800  ms     -      -        100\n"
+        );
+    }
+}

@@ -1,0 +1,51 @@
+//! The examples in the documentation, which nextest does not run.
+
+use anyhow::Result;
+
+use super::Part;
+use super::tally::{Report, Tally};
+use crate::shell;
+
+pub(super) fn run(part: Part, report: &mut Report) -> Result<()> {
+    let packages: &[&str] = match part {
+        Part::Core => &["--package", "incumbent-core"],
+        _ => &["--workspace", "--exclude", "incumbent-core"],
+    };
+    shell::progress(format!("doc tests of {}", part.name()));
+    let mut command = shell::cargo();
+    command.args(["test", "--doc", "--all-features", "--no-fail-fast", "--quiet"]).args(packages);
+    let mut total = Tally::default();
+    let succeeded = shell::lines(&mut command, |line| {
+        println!("{line}");
+        total += count(line).unwrap_or_default();
+    })?;
+    report.add(part, total);
+    if total.failed > 0 {
+        report.name_failure(part, "doc tests");
+    } else if !succeeded {
+        report.check(part, "the doc tests did not run", false);
+    }
+    Ok(())
+}
+
+/// `test result: ok. 3 passed; 1 failed; 0 ignored; …`
+fn count(line: &str) -> Option<Tally> {
+    let (_, counts) = line.strip_prefix("test result: ")?.split_once(". ")?;
+    let number = |what: &str| {
+        let words = counts.split("; ").filter_map(|part| part.split_once(' '));
+        words.into_iter().find(|(_, word)| *word == what)?.0.parse().ok()
+    };
+    Some(Tally { passed: number("passed")?, failed: number("failed")? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_line_is_counted_and_others_are_not() {
+        let line = "test result: FAILED. 3 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.10s";
+        assert_eq!(count(line), Some(Tally { passed: 3, failed: 1 }));
+        assert_eq!(count("test core/src/lib.rs - (line 3) ... ok"), None);
+    }
+}

@@ -1,0 +1,123 @@
+//! The tests of `interop/go`: the official NATS client, on real servers.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context, Result};
+use incumbent_testkit::tools::{NatsVersion, nats_server};
+use serde::Deserialize;
+
+use super::Part;
+use super::tally::{Report, Tally};
+use crate::shell;
+
+/// Where the Go tests find the servers to run on: paths, separated as in `PATH`.
+const SERVERS: &str = "INCUMBENT_NATS_SERVERS";
+
+/// One line of `go test -json` (`go doc cmd/test2json`).
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Event {
+    action: String,
+    #[serde(default)]
+    package: String,
+    test: Option<String>,
+    #[serde(default)]
+    output: String,
+}
+
+pub(super) fn run(report: &mut Report) -> Result<()> {
+    let folder = shell::root().join("interop/go");
+    let go = shell::on_path("go").context("Go is not on the path")?;
+    shell::progress("go vet ./...");
+    let vetted = shell::succeeds(shell::command(&go).args(["vet", "./..."]).current_dir(&folder))?;
+    report.check(Part::Interop, "go vet", vetted);
+
+    shell::progress("go test ./...");
+    let servers: Vec<_> =
+        NatsVersion::ALL.into_iter().filter_map(|version| nats_server(version).ok()).collect();
+    let mut outcome = Outcome::default();
+    // More at once than there are cores: they mostly wait for leases to run out.
+    let succeeded = shell::lines(
+        shell::command(&go)
+            .args(["test", "-json", "-count=1", "-timeout=10m", "-parallel=8", "./..."])
+            .env(SERVERS, std::env::join_paths(servers)?)
+            .current_dir(&folder),
+        |line| outcome.take(line),
+    )?;
+    report.add(Part::Interop, outcome.tally());
+    for failure in &outcome.failed {
+        report.name_failure(Part::Interop, format!("go {failure}"));
+    }
+    if !succeeded && outcome.failed.is_empty() {
+        report.check(Part::Interop, "go test failed before it ran the tests", false);
+    }
+    Ok(())
+}
+
+/// The leaves of Go's tree of tests: a test with subtests passes and fails with them.
+#[derive(Debug, Default)]
+struct Outcome {
+    passed: BTreeSet<String>,
+    failed: BTreeSet<String>,
+}
+
+impl Outcome {
+    fn take(&mut self, line: &str) {
+        let Ok(event) = serde_json::from_str::<Event>(line) else {
+            println!("{line}");
+            return;
+        };
+        let name = event.test.map(|test| format!("{} {test}", event.package));
+        match (event.action.as_str(), name) {
+            // Of the frames only the results are of interest.
+            ("output", Some(_)) if !event.output.starts_with("===") => print!("{}", event.output),
+            ("output" | "build-output", None) => print!("{}", event.output),
+            ("pass", Some(name)) => drop(self.passed.insert(name)),
+            ("fail", Some(name)) => drop(self.failed.insert(name)),
+            _ => {}
+        }
+    }
+
+    fn tally(&self) -> Tally {
+        let leaves = |names: &BTreeSet<String>| {
+            let is_leaf = |name: &&String| {
+                let below = format!("{name}/");
+                !self.passed.iter().chain(&self.failed).any(|other| other.starts_with(&below))
+            };
+            names.iter().filter(is_leaf).count() as u64
+        };
+        // A parent that fails by itself, its subtests being well, is a failure all the same.
+        let failed = leaves(&self.failed).max(u64::from(!self.failed.is_empty()));
+        Tally { passed: leaves(&self.passed), failed }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(lines: &[&str]) -> Tally {
+        let mut outcome = Outcome::default();
+        for (action, test) in lines.iter().filter_map(|line| line.split_once(' ')) {
+            outcome.take(&format!(r#"{{"Action":"{action}","Package":"p","Test":"{test}"}}"#));
+        }
+        outcome.tally()
+    }
+
+    #[test]
+    fn leaves_are_counted() {
+        let lines = ["pass TestA/2.10", "pass TestA/2.15", "pass TestA", "pass TestB"];
+        assert_eq!(outcome(&lines), Tally { passed: 3, failed: 0 });
+    }
+
+    #[test]
+    fn a_failed_subtest_counts_once() {
+        let lines = ["pass TestA/2.10", "fail TestA/2.15", "fail TestA"];
+        assert_eq!(outcome(&lines), Tally { passed: 1, failed: 1 });
+    }
+
+    #[test]
+    fn a_parent_that_fails_alone_counts() {
+        assert_eq!(outcome(&["pass TestA/2.10", "fail TestA"]), Tally { passed: 1, failed: 1 });
+    }
+}

