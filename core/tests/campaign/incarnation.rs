@@ -86,6 +86,14 @@ fn an_acquire_that_matches_the_new_lifes_sequence_is_not_told_either() {
 }
 
 #[test]
+fn an_acquire_meant_for_the_old_life_is_looked_into_when_it_is_acknowledged_in_the_new_one() {
+    let mut bench = Bench::candidate(deleted(5));
+    assert_eq!(bench.inspected_as(made_anew), ["trouble StoreReset"]);
+    assert_eq!(bench.applied(1, 6), ["read 2", "state WAITING"], "it is not known what it replaced");
+    assert_eq!(bench.read(2, mine(6, 1)), ["acquire 2 over 6", "leader me", "state ACQUIRING"]);
+}
+
+#[test]
 fn a_held_seat_is_not_told_while_the_store_cannot_be_inspected() {
     let mut bench = Bench::candidate(Entry::Vacant);
     bench.applied(1, 10);
