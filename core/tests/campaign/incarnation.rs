@@ -60,6 +60,25 @@ fn in_a_young_life_nobody_is_told_before_it_is_a_lease_old() {
 }
 
 #[test]
+fn in_a_young_life_nobody_is_told_before_the_last_holders_lease_is_over() {
+    let mut bench = Bench::candidate(with_lease(theirs(10), secs(50)));
+    let seen = bench.now;
+    assert_eq!(bench.inspected_as(made_anew), ["trouble StoreReset", "read 2"]);
+    bench.read(2, Entry::Vacant);
+    let mut attempt = 1;
+    let mut outputs = bench.applied(1, 1);
+    while !outputs.iter().any(|output| output.starts_with("won")) {
+        outputs = bench.inspected_as(made_anew);
+        outputs.extend(bench.next());
+        if outputs.iter().any(|output| output.starts_with("renew")) {
+            attempt += 1;
+            outputs.extend(bench.applied(attempt, attempt));
+        }
+    }
+    assert_eq!(bench.now.since(seen), secs(50));
+}
+
+#[test]
 fn a_renewal_that_happens_to_match_the_new_lifes_sequence_makes_no_leader() {
     let mut bench = Bench::leader();
     bench.pass(secs(10));
