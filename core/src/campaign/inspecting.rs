@@ -1,5 +1,7 @@
 //! Inspections and connections: which life of the store this is, and how it is reached.
 
+use core::time::Duration;
+
 use super::event::{Reason, Trouble};
 use super::io::Output;
 use super::life::Inspection;
@@ -51,7 +53,7 @@ impl Campaign {
         }
         let before = self.life.max_age();
         let skew = self.rules.margin.skew(self.lease);
-        let inspection = self.life.inspect(&facts, self.lease, skew, self.now);
+        let inspection = self.life.inspect(&facts, self.longest_lease(), skew, self.now);
         if inspection == Inspection::Old {
             return;
         }
@@ -85,6 +87,11 @@ impl Campaign {
         if self.seat().is_none() || lease < self.lease {
             self.lease = lease;
         }
+    }
+
+    /// The lease of whoever may have led in a life of the store that is over.
+    pub(super) fn longest_lease(&self) -> Duration {
+        self.lease.max(self.sight.holder_lease(self.lease))
     }
 
     /// Asks for a new connection, unless one is on its way.

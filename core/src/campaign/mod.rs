@@ -115,6 +115,8 @@ pub struct Campaign {
     resting_until: Instant,
     /// How many more races were lost than won.
     races_lost: u32,
+    /// When the seat was first seen vacant, and how long after that this candidate tries to take it.
+    jitter: Option<(Instant, Duration)>,
     leader: Option<Leader>,
     told: Told,
     outputs: VecDeque<Output>,
@@ -191,6 +193,7 @@ impl Campaign {
             not_before: Instant::ZERO,
             resting_until: Instant::ZERO,
             races_lost: 0,
+            jitter: None,
             leader: None,
             told: Told {
                 state: State::Idle,

@@ -99,3 +99,78 @@ pub(super) struct Leaving {
     /// When the release was first sent.
     pub(super) first_sent: Option<Instant>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::campaign::ledger::Purpose;
+    use crate::record::Attempt;
+    use crate::store::Expect;
+    use core::time::Duration;
+
+    fn at(secs: u64) -> Instant {
+        Instant::ZERO + Duration::from_secs(secs)
+    }
+
+    /// Sent at 5 s, acknowledged at 7 s with revision 10.
+    fn seat() -> Seat {
+        let sent = Sent {
+            attempt: Attempt(1),
+            purpose: Purpose::Acquire,
+            expect: Expect::Absent,
+            at: at(5),
+            wait: Wait { until: at(30), renewal: true },
+            mark: Revision(9),
+            counts_before: Instant::NEVER,
+            incarnation: Incarnation(3),
+            open: true,
+        };
+        Seat::taken(&sent, Revision(10), Incarnation(3), at(7))
+    }
+
+    #[test]
+    fn a_seat_counts_from_when_it_was_asked_for_and_keeps_that_attempts_wait() {
+        let seat = seat();
+        assert_eq!((seat.proven, seat.wait.until, seat.revision), (at(5), at(30), Revision(10)));
+    }
+
+    #[test]
+    fn the_token_stays_that_of_the_acquire() {
+        let mut seat = seat();
+        seat.extend(Revision(11), at(15));
+        assert_eq!(seat.token(), Token { incarnation: Incarnation(3), sequence: Revision(10) });
+        assert_eq!((seat.proven, seat.revision), (at(15), Revision(11)));
+    }
+
+    #[test]
+    fn answers_out_of_order_take_nothing_back() {
+        let mut seat = seat();
+        seat.extend(Revision(12), at(15));
+        seat.extend(Revision(11), at(14));
+        assert_eq!((seat.proven, seat.revision), (at(15), Revision(12)));
+    }
+
+    #[test]
+    fn only_what_was_sent_after_the_acquire_was_acknowledged_is_a_later_renewal() {
+        let mut seat = seat();
+        seat.extend(Revision(11), at(6));
+        assert!(!seat.renewed);
+        seat.extend(Revision(12), at(7));
+        assert!(seat.renewed);
+    }
+
+    #[test]
+    fn only_what_was_asked_after_the_acquire_was_acknowledged_confirms_the_life() {
+        assert!(!seat().is_confirmed(at(6)));
+        assert!(seat().is_confirmed(at(7)));
+    }
+
+    #[test]
+    fn a_write_that_was_applied_answers_every_question_about_the_seat() {
+        let mut seat = seat();
+        seat.check = true;
+        seat.absent = Some(2);
+        seat.extend(Revision(11), at(15));
+        assert_eq!((seat.check, seat.absent), (false, None));
+    }
+}

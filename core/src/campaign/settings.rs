@@ -355,3 +355,33 @@ fn lease_in_force(settings: &Settings, store: &Capabilities, facts: &Facts) -> R
     }
     Ok(lease)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DEFAULTS: Margin = Margin { skew: None, drift_ppm: 10_000, slack: None };
+
+    #[test]
+    fn the_default_margin_is_in_proportion_up_to_a_second_and_a_quarter_and_the_drift() {
+        let margins = [1, 5, 20, 30, 3600].map(|secs| DEFAULTS.of(Duration::from_secs(secs)).as_millis());
+        assert_eq!(
+            margins,
+            [50 + 10 + 50, 250 + 50 + 250, 1000 + 200 + 250, 1000 + 300 + 250, 1000 + 36_000 + 250]
+        );
+    }
+
+    #[test]
+    fn what_is_set_counts_instead_of_the_default() {
+        let second = Duration::from_secs(1);
+        let margin = Margin { skew: Some(second), drift_ppm: 0, slack: Some(second) };
+        assert_eq!(margin.of(Duration::from_secs(5)), second * 2);
+        assert_eq!(margin.skew(Duration::from_secs(5)), second);
+    }
+
+    #[test]
+    fn a_margin_never_overflows() {
+        let margin = Margin { skew: Some(Duration::MAX), drift_ppm: u32::MAX, slack: Some(Duration::MAX) };
+        assert_eq!(margin.of(Duration::MAX), Duration::MAX);
+    }
+}

@@ -49,6 +49,19 @@ fn the_wait_before_a_race_grows_with_the_races_lost_and_is_bounded() {
 }
 
 #[test]
+fn the_wait_before_a_race_is_drawn_once_whatever_else_is_heard_meanwhile() {
+    let (mut bench, revision) = after_lost_races(12, 7);
+    bench.watched(deleted(revision + 1));
+    let (timer, wait) = bench.wake().expect("the jitter's end");
+    for part in 1..4 {
+        bench.sleep(wait / 4);
+        bench.inspected();
+        bench.watched(deleted(revision + 1));
+        assert_eq!(bench.wake(), Some((timer, wait - wait / 4 * part)));
+    }
+}
+
+#[test]
 fn the_users_back_off_is_asked_after_a_candidates_failure() {
     let backoff = Backoff::Custom(Box::new(|failures| secs(10 * u64::from(failures))));
     let mut bench = Bench::with(Settings { backoff, ..settings() }, bucket());

@@ -60,6 +60,25 @@ fn in_a_young_life_nobody_is_told_before_it_is_a_lease_old() {
 }
 
 #[test]
+fn in_a_young_life_nobody_is_told_before_the_last_holders_lease_is_over() {
+    let mut bench = Bench::candidate(with_lease(theirs(10), secs(50)));
+    let seen = bench.now;
+    assert_eq!(bench.inspected_as(made_anew), ["trouble StoreReset", "read 2"]);
+    bench.read(2, Entry::Vacant);
+    let mut attempt = 1;
+    let mut outputs = bench.applied(1, 1);
+    while !outputs.iter().any(|output| output.starts_with("won")) {
+        outputs = bench.inspected_as(made_anew);
+        outputs.extend(bench.next());
+        if outputs.iter().any(|output| output.starts_with("renew")) {
+            attempt += 1;
+            outputs.extend(bench.applied(attempt, attempt));
+        }
+    }
+    assert_eq!(bench.now.since(seen), secs(50));
+}
+
+#[test]
 fn a_renewal_that_happens_to_match_the_new_lifes_sequence_makes_no_leader() {
     let mut bench = Bench::leader();
     bench.pass(secs(10));
@@ -83,6 +102,14 @@ fn an_acquire_that_matches_the_new_lifes_sequence_is_not_told_either() {
     assert_eq!(bench.applied(1, 6)[0], "inspect");
     assert_eq!(bench.inspected_as(made_anew), ["trouble StoreReset", "read 2", "state WAITING"]);
     assert_eq!(bench.campaign.lease(), None);
+}
+
+#[test]
+fn an_acquire_meant_for_the_old_life_is_looked_into_when_it_is_acknowledged_in_the_new_one() {
+    let mut bench = Bench::candidate(deleted(5));
+    assert_eq!(bench.inspected_as(made_anew), ["trouble StoreReset"]);
+    assert_eq!(bench.applied(1, 6), ["read 2", "state WAITING"], "it is not known what it replaced");
+    assert_eq!(bench.read(2, mine(6, 1)), ["acquire 2 over 6", "leader me", "state ACQUIRING"]);
 }
 
 #[test]
