@@ -67,7 +67,7 @@ impl ScriptedElection {
             standing: Arc::clone(&standing),
             page: Mutex::default(),
         });
-        script.enter(State::Waiting);
+        script.update(None, [Event::Campaigned(State::Waiting)]);
         let candidate = Candidate::new(standing, Arc::clone(&script) as Arc<dyn Driver>);
         (Self { script }, candidate)
     }
@@ -133,6 +133,7 @@ struct Page {
     /// How many terms there were.
     terms: u64,
     term: Option<Term>,
+    lease: Option<Lease>,
     draining: Option<Reason>,
     closing: bool,
     closed: bool,
@@ -147,17 +148,13 @@ impl Script {
     fn acquire(&self, deadline: Instant) -> Token {
         let mut page = self.page();
         let is_new = page.term.is_none();
+        page.terms += u64::from(is_new);
         let started = self.standing.clock.now();
-        if is_new {
-            page.terms += 1;
-        }
         let token = Token { incarnation: Incarnation(1), sequence: Revision(page.terms) };
         let term = *page.term.get_or_insert(Term { token, started });
-        self.standing.publish(Some(Lease { token, deadline }), &self.me);
-        if is_new {
-            self.tell(Event::Won(term));
-            self.enter(State::Leading);
-        }
+        page.lease = Some(Lease { token, deadline });
+        let events = [Event::Won(term), Event::Campaigned(State::Leading)];
+        self.update(page.lease, events.into_iter().filter(|_| is_new));
         token
     }
 
@@ -168,19 +165,17 @@ impl Script {
         }
         page.draining = Some(reason);
         let until = self.standing.clock.now() + DRAIN;
-        let drain = self.tell(Event::Draining { term, until, reason });
-        self.enter(State::Draining);
-        if drain == Drain::Done {
+        let events = [Event::Draining { term, until, reason }, Event::Campaigned(State::Draining)];
+        if self.update(page.lease, events) == Drain::Done {
             self.lose(page, reason);
         }
     }
 
     fn lose(&self, page: &mut Page, reason: Reason) {
+        page.draining = None;
+        page.lease = None;
         if let Some(term) = page.term.take() {
-            page.draining = None;
-            self.standing.publish(None, &self.me);
-            self.tell(Event::Lost { term, reason });
-            self.enter(State::Waiting);
+            self.update(None, [Event::Lost { term, reason }, Event::Campaigned(State::Waiting)]);
         }
         if page.closing {
             page.closed = true;
@@ -197,12 +192,13 @@ impl Script {
         if page.term.is_some() { self.drain(page, reason) } else { self.lose(page, reason) }
     }
 
-    fn tell(&self, event: Event) -> Drain {
-        self.standing.tell(event, &self.me)
+    fn tell(&self, event: Event) {
+        let lease = self.page().lease;
+        self.update(lease, [event]);
     }
 
-    fn enter(&self, state: State) {
-        self.tell(Event::Campaigned(state));
+    fn update(&self, lease: Option<Lease>, events: impl IntoIterator<Item = Event>) -> Drain {
+        self.standing.update(lease, events, &self.me)
     }
 
     fn page(&self) -> MutexGuard<'_, Page> {

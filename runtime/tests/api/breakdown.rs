@@ -12,10 +12,8 @@ async fn a_driver_that_panics_ends_every_term_once() {
     let switched = Switched::new(&clock);
     let store = switched.store(&clock);
     let mut observer = store.observe("a").await.unwrap();
-    let candidates = [
-        store.campaign("a", options("a")).await.unwrap(),
-        store.campaign("b", options("b")).await.unwrap(),
-    ];
+    let candidates =
+        [store.campaign("a", options("a")).await.unwrap(), store.campaign("b", options("b")).await.unwrap()];
     let mut terms = Vec::new();
     for candidate in &candidates {
         terms.push(soon(candidate.won()).await.unwrap());

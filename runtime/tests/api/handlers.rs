@@ -40,15 +40,7 @@ async fn handlers_are_called_in_the_order_of_the_events() {
     }
     assert_eq!(
         seen,
-        [
-            "won true",
-            "LEADING",
-            "draining true",
-            "DRAINING",
-            "lost false Closed",
-            "RELEASING",
-            "CLOSED"
-        ]
+        ["won true", "LEADING", "draining true", "DRAINING", "lost false Closed", "RELEASING", "CLOSED"]
     );
 }
 

@@ -1,12 +1,18 @@
 //! The public API, on stores in memory.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "helpers of tests panic as tests do"
+)]
+
 mod breakdown;
 mod drain;
 mod events;
 mod handlers;
 mod health;
 mod lead;
-mod logs;
 mod many;
 mod observe;
 mod scripted;

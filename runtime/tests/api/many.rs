@@ -16,9 +16,8 @@ async fn a_thousand_elections_share_one_watch_and_their_inspections() {
     let switched = Switched::new(&clock);
     let store = switched.store(&clock);
     let names: Vec<_> = (0..MANY).map(|n| format!("election-{n}")).collect();
-    let candidates = join_all(
-        names.iter().map(|key| store.campaign(key, options("a").lease(Duration::from_secs(20)))),
-    );
+    let candidates =
+        join_all(names.iter().map(|key| store.campaign(key, options("a").lease(Duration::from_secs(20)))));
     let candidates: Vec<_> = soon(candidates).await.into_iter().map(Result::unwrap).collect();
     soon(join_all(candidates.iter().map(|candidate| async { drop(candidate.won().await.unwrap()) }))).await;
     assert!(candidates.iter().all(|candidate| candidate.is_leader()));
@@ -35,8 +34,9 @@ async fn of_a_thousand_candidates_one_leads_and_one_follows() {
     let switched = Switched::new(&clock);
     let store = switched.store(&clock);
     let names: Vec<_> = (0..MANY).map(|n| format!("candidate-{n}")).collect();
-    let candidates =
-        join_all(names.iter().map(|name| store.campaign("jobs", options(name).lease(Duration::from_secs(20)))));
+    let candidates = join_all(
+        names.iter().map(|name| store.campaign("jobs", options(name).lease(Duration::from_secs(20)))),
+    );
     let mut candidates: Vec<_> = soon(candidates).await.into_iter().map(Result::unwrap).collect();
     for _ in 0..2 {
         until(|| candidates.iter().any(|candidate| candidate.is_leader())).await;

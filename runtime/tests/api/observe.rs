@@ -107,8 +107,10 @@ async fn the_store_tells_who_leads_where_and_what_it_is() {
     assert_eq!(store.leader("a").await.unwrap(), None);
     assert_eq!(store.leader("c").await.unwrap(), None);
     let listed = store.list().await.unwrap();
-    let listed: Vec<_> =
-        listed.iter().map(|one| (one.election.as_str(), one.leader.as_ref().map(|l| l.name.as_str()))).collect();
+    let listed: Vec<_> = listed
+        .iter()
+        .map(|one| (one.election.as_str(), one.leader.as_ref().map(|l| l.name.as_str())))
+        .collect();
     assert_eq!(listed, [("a", None), ("b", Some("two"))]);
     assert!(store.capabilities().own_lease);
     assert!(store.facts().await.unwrap().newest.is_some());
