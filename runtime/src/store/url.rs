@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+#[cfg(feature = "sqlite")]
 use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
@@ -197,6 +198,7 @@ impl Query {
         }
     }
 
+    #[cfg(feature = "sqlite")]
     fn duration(&mut self, name: &'static str) -> Result<Option<Duration>> {
         let Some(value) = self.take(name) else { return Ok(None) };
         match duration(&value) {
@@ -216,6 +218,7 @@ impl Query {
 }
 
 /// A whole number and its unit: `ms`, `s`, `m` or `h`.
+#[cfg(feature = "sqlite")]
 fn duration(text: &str) -> Option<Duration> {
     let digits = text.find(|c: char| !c.is_ascii_digit())?;
     let (number, unit) = text.split_at(digits);
