@@ -10,6 +10,7 @@ mod names;
 #[cfg(feature = "nats")]
 pub mod nats;
 mod operate;
+mod query;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod url;
