@@ -7,6 +7,7 @@ use incumbent::core::store::{Expect, FaultKind, Outcome};
 use incumbent::store::Adapter;
 use incumbent::store::nats::{Action, ConnectionEvent, InitOptions, Nats, init};
 use incumbent_testkit::nats::{NatsServer, Options};
+use incumbent_testkit::port::Port;
 use incumbent_testkit::proxy::Proxy;
 use incumbent_testkit::wait::{self, GENEROUS};
 
@@ -68,10 +69,8 @@ async fn a_read_whose_connection_breaks_is_unreachable() {
 async fn a_reconnection_makes_a_new_connection() {
     let bench = Bench::start().await;
     within(bench.store.reconnect()).await;
-    assert_eq!(
-        bench.events.so_far(),
-        [ConnectionEvent::Connected, ConnectionEvent::Disconnected, ConnectionEvent::Connected]
-    );
+    let connected = || ConnectionEvent::Connected { server: bench.server.url() };
+    assert_eq!(bench.events.so_far(), [connected(), ConnectionEvent::Disconnected, connected()]);
     applied(&bench.store, KEY, &acquire(Expect::Absent)).await;
 }
 
@@ -79,12 +78,23 @@ async fn a_reconnection_makes_a_new_connection() {
 async fn a_reconnection_goes_to_another_server_where_there_are_several() {
     let bench = Bench::start().await;
     let (one, two) = (Proxy::to(&bench.server.address()), Proxy::to(&bench.server.address()));
+    let (store, events) = open(&settings(&format!("{},{}", one.url(), two.url()))).await;
+    for _ in 0..9 {
+        within(store.reconnect()).await;
+    }
+    let servers = events.connected();
+    assert_eq!(servers.len(), 10);
+    assert!(servers.windows(2).all(|pair| pair[0] != pair[1]), "{servers:?}");
+}
+
+#[tokio::test]
+async fn a_reconnection_passes_over_a_server_that_is_cut_off() {
+    let bench = Bench::start().await;
+    let (one, two) = (Proxy::to(&bench.server.address()), Proxy::to(&bench.server.address()));
     let (store, _) = open(&settings(&format!("{},{}", one.url(), two.url()))).await;
     one.cut();
     within(store.reconnect()).await;
     applied(&store, "a", &acquire(Expect::Absent)).await;
-    one.heal();
-    two.cut();
     within(store.reconnect()).await;
     applied(&store, "b", &acquire(Expect::Absent)).await;
 }
@@ -212,6 +222,20 @@ async fn a_store_that_is_dropped_closes_its_connection() {
     assert_eq!(connections(), Some(1));
     drop::<Nats>(store);
     wait::until_async("the connection to close", GENEROUS, || async { connections() == Some(0) }).await;
+}
+
+#[tokio::test]
+async fn a_store_opens_at_once_where_any_of_its_servers_answers() {
+    let bench = Bench::start().await;
+    let (dead, dead_too) = (Port::free(), Port::free());
+    for list in [
+        format!("127.0.0.1:{},{}", dead.number(), bench.server.address()),
+        format!("127.0.0.1:{},127.0.0.1:{},{}", dead.number(), dead_too.number(), bench.server.address()),
+        format!("{},127.0.0.1:{}", bench.server.address(), dead.number()),
+    ] {
+        let (_store, events) = open(&settings(&list)).await;
+        assert_eq!(events.connected(), [bench.server.url()]);
+    }
 }
 
 #[tokio::test]

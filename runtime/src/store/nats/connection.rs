@@ -7,7 +7,7 @@
 use std::future::Future;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_nats::client::Request;
@@ -23,7 +23,7 @@ use tokio::task::spawn_blocking;
 
 use super::event::ConnectionEvent;
 use super::rotation::Rotation;
-use super::settings::NatsSettings;
+use super::settings::{NatsSettings, shown};
 use super::waiting::{Interruption, Waiting};
 use crate::{Error, ErrorKind, Result};
 
@@ -69,37 +69,44 @@ impl Connection {
     /// Connects, and waits for a server unless told to fail fast.
     pub(super) async fn open(settings: &NatsSettings) -> Result<Self> {
         settings.check_files()?;
-        let mut attempt = 1;
+        let rotation = Arc::new(Mutex::new(Rotation::default()));
+        let mut attempts = 0;
         loop {
-            let error = match Self::attempt(settings).await {
+            attempts += 1;
+            let error = match Self::attempt(settings, &rotation).await {
                 Ok(connection) => return Ok(connection),
                 Err(error) => error,
             };
-            if settings.fail_fast || error.kind() != ErrorKind::Unreachable {
+            let all_tried = attempts >= settings.servers.len();
+            if error.kind() != ErrorKind::Unreachable || (settings.fail_fast && all_tried) {
                 return Err(error);
             }
             settings.listener.tell(ConnectionEvent::Failed { detail: error.message().to_string() });
-            attempt += 1;
-            tokio::time::sleep(delay(attempt)).await;
+            // Nothing is waited for until each server had its turn.
+            tokio::time::sleep(delay((attempts + 2).saturating_sub(settings.servers.len()))).await;
         }
     }
 
-    /// Tries every server once.
+    /// Tries one server, whose turn it is.
     ///
     /// The client's own `retry_on_initial_connect` is not used: it would go on in the background
     /// after the caller has given up.
-    async fn attempt(settings: &NatsSettings) -> Result<Self> {
+    async fn attempt(settings: &NatsSettings, rotation: &Arc<Mutex<Rotation>>) -> Result<Self> {
         let waiting = Arc::new(Waiting::default());
         let closed = Arc::new(AtomicBool::new(false));
         let (link_sender, link) = watch::channel(Link::default());
-        let options = options(settings, &closed);
+        let options = options(settings, rotation, &closed);
         let options = options.event_callback({
             let (waiting, listener) = (waiting.clone(), settings.listener.clone());
+            let rotation = rotation.clone();
             move |event| {
-                if let Some(event) = ConnectionEvent::of(&event) {
+                let server = || lock(&rotation).last().map(shown).unwrap_or_default();
+                if let Some(event) = ConnectionEvent::of(&event, server) {
                     waiting.heed(&event);
                     link_sender.send_modify(|link| match event {
-                        ConnectionEvent::Connected => *link = Link { number: link.number + 1, up: true },
+                        ConnectionEvent::Connected { .. } => {
+                            *link = Link { number: link.number + 1, up: true }
+                        }
                         ConnectionEvent::Disconnected => link.up = false,
                         _ => {}
                     });
@@ -119,15 +126,15 @@ impl Connection {
                 | ConnectErrorKind::Io
                 | ConnectErrorKind::MaxReconnects => ErrorKind::Unreachable,
             };
-            let servers = settings.servers_shown();
+            let server = lock(rotation).last().map(shown).unwrap_or_default();
             let message = match kind {
                 ErrorKind::Denied => {
-                    format!("NATS refuses our credentials at {servers}: check user, token, nkey or creds")
+                    format!("NATS refuses our credentials at {server}: check user, token, nkey or creds")
                 }
                 ErrorKind::Credentials => {
-                    format!("cannot answer the nonce of NATS at {servers}: check nkey or creds")
+                    format!("cannot answer the nonce of NATS at {server}: check nkey or creds")
                 }
-                _ => format!("cannot connect to NATS at {servers}: {}", chain(&error)),
+                _ => format!("cannot connect to NATS at {server}: {}", chain(&error)),
             };
             Error::new(kind, message).caused_by(error)
         })?;
@@ -233,7 +240,11 @@ impl Drop for Connection {
     }
 }
 
-fn options(settings: &NatsSettings, closed: &Arc<AtomicBool>) -> ConnectOptions {
+fn options(
+    settings: &NatsSettings,
+    rotation: &Arc<Mutex<Rotation>>,
+    closed: &Arc<AtomicBool>,
+) -> ConnectOptions {
     let credentials = settings.credentials.clone();
     let mut options = ConnectOptions::with_auth_callback(move |nonce| {
         let credentials = credentials.clone();
@@ -266,11 +277,10 @@ fn options(settings: &NatsSettings, closed: &Arc<AtomicBool>) -> ConnectOptions 
         // A cluster advertises its plain addresses, which are no good to us then.
         options = options.ignore_discovered_servers();
     }
-    let rotation = Arc::new(Mutex::new(Rotation::default()));
-    let closed = closed.clone();
+    let (rotation, closed) = (rotation.clone(), closed.clone());
     options.reconnect_to_server_callback(move |pool, _| {
         let closed = closed.load(Ordering::Acquire);
-        let next = rotation.lock().unwrap_or_else(PoisonError::into_inner).next(&pool);
+        let next = lock(&rotation).next(&pool);
         async move {
             if closed {
                 // The client has no other way to stop one that is trying to reconnect.
@@ -279,6 +289,10 @@ fn options(settings: &NatsSettings, closed: &Arc<AtomicBool>) -> ConnectOptions 
             next.map(|addr| ReconnectToServer { addr, delay: None })
         }
     })
+}
+
+fn lock(rotation: &Mutex<Rotation>) -> MutexGuard<'_, Rotation> {
+    rotation.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// How long to wait before the attempt of that number: nothing before the first, then 50 ms, doubled up
