@@ -7,7 +7,10 @@ mod incarnation;
 mod memory;
 mod message;
 mod names;
+#[cfg(feature = "nats")]
+pub mod nats;
 mod operate;
+mod query;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod url;
@@ -18,6 +21,8 @@ use incumbent_core::record::Entry;
 use incumbent_core::store::{Capabilities, Facts, Fault, Outcome, Write};
 
 pub use memory::{Memory, MemorySettings};
+#[cfg(feature = "nats")]
+pub use nats::{Nats, NatsSettings};
 pub use operate::Operate;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{Sqlite, SqliteSettings};

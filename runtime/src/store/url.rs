@@ -2,12 +2,11 @@
 
 use std::fmt;
 use std::str::FromStr;
-#[cfg(feature = "sqlite")]
-use std::time::Duration;
 
-use percent_encoding::percent_decode_str;
-
+use super::query::{Query, decode};
 use super::{Adapter, Memory, MemorySettings, Operate};
+#[cfg(feature = "nats")]
+use super::{Nats, NatsSettings};
 #[cfg(feature = "sqlite")]
 use super::{Sqlite, SqliteSettings};
 use crate::clock::Clock;
@@ -23,6 +22,7 @@ const FORMS: &str = "memory:, memory:NAME, sqlite:PATH, nats://HOST:4222/BUCKET"
 /// | `memory:` | in memory, shared with nobody |
 /// | `memory:NAME` | in memory, shared by who opens the same name in this process |
 /// | `sqlite:PATH` | a SQLite file, shared by the processes of this machine |
+/// | `nats://HOST:4222/BUCKET` | a NATS JetStream key-value bucket; see `NatsSettings::from_url` |
 ///
 /// Parameters follow a `?`: `markers=true` for memory (expiry is told to watchers), `poll=10ms` (how
 /// often a watcher looks) and `create=false` (do not make the file) for SQLite. A `%`, `?` or `#` in
@@ -35,18 +35,23 @@ pub enum StoreSettings {
     /// A SQLite file.
     #[cfg(feature = "sqlite")]
     Sqlite(SqliteSettings),
+    /// A NATS JetStream key-value bucket.
+    #[cfg(feature = "nats")]
+    Nats(Box<NatsSettings>),
 }
 
 impl StoreSettings {
     /// Opens the store; `clock` is the one its records expire by.
     ///
     /// # Errors
-    /// Those of the store: [`Memory::open`], [`Sqlite::open`].
+    /// Those of the store: [`Memory::open`], [`Sqlite::open`], [`Nats::open`].
     pub async fn open(&self, clock: &Clock) -> Result<Box<dyn Adapter>> {
         Ok(match self {
             Self::Memory(settings) => Box::new(Memory::open(settings, clock)?),
             #[cfg(feature = "sqlite")]
             Self::Sqlite(settings) => Box::new(Sqlite::open(settings, clock).await?),
+            #[cfg(feature = "nats")]
+            Self::Nats(settings) => Box::new(Nats::open(settings, clock).await?),
         })
     }
 
@@ -59,6 +64,8 @@ impl StoreSettings {
             Self::Memory(settings) => Box::new(Memory::open(settings, clock)?),
             #[cfg(feature = "sqlite")]
             Self::Sqlite(settings) => Box::new(Sqlite::open(settings, clock).await?),
+            #[cfg(feature = "nats")]
+            Self::Nats(settings) => Box::new(Nats::open(settings, clock).await?),
         })
     }
 }
@@ -82,7 +89,7 @@ impl FromStr for StoreSettings {
         match scheme {
             "memory" => memory(rest).map(Self::Memory),
             "sqlite" => sqlite(rest),
-            "nats" | "tls" | "ws" | "wss" => Err(absent("NATS", "nats")),
+            "nats" | "tls" | "ws" | "wss" => nats(url),
             _ => Err(invalid(format!("no store has the scheme {scheme:?}; known are {FORMS}"))),
         }
     }
@@ -132,6 +139,16 @@ fn sqlite(_rest: &str) -> Result<StoreSettings> {
     Err(absent("SQLite", "sqlite"))
 }
 
+#[cfg(feature = "nats")]
+fn nats(url: &str) -> Result<StoreSettings> {
+    Ok(StoreSettings::Nats(Box::new(NatsSettings::from_url(url)?)))
+}
+
+#[cfg(not(feature = "nats"))]
+fn nats(_url: &str) -> Result<StoreSettings> {
+    Err(absent("NATS", "nats"))
+}
+
 /// The decoded part before the `?`, and the parameters after it.
 fn split(scheme: &'static str, rest: &str) -> Result<(String, Query)> {
     if rest.contains('#') {
@@ -141,87 +158,11 @@ fn split(scheme: &'static str, rest: &str) -> Result<(String, Query)> {
     Ok((decode(scheme, place)?, Query::read(scheme, query)?))
 }
 
-/// The parameters of a URL. Each is [taken](Query::take) by name, which also makes it known;
-/// [`finish`](Query::finish) refuses what nobody took.
-struct Query {
-    scheme: &'static str,
-    pairs: Vec<(String, String)>,
-    known: Vec<&'static str>,
-}
-
-impl Query {
-    fn read(scheme: &'static str, text: &str) -> Result<Self> {
-        let mut pairs = Vec::<(String, String)>::new();
-        for pair in text.split('&').filter(|pair| !pair.is_empty()) {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let (name, value) = (decode(scheme, name)?, decode(scheme, value)?);
-            if pairs.iter().any(|(other, _)| *other == name) {
-                return Err(invalid(format!("the {scheme}: URL gives {name} twice; give it once")));
-            }
-            pairs.push((name, value));
-        }
-        Ok(Self { scheme, pairs, known: Vec::new() })
-    }
-
-    fn take(&mut self, name: &'static str) -> Option<String> {
-        self.known.push(name);
-        let index = self.pairs.iter().position(|(other, _)| other == name)?;
-        Some(self.pairs.swap_remove(index).1)
-    }
-
-    fn flag(&mut self, name: &'static str) -> Result<Option<bool>> {
-        let Some(value) = self.take(name) else { return Ok(None) };
-        match value.as_str() {
-            "true" => Ok(Some(true)),
-            "false" => Ok(Some(false)),
-            _ => Err(invalid(format!("{name}={value} in the {}: URL: write true or false", self.scheme))),
-        }
-    }
-
-    #[cfg(feature = "sqlite")]
-    fn duration(&mut self, name: &'static str) -> Result<Option<Duration>> {
-        let Some(value) = self.take(name) else { return Ok(None) };
-        match duration(&value) {
-            Some(duration) => Ok(Some(duration)),
-            None => Err(invalid(format!(
-                "{name}={value} in the {}: URL is no duration; write it like 10ms, 2s or 1m",
-                self.scheme
-            ))),
-        }
-    }
-
-    fn finish(self) -> Result<()> {
-        let Some((name, _)) = self.pairs.first() else { return Ok(()) };
-        let known = self.known.join(", ");
-        Err(invalid(format!("a {}: URL has no parameter {name:?}; known are {known}", self.scheme)))
-    }
-}
-
-/// A whole number and its unit: `ms`, `s`, `m` or `h`.
-#[cfg(feature = "sqlite")]
-fn duration(text: &str) -> Option<Duration> {
-    let digits = text.find(|c: char| !c.is_ascii_digit())?;
-    let (number, unit) = text.split_at(digits);
-    let millis: u64 = match unit {
-        "ms" => 1,
-        "s" => 1_000,
-        "m" => 60_000,
-        "h" => 3_600_000,
-        _ => return None,
-    };
-    Some(Duration::from_millis(number.parse::<u64>().ok()?.checked_mul(millis)?))
-}
-
-fn decode(scheme: &str, text: &str) -> Result<String> {
-    percent_decode_str(text).decode_utf8().map(Into::into).map_err(|cause| {
-        invalid(format!("the {scheme}: URL is not UTF-8 once its %XX are read")).caused_by(cause)
-    })
-}
-
 fn invalid(message: impl fmt::Display) -> Error {
     Error::new(ErrorKind::InvalidUrl, message.to_string())
 }
 
+#[cfg(not(all(feature = "nats", feature = "sqlite")))]
 fn absent(store: &str, feature: &str) -> Error {
     let message = format!("this build has no {store} store; build it with the feature {feature:?}");
     Error::new(ErrorKind::Unsupported, message)
@@ -230,6 +171,7 @@ fn absent(store: &str, feature: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     fn refused(url: &str) -> String {
         let error = url.parse::<StoreSettings>().unwrap_err();
