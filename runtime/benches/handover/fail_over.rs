@@ -24,7 +24,8 @@ pub(crate) async fn measure(
         let mut headers = HeaderMap::new();
         headers.insert("Incumbent-Nonce", format!("{crash:032x}.1"));
         headers.insert("Incumbent-Lease", lease.as_millis().to_string());
-        let sent = jetstream.publish_with_headers(format!("$KV.{bucket}.{key}"), headers, "crashed".into()).await;
+        let sent =
+            jetstream.publish_with_headers(format!("$KV.{bucket}.{key}"), headers, "crashed".into()).await;
         sent.expect("sent").await.expect("acknowledged");
         let crashed = Instant::now();
         let options = CampaignOptions::new().preset(Preset::Fast).splay(Duration::ZERO);

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use incumbent::{Candidate, CampaignOptions, Event, Events, Store};
+use incumbent::{CampaignOptions, Candidate, Event, Events, Store};
 
 /// One leads and one waits, each with a connection of its own.
 pub(crate) struct Pair {
@@ -56,7 +56,9 @@ impl Pair {
 
     /// Waits until the one that waits has seen who leads.
     async fn settle(&mut self) {
-        while self.waiter.candidate.leader().map(|leader| leader.name).as_deref() != Some(self.leader.candidate.name()) {
+        while self.waiter.candidate.leader().map(|leader| leader.name).as_deref()
+            != Some(self.leader.candidate.name())
+        {
             self.waiter.events.next().await.expect("the campaign goes on");
         }
     }

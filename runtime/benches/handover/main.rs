@@ -13,7 +13,7 @@ mod hand_over;
 use std::time::Duration;
 
 use figure::{Figure, Sample};
-use incumbent::store::{InitOptions, NatsSettings};
+use incumbent::store::nats::{InitOptions, NatsSettings, init};
 use incumbent_testkit::nats::{NatsServer, Options};
 
 /// Hand-overs and bare hand-overs, in turn, so that both see the same machine.
@@ -47,7 +47,13 @@ async fn main() {
         figures.push(Figure::plain(format!("hand-over p{percentile}"), ms(our), "ms", ROUNDS));
         figures.push(Figure::plain(format!("bare hand-over p{percentile}"), ms(bare), "ms", ROUNDS));
         let ratio = our.as_secs_f64() / bare.as_secs_f64();
-        figures.push(Figure::at_most(format!("hand-over p{percentile} / bare"), ratio, "ratio", most, ROUNDS));
+        figures.push(Figure::at_most(
+            format!("hand-over p{percentile} / bare"),
+            ratio,
+            "ratio",
+            most,
+            ROUNDS,
+        ));
     }
 
     for (name, bucket_name, markers, allowance) in
@@ -69,7 +75,13 @@ async fn main() {
     let url = bucket(&server, "COST", lease, false).await;
     let cost = cost::writes(&server.url(), "COST", &url, lease).await;
     figures.push(Figure::at_most("writes of a leader".into(), cost.leader, "per T", 3.1, cost.leases));
-    figures.push(Figure::at_most("writes of a waiting candidate".into(), cost.candidate, "per T", 0.0, cost.leases));
+    figures.push(Figure::at_most(
+        "writes of a waiting candidate".into(),
+        cost.candidate,
+        "per T",
+        0.0,
+        cost.leases,
+    ));
 
     eprintln!("is_leader()");
     let (is_leader, clock) = cost::is_leader().await;
@@ -85,7 +97,7 @@ async fn bucket(server: &NatsServer, name: &str, lease: Duration, markers: bool)
     let url = format!("{}/{name}", server.url());
     let settings = NatsSettings::from_url(&url).expect("the test kit's URL is one");
     let options = InitOptions::new(lease).markers(markers).never_used(true);
-    incumbent::store::init_nats(&settings, &options).await.expect("a new server makes a bucket");
+    init(&settings, &options).await.expect("a new server makes a bucket");
     url
 }
 
