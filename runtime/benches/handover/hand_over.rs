@@ -41,9 +41,8 @@ impl Pair {
         let began = Instant::now();
         let leaving = self.leader.candidate.resign();
         let won = loop {
-            match self.waiter.events.next().await.expect("the campaign goes on") {
-                Event::Won(term) => break term,
-                _ => {}
+            if let Event::Won(term) = self.waiter.events.next().await.expect("the campaign goes on") {
+                break term;
             }
         };
         let took = began.elapsed();
