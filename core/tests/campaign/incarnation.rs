@@ -183,5 +183,6 @@ fn an_inspection_asked_before_a_newer_one_says_nothing() {
     bench.inspected();
     let asked_at = bench.now.before(ms(500));
     assert_eq!(bench.inspected_as(|facts| Facts { asked_at, ..made_anew(facts) }), NOTHING);
+    assert_eq!(bench.inspected_as(|facts| Facts { asked_at, max_age: Some(secs(9)), ..facts }), NOTHING);
     assert!(bench.leads());
 }

@@ -121,6 +121,14 @@ fn what_lies_below_ours_is_ignored() {
 }
 
 #[test]
+fn a_watch_that_lags_behind_a_read_is_ignored() {
+    let mut bench = Bench::candidate(theirs(10));
+    assert_eq!(bench.watched(deleted(9)), NOTHING);
+    assert_eq!(bench.watched(mine(8, 1)), NOTHING);
+    assert_eq!(bench.wake(), Some((Timer::Poll, T + ms(250))));
+}
+
+#[test]
 fn an_absence_is_asked_once_more_on_a_new_connection_and_then_ends_the_term() {
     let mut bench = Bench::leader();
     assert_eq!(bench.watched(Entry::Vacant), ["read 2"], "the watch may be behind");
