@@ -73,6 +73,14 @@ impl Campaign {
         self.plan();
     }
 
+    /// A new watch stands. Which life of the store it watches, an inspection asked for later will say.
+    pub(super) fn watch_began(&mut self, since: Instant) {
+        self.watching = Some(since);
+        if self.life.shown() < since && !self.rules.store.incarnation_acked {
+            self.inspect(since);
+        }
+    }
+
     /// A lease never outlasts the records of the store. A longer one waits for the next seat.
     pub(super) fn adjust_lease(&mut self) {
         let lease = self.life.max_age().map_or(self.rules.lease, |age| age.min(self.rules.lease));

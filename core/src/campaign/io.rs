@@ -48,10 +48,15 @@ pub enum Input {
     Inspected(Result<Facts, Fault>),
     /// The watch saw the key change, or tells what is there.
     ///
-    /// A revision means nothing without the life of the store it belongs to. So a caller that has an
-    /// inspection of another life begins a new watch before it hands that inspection in, and
-    /// hands in nothing of the old watch from then on.
+    /// A revision means nothing without the life of the store it belongs to. So a watch sees one life
+    /// only, and a caller that has an inspection of another life begins a new watch before it hands
+    /// that inspection in, and hands in nothing of the old watch from then on.
     Watched(Entry),
+    /// What is [watched](Self::Watched) from now on is of a new watch.
+    Watching {
+        /// When that watch stood, or later.
+        since: Instant,
+    },
     /// The connection to the store is a new one.
     Reconnected,
 }

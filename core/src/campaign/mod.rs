@@ -97,6 +97,10 @@ pub struct Campaign {
     looked: Instant,
     /// The inspection that is wanted: an answer asked for at this instant or later.
     inspecting: Option<Instant>,
+    /// Since when the present watch stands.
+    watching: Option<Instant>,
+    /// The newest write of ours that the watch showed to be of the life of the store known.
+    witnessed: Option<(Attempt, Revision)>,
     /// When a new connection was asked for that is not there yet.
     reconnecting: Option<Instant>,
     /// Failures in a row.
@@ -180,6 +184,8 @@ impl Campaign {
             reading: None,
             looked: Instant::ZERO,
             inspecting: None,
+            watching: None,
+            witnessed: None,
             reconnecting: None,
             failures: 0,
             inspections_failed: 0,
@@ -304,6 +310,7 @@ impl Campaign {
             Input::Read { read, result } => self.read_answered(read, result),
             Input::Inspected(result) => self.inspected(result),
             Input::Watched(entry) => self.watched(entry),
+            Input::Watching { since } => self.watch_began(since),
             Input::Reconnected => self.reconnected(),
         }
     }

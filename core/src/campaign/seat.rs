@@ -5,6 +5,7 @@ use alloc::string::String;
 use super::event::{Reason, Term};
 use super::ledger::Sent;
 use super::sight::Wait;
+use crate::record::Attempt;
 use crate::time::Instant;
 use crate::token::{Incarnation, Revision, Token};
 
@@ -23,6 +24,10 @@ pub(super) struct Seat {
     incarnation: Incarnation,
     /// When the acquire was acknowledged.
     acknowledged: Instant,
+    /// The attempt that was the acquire.
+    attempt: Attempt,
+    /// Whether the watch showed that the acquire was applied in the life of the store that is known.
+    witnessed: bool,
     /// The term, once it is told.
     pub(super) term: Option<Term>,
     /// Set while the holder leaves of its own will.
@@ -50,6 +55,8 @@ impl Seat {
             sequence: revision,
             incarnation,
             acknowledged: now,
+            attempt: sent.attempt,
+            witnessed: false,
             term: None,
             leaving: None,
             check: false,
@@ -70,9 +77,15 @@ impl Seat {
         Token { incarnation: self.incarnation, sequence: self.sequence }
     }
 
-    /// Whether the store was shown, after the acquire was acknowledged, to live its known life.
+    /// The watch showed that `attempt` was applied at `revision`.
+    pub(super) fn witness(&mut self, attempt: Attempt, revision: Revision) {
+        self.witnessed |= (attempt, revision) == (self.attempt, self.sequence);
+    }
+
+    /// Whether the acquire is known to be of the life of the store that is known: the watch saw it
+    /// there, or the store was shown to live that life after it was acknowledged.
     pub(super) fn is_confirmed(&self, shown: Instant) -> bool {
-        shown >= self.acknowledged
+        self.witnessed || shown >= self.acknowledged
     }
 }
 

@@ -186,3 +186,35 @@ fn an_inspection_asked_before_a_newer_one_says_nothing() {
     assert_eq!(bench.inspected_as(|facts| Facts { asked_at, max_age: Some(secs(9)), ..facts }), NOTHING);
     assert!(bench.leads());
 }
+
+#[test]
+fn a_watch_that_shows_the_acquire_confirms_the_life_without_another_inspection() {
+    let mut bench = Bench::new();
+    bench.give(Input::Watching { since: bench.now.before(secs(2)) });
+    bench.begin(Entry::Vacant);
+    bench.sleep(ms(5));
+    assert_eq!(bench.applied(1, 10), ["inspect", "leader me", "state HOLDING"]);
+    assert_eq!(bench.watched(mine(10, 1)), ["won 10", "state LEADING"]);
+    assert_eq!(bench.remaining(), Some(T - M - ms(5)));
+}
+
+#[test]
+fn a_watch_that_shows_the_acquire_before_its_acknowledgement_confirms_it_too() {
+    let mut bench = Bench::new();
+    bench.give(Input::Watching { since: bench.now.before(secs(2)) });
+    bench.begin(Entry::Vacant);
+    bench.sleep(ms(5));
+    assert_eq!(bench.watched(mine(10, 1)), ["leader me"]);
+    assert_eq!(bench.applied(1, 10), ["inspect", "won 10", "state LEADING"]);
+}
+
+#[test]
+fn a_watch_that_may_see_another_life_confirms_nothing() {
+    let mut bench = Bench::new();
+    assert_eq!(bench.give(Input::Watching { since: bench.now }), ["inspect"]);
+    bench.begin(Entry::Vacant);
+    bench.sleep(ms(5));
+    assert_eq!(bench.applied(1, 10), ["inspect", "leader me", "state HOLDING"]);
+    assert_eq!(bench.watched(mine(10, 1)), NOTHING);
+    assert_eq!(bench.inspected(), ["won 10", "state LEADING"]);
+}

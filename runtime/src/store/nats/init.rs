@@ -1,0 +1,322 @@
+//! Making a bucket right.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::api::{Api, Bucket, Failure, STREAM_NOT_FOUND};
+use super::connection::Connection;
+use super::difference::{Difference, Wanted, wanted};
+use super::safety;
+use super::settings::NatsSettings;
+use super::stream::{LEVEL_2_11, LEVEL_2_12, NEVER_USED, StreamInfo};
+use super::{account_level, check_server};
+use crate::{Error, ErrorKind, Result};
+
+/// The stream's name is taken: somebody else made the bucket in the same moment.
+const NAME_TAKEN: u64 = 10058;
+/// The server's default for the window in which it looks for duplicates. We send none.
+const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
+
+/// How long it may all take. Making a stream of three replicas takes a second or two.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What a bucket should be.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct InitOptions {
+    pub(super) lease: Duration,
+    pub(super) replicas: u32,
+    pub(super) markers: bool,
+    pub(super) own_leases: bool,
+    pub(super) never_used: bool,
+    update: bool,
+}
+
+impl InitOptions {
+    /// A bucket whose records live for `lease`, on one server.
+    pub fn new(lease: Duration) -> Self {
+        Self { lease, replicas: 1, markers: false, own_leases: false, never_used: false, update: false }
+    }
+
+    /// On how many servers of a cluster it is kept: 1, 3 or 5.
+    pub fn replicas(mut self, replicas: u32) -> Self {
+        self.replicas = replicas;
+        self
+    }
+
+    /// Whether the server tells watchers of an expiry, by a marker (2.11 or newer). Not for a bucket
+    /// that clients older than that read: they take a marker for a live key.
+    pub fn markers(mut self, markers: bool) -> Self {
+        self.markers = markers;
+        self
+    }
+
+    /// Whether each election may have a lease of its own, in whole seconds and shorter than the
+    /// bucket's (2.11 or newer).
+    pub fn own_leases(mut self, own_leases: bool) -> Self {
+        self.own_leases = own_leases;
+        self
+    }
+
+    /// States that the bucket's name was never used before, so that its first leader need not wait for
+    /// a leader of an earlier bucket of that name.
+    pub fn never_used(mut self, never_used: bool) -> Self {
+        self.never_used = never_used;
+        self
+    }
+
+    /// Whether to change a bucket that exists and differs, instead of telling the differences.
+    pub fn update(mut self, update: bool) -> Self {
+        self.update = update;
+        self
+    }
+
+    fn check(&self) -> Result<()> {
+        let refused = |message: String| Err(Error::new(ErrorKind::InvalidSetting, message));
+        if self.lease < Duration::from_millis(100) {
+            return refused(format!("`lease` is {:?}; NATS keeps records for 100 ms or more", self.lease));
+        }
+        if !matches!(self.replicas, 1 | 3 | 5) {
+            return refused(format!(
+                "`replicas` is {}; use 1, 3 or 5, of which a cluster survives the loss of none, one or two",
+                self.replicas
+            ));
+        }
+        Ok(())
+    }
+
+    pub(super) fn marker_ttl(&self) -> Duration {
+        Duration::from_secs(self.lease.as_millis().div_ceil(1000) as u64)
+    }
+}
+
+/// What [`init`] found and did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InitReport {
+    /// The bucket was not there, and is now.
+    pub created: bool,
+    /// The bucket was there, and was changed.
+    pub updated: bool,
+    /// How the bucket differed; empty where it was right, or not there.
+    pub differences: Vec<Difference>,
+}
+
+/// Makes a bucket right for elections, or says how it differs.
+///
+/// Doing it twice changes nothing the second time. A bucket without markers also refuses purges and
+/// rollups, which would take the record of a live leader away.
+///
+/// # Errors
+/// `InvalidSetting` for options that cannot be; `UnsafeStore` for a bucket that differs in a way
+/// that only making it anew can mend; `Unsupported` for what the servers are too old for; and
+/// whatever keeps us from the server.
+pub async fn init(settings: &NatsSettings, options: &InitOptions) -> Result<InitReport> {
+    options.check()?;
+    let settings = settings.clone().fail_fast(true);
+    let bucket = Bucket::new(&settings.bucket, settings.api_prefix.as_deref());
+    let connection = Connection::open(&settings).await?;
+    let api = Api { connection, bucket };
+    let report = tokio::time::timeout(PATIENCE, run(&api, options)).await;
+    api.connection.close().await;
+    report.unwrap_or_else(|_| {
+        let servers = settings.servers_shown();
+        Err(Error::new(ErrorKind::Unreachable, format!("JetStream at {servers} does not answer")))
+    })
+}
+
+async fn run(api: &Api, options: &InitOptions) -> Result<InitReport> {
+    check_server(api)?;
+    let level = account_level(api).await.map_err(|failure| failure.error(&api.bucket))?;
+    check_level(options, level)?;
+
+    let failed = |failure: Failure| failure.error(&api.bucket);
+    let existing: Value = match api.stream_info().await {
+        Ok(existing) => existing,
+        Err(Failure::Api(error)) if error.err_code == STREAM_NOT_FOUND => {
+            let request = format!("STREAM.CREATE.{}", api.bucket.stream);
+            match api.ask(&request, &creation(&api.bucket, options)).await {
+                Ok(created) => {
+                    finish(api, options, created).await?;
+                    return Ok(InitReport { created: true, updated: false, differences: Vec::new() });
+                }
+                Err(Failure::Api(error)) if error.err_code == NAME_TAKEN => {
+                    api.stream_info().await.map_err(failed)?
+                }
+                Err(failure) => return Err(failed(failure)),
+            }
+        }
+        Err(failure) => return Err(failed(failure)),
+    };
+
+    let info = read(&existing)?;
+    let wanted = wanted(&api.bucket, options, &info);
+    let differences: Vec<_> = wanted.iter().map(|wanted| wanted.difference.clone()).collect();
+    let updated = options.update && !differences.is_empty();
+    if updated {
+        if let Some(fixed) = differences.iter().find(|difference| !difference.changeable) {
+            return Err(Error::new(
+                ErrorKind::UnsafeStore,
+                format!(
+                    "the NATS bucket {:?} cannot be made right: {} is {} and should be {}, which NATS does \
+                     not let anybody change; delete the bucket and make it anew with `incumbent init`",
+                    api.bucket.name, fixed.setting, fixed.is, fixed.should
+                ),
+            ));
+        }
+        let changed = update(api, &existing, wanted, options).await?;
+        finish(api, options, changed).await?;
+    }
+    Ok(InitReport { created: false, updated, differences })
+}
+
+fn check_level(options: &InitOptions, level: Option<u32>) -> Result<()> {
+    // Unknown where our user may not ask; what the server makes of it is checked afterwards.
+    let Some(level) = level else { return Ok(()) };
+    let refused = |what: &str, version: &str| {
+        Err(Error::new(
+            ErrorKind::Unsupported,
+            format!("{what} need nats-server {version} or newer: upgrade"),
+        ))
+    };
+    if options.markers && level < LEVEL_2_11 {
+        return refused("`markers`", "2.11");
+    }
+    if options.own_leases && level < LEVEL_2_11 {
+        return refused("`own_leases`", "2.11");
+    }
+    if options.replicas > 1 && level < LEVEL_2_12 {
+        return refused("replicas", "2.12");
+    }
+    Ok(())
+}
+
+/// The configuration of a new bucket: what key-value clients expect, and what elections need.
+fn creation(bucket: &Bucket, options: &InitOptions) -> Value {
+    let mut config = json!({
+        "name": bucket.stream,
+        "subjects": [bucket.subject(">")],
+        "description": "leader elections",
+        "retention": "limits",
+        "storage": "file",
+        "num_replicas": options.replicas,
+        "max_consumers": -1,
+        "max_msgs": -1,
+        "max_bytes": -1,
+        "max_msg_size": -1,
+        "max_msgs_per_subject": 1,
+        "max_age": nanos(options.lease),
+        "duplicate_window": nanos(options.lease.min(DUPLICATE_WINDOW)),
+        "discard": "new",
+        "allow_direct": true,
+        "deny_delete": true,
+        "deny_purge": !options.markers,
+        "allow_rollup_hdrs": options.markers,
+    });
+    if options.markers || options.own_leases {
+        config["allow_msg_ttl"] = true.into();
+    }
+    if options.markers {
+        config["subject_delete_marker_ttl"] = nanos(options.marker_ttl()).into();
+    }
+    config
+}
+
+/// Changes what is wanted and leaves all else as the server has it, also what we do not know.
+async fn update(api: &Api, existing: &Value, wanted: Vec<Wanted>, options: &InitOptions) -> Result<Value> {
+    let mut config = existing["config"].as_object().cloned().unwrap_or_default();
+    for Wanted { difference, value } in wanted {
+        if difference.setting != "metadata" {
+            config.insert(difference.setting.into(), value);
+        }
+    }
+    // The server refuses a window longer than the age.
+    let window = config.get("duplicate_window").and_then(Value::as_u64).unwrap_or(0);
+    config.insert("duplicate_window".into(), window.min(nanos(options.lease)).into());
+    send_update(api, config).await
+}
+
+async fn send_update(api: &Api, config: Map<String, Value>) -> Result<Value> {
+    api.ask(&format!("STREAM.UPDATE.{}", api.bucket.stream), &config)
+        .await
+        .map_err(|failure| failure.error(&api.bucket))
+}
+
+/// States what was asked to be stated, and checks what the server made of it all.
+async fn finish(api: &Api, options: &InitOptions, mut answer: Value) -> Result<()> {
+    let created = read(&answer)?;
+    if options.never_used && !created.is_never_used() {
+        let mut config = answer["config"].as_object().cloned().unwrap_or_default();
+        let metadata = config.entry("metadata").or_insert_with(|| json!({}));
+        metadata[NEVER_USED] = created.created.0.to_string().into();
+        answer = send_update(api, config).await?;
+    }
+    let info = read(&answer)?;
+    if let Some(Wanted { difference, .. }) = wanted(&api.bucket, options, &info).first() {
+        return Err(Error::new(
+            ErrorKind::Unsupported,
+            format!(
+                "the NATS server left {} of the bucket {:?} at {} instead of {}: it is too old, or set up to",
+                difference.setting, api.bucket.name, difference.is, difference.should
+            ),
+        ));
+    }
+    let level = info.config.level();
+    safety::check(&api.bucket, &info.config, level)
+}
+
+fn read(answer: &Value) -> Result<StreamInfo> {
+    serde_json::from_value(answer.clone()).map_err(|error| {
+        Error::new(
+            ErrorKind::Broken,
+            format!("NATS described the bucket in a way that cannot be read: {error}"),
+        )
+        .caused_by(error)
+    })
+}
+
+pub(super) fn nanos(span: Duration) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_that_cannot_be_are_refused_by_name() {
+        for (options, setting) in [
+            (InitOptions::new(Duration::from_millis(99)), "`lease`"),
+            (InitOptions::new(Duration::from_secs(1)).replicas(2), "`replicas`"),
+            (InitOptions::new(Duration::from_secs(1)).replicas(0), "`replicas`"),
+        ] {
+            let error = options.check().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidSetting);
+            assert!(error.message().contains(setting), "{error}");
+        }
+    }
+
+    #[test]
+    fn markers_leases_per_record_and_replicas_want_newer_servers() {
+        let options = || InitOptions::new(Duration::from_secs(30));
+        for (options, level, version) in [
+            (options().markers(true), 0, "2.11"),
+            (options().own_leases(true), 0, "2.11"),
+            (options().replicas(3), 1, "2.12"),
+        ] {
+            let error = check_level(&options, Some(level)).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unsupported);
+            assert!(error.message().contains(version), "{error}");
+            check_level(&options, Some(level + 1)).unwrap();
+            check_level(&options, None).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_marker_stays_as_long_as_a_lease_in_whole_seconds() {
+        let ttl = |millis| InitOptions::new(Duration::from_millis(millis)).marker_ttl();
+        assert_eq!(ttl(750), Duration::from_secs(1));
+        assert_eq!(ttl(30_000), Duration::from_secs(30));
+        assert_eq!(ttl(30_001), Duration::from_secs(31));
+    }
+}

@@ -1,0 +1,3 @@
+//! For tests of programs that hold elections.
+
+pub use crate::store::faulty::{Faults, Faulty};
