@@ -151,7 +151,8 @@ impl Life {
         }
     }
 
-    /// Compares an answer with the mark that was known when it was asked for.
+    /// Compares an answer with the mark that was known when it was asked for, or with today's
+    /// where the store is known to have gone back since.
     pub(super) fn judge(
         &mut self,
         revision: Revision,
@@ -159,7 +160,7 @@ impl Life {
         lease: Duration,
         now: Instant,
     ) -> Freshness {
-        if revision >= mark {
+        if revision >= mark.min(self.mark()) {
             return Freshness::Fresh;
         }
         let connection = self.connection;

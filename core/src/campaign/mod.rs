@@ -215,7 +215,8 @@ impl Campaign {
     ///
     /// # Errors
     ///
-    /// An answer to a question that was never asked changes nothing and is returned.
+    /// An answer to a question that was never asked, or a successor whose name no candidate can
+    /// have, changes nothing and is returned.
     pub fn handle(&mut self, now: Instant, input: Input) -> Result<(), Misuse> {
         match &input {
             Input::Wrote { attempt, .. } if !self.ledger.was_made(*attempt) => {
@@ -223,6 +224,9 @@ impl Campaign {
             }
             Input::Read { read, .. } if read.0 == 0 || *read > self.reads => {
                 return Err(Misuse::UnknownRead(*read));
+            }
+            Input::HandOver(successor) if settings::check_name(successor).is_err() => {
+                return Err(Misuse::NotAName);
             }
             _ => {}
         }

@@ -190,7 +190,10 @@ impl Campaign {
         let sent = self.sent_as(record.stamp);
         let revision = record.revision;
         self.sight.own(record.clone(), self.now);
-        self.inspect(self.now);
+        if self.rules.store.incarnation_acked && !self.ledger.is_awaiting() {
+            // The acknowledgement that would have shown the store's life never came.
+            self.inspect(self.now);
+        }
         match sent {
             Some(sent) => self.extend(revision, &sent),
             None => {

@@ -113,6 +113,27 @@ fn an_acquire_meant_for_the_old_life_is_looked_into_when_it_is_acknowledged_in_t
 }
 
 #[test]
+fn the_wait_of_an_attempt_meant_for_another_life_is_not_believed() {
+    let old = |facts: Facts| Facts { incarnation: NEXT, ..facts };
+    let mut bench = Bench::candidate(Entry::Vacant);
+    bench.inspected_as(old);
+    bench.applied(1, 6);
+    bench.read(2, mine(6, 1));
+    let seen = bench.now;
+    let mut attempt = 2;
+    let mut outputs = bench.applied(2, 7);
+    while !outputs.iter().any(|output| output.starts_with("won")) {
+        outputs = bench.inspected_as(old);
+        outputs.extend(bench.next());
+        if outputs.iter().any(|output| output.starts_with("renew")) {
+            attempt += 1;
+            outputs.extend(bench.applied(attempt, 5 + attempt));
+        }
+    }
+    assert_eq!(bench.now.since(seen), T, "it may have replaced anybody's record");
+}
+
+#[test]
 fn a_held_seat_is_not_told_while_the_store_cannot_be_inspected() {
     let mut bench = Bench::candidate(Entry::Vacant);
     bench.applied(1, 10);
@@ -183,6 +204,7 @@ fn an_inspection_asked_before_a_newer_one_says_nothing() {
     bench.inspected();
     let asked_at = bench.now.before(ms(500));
     assert_eq!(bench.inspected_as(|facts| Facts { asked_at, ..made_anew(facts) }), NOTHING);
+    assert_eq!(bench.inspected_as(|facts| Facts { asked_at, max_age: Some(secs(9)), ..facts }), NOTHING);
     assert!(bench.leads());
 }
 
