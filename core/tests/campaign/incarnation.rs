@@ -230,6 +230,38 @@ fn a_watch_that_shows_the_acquire_before_its_acknowledgement_confirms_it_too() {
 }
 
 #[test]
+fn a_watch_confirms_only_the_write_that_it_shows() {
+    let mut bench = Bench::new();
+    bench.give(Input::Watching { since: bench.now.before(secs(2)) });
+    bench.begin(Entry::Vacant);
+    bench.sleep(ms(5));
+    bench.applied(1, 10);
+    for entry in [mine(9, 1), mine(10, 7), theirs(4)] {
+        assert_eq!(bench.watched(entry), NOTHING);
+        assert_eq!(bench.campaign.lease(), None);
+    }
+    assert_eq!(bench.watched(mine(10, 1)), ["won 10", "state LEADING"]);
+}
+
+#[test]
+fn a_watched_renewal_shows_the_store_to_be_the_same_where_the_watch_is_of_its_life() {
+    for (begins_anew, remaining) in [(false, T - M), (true, T - M - secs(10))] {
+        let mut bench = Bench::new();
+        bench.give(Input::Watching { since: bench.now.before(secs(2)) });
+        bench.begin(Entry::Vacant);
+        bench.applied(1, 10);
+        bench.inspected();
+        bench.pass(secs(5));
+        if begins_anew {
+            assert_eq!(bench.give(Input::Watching { since: bench.now }), ["inspect"]);
+        }
+        bench.pass(secs(5));
+        bench.watched(mine(11, 2));
+        assert_eq!(bench.remaining(), Some(remaining), "a new watch: {begins_anew}");
+    }
+}
+
+#[test]
 fn a_watch_that_may_see_another_life_confirms_nothing() {
     let mut bench = Bench::new();
     assert_eq!(bench.give(Input::Watching { since: bench.now }), ["inspect"]);
