@@ -287,6 +287,15 @@ impl NatsSettings {
         self
     }
 
+    /// Adds somebody who is told of the connection's events, after whoever is told already.
+    pub(crate) fn also_on_event(self, listener: impl Fn(ConnectionEvent) + Send + Sync + 'static) -> Self {
+        let first = self.listener.clone();
+        self.on_event(move |event| {
+            first.tell(event.clone());
+            listener(event);
+        })
+    }
+
     /// The ping interval in force.
     pub(super) fn effective_ping_interval(&self) -> Duration {
         self.ping_interval.unwrap_or_else(|| (self.expected_lease / 10).clamp(SHORTEST_PING, LONGEST_PING))

@@ -1,3 +1,0 @@
-//! For tests of programs that hold elections.
-
-pub use crate::store::faulty::{Faults, Faulty};
