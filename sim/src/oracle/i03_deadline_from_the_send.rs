@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use incumbent_core::campaign::Output;
+use incumbent_core::campaign::{Input, Output};
 use incumbent_core::record::{Attempt, Nonce};
 use incumbent_core::{Incarnation, Instant};
 
@@ -19,9 +19,21 @@ pub(super) struct DeadlineFromTheSend {
 struct Node {
     nonce: Option<Nonce>,
     sent: VecDeque<(Attempt, Instant)>,
-    /// When the newest applied attempt was sent, by the candidate's clock, and the life that took it.
-    applied: Vec<(Incarnation, Instant)>,
+    /// When the newest applied attempt was sent, by the candidate's clock.
+    applied: Option<Instant>,
+    /// For each life of the store: when the newest question was asked whose answer proves it, an inspection or
+    /// a write that this life took.
+    shown: Vec<(Incarnation, Instant)>,
     latest: Instant,
+}
+
+impl Node {
+    fn shows(&mut self, life: Incarnation, asked_at: Instant) {
+        match self.shown.iter_mut().find(|(known, _)| *known == life) {
+            Some((_, newest)) => *newest = asked_at.max(*newest),
+            None => self.shown.push((life, asked_at)),
+        }
+    }
 }
 
 impl DeadlineFromTheSend {
@@ -32,7 +44,7 @@ impl DeadlineFromTheSend {
 
 impl Oracle for DeadlineFromTheSend {
     fn states(&self) -> (&'static str, &'static str) {
-        ("I3", "A deadline derives only from when an attempt that was applied was sent.")
+        ("I3", "A deadline derives only from when an attempt was sent that was applied, and a question that proved the life.")
     }
 
     fn see(&mut self, _: &View<'_>, moment: &Moment<'_>) -> Result<(), String> {
@@ -40,9 +52,12 @@ impl Oracle for DeadlineFromTheSend {
             Moment::Begins { node, nonce } => {
                 self.nodes[*node] = Node { nonce: Some(*nonce), ..Node::default() };
             }
-            Moment::Hands { node, clock, .. } => {
+            Moment::Hands { node, clock, input } => {
                 let node = &mut self.nodes[*node];
                 node.latest = node.latest.max(*clock);
+                if let Input::Inspected(Ok(facts)) = input {
+                    node.shows(facts.incarnation, facts.asked_at);
+                }
             }
             Moment::Says { node, output: Output::Write(write), .. } => {
                 let node = &mut self.nodes[*node];
@@ -57,22 +72,20 @@ impl Oracle for DeadlineFromTheSend {
                 };
                 let sent = node.sent.iter().find(|(sent, _)| sent == attempt).map(|(_, at)| *at);
                 let Some(sent) = sent else { return Ok(()) };
-                match node.applied.iter_mut().find(|(known, _)| known == life) {
-                    Some((_, newest)) => *newest = sent.max(*newest),
-                    None => node.applied.push((*life, sent)),
-                }
+                node.applied = node.applied.max(Some(sent));
+                node.shows(*life, sent);
             }
             Moment::Stands { node, campaign, .. } => {
                 let Some(lease) = campaign.lease() else { return Ok(()) };
-                let life = lease.token.incarnation;
-                let newest = self.nodes[*node].applied.iter().find(|(known, _)| *known == life);
-                let Some((_, newest)) = newest else {
+                let seen = &self.nodes[*node];
+                let Some(applied) = seen.applied else {
                     return Err(format!("c{node} leads and no write of it was ever applied"));
                 };
-                let latest = lease_end(campaign, *newest);
+                let shown = seen.shown.iter().find(|(life, _)| *life == lease.token.incarnation);
+                let latest = lease_end(campaign, applied.min(shown.map_or(Instant::ZERO, |(_, at)| *at)));
                 if lease.deadline > latest {
                     return Err(format!(
-                        "c{node} counts on {:?}, and its newest applied write allows {latest:?}",
+                        "c{node} counts on {:?}, and what was proved allows {latest:?}",
                         lease.deadline
                     ));
                 }

@@ -40,8 +40,12 @@ impl Oracle for TokensGrow {
                     if self.own[*node].is_some_and(|own| token <= own) {
                         return Err(format!("c{node} won with {token} after its own {:?}", self.own[*node]));
                     }
+                    // Of two that may lead at once, the one whose seat was taken first may be told last:
+                    // its token is the smaller, which is what tokens are for.
+                    let in_order = view.promises.one_leader(view.now);
                     if let Some(largest) = self.largest.filter(|largest| token <= *largest)
                         && view.promises.tokens()
+                        && (in_order || token == largest)
                     {
                         return Err(format!("c{node} won with {token} after {largest}"));
                     }

@@ -37,7 +37,10 @@ impl Node {
         (self.foreign, self.proves_nothing) = (None, false);
         match input {
             Input::Inspected(Ok(facts)) if self.life != Some(facts.incarnation) => {
-                (self.life, self.known) = (Some(facts.incarnation), Revision(0));
+                if self.life.is_some() {
+                    self.known = Revision(0);
+                }
+                self.life = Some(facts.incarnation);
             }
             Input::Watched(entry) => {
                 if let Entry::Live(record) = entry

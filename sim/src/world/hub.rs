@@ -52,7 +52,7 @@ impl World {
         if !self.nodes[node].is_stopped(self.now) {
             self.send(node, Ask::Inspect { asked_at });
         }
-        let wait = self.dice.millis(900, 1_100);
+        let wait = self.nodes[node].dice.millis(900, 1_100);
         self.after(wait, Event::Begin { node, process });
     }
 
@@ -60,7 +60,7 @@ impl World {
     fn begin(&mut self, node: usize, facts: &Facts) {
         let now = self.nodes[node].clock.at(self.now);
         let nonce = self.nodes[node].nonce;
-        let seed = self.dice.number();
+        let seed = self.nodes[node].dice.number();
         let campaign = self.campaign(node, facts, nonce, seed, now);
         let Some(campaign) = campaign else { return };
         let twin = self.audience.judges.compare.then(|| self.campaign(node, facts, nonce, seed, now)).flatten();
@@ -71,6 +71,7 @@ impl World {
         self.nodes[node].inspected = Some(facts.incarnation);
         self.promises.newcomer(self.now);
         self.see(&Moment::Begins { node, nonce });
+        self.see(&Moment::Hands { node, clock: now, input: &Input::Inspected(Ok(*facts)) });
         self.ask_for_watch(node);
         self.give(node, Input::Campaign);
     }
@@ -149,7 +150,7 @@ impl World {
     pub(super) fn ask_for_watch(&mut self, node: usize) {
         let (process, number) = (self.nodes[node].process, self.nodes[node].watch.number);
         self.send(node, Ask::Watch { number });
-        let wait = self.dice.millis(1_500, 2_500);
+        let wait = self.nodes[node].dice.millis(1_500, 2_500);
         self.after(wait, Event::WatchAgain { node, process, number });
     }
 
@@ -165,7 +166,7 @@ impl World {
                 self.hear(node, Hears::Connected);
             }
             None => {
-                let wait = self.dice.millis(300, 700);
+                let wait = self.nodes[node].dice.millis(300, 700);
                 self.after(wait, Event::Connect { node, process });
             }
         }
@@ -187,7 +188,7 @@ impl World {
             return;
         }
         self.see(&Moment::Stopped { node, stopped: false });
-        if self.dice.percent(50) {
+        if self.nodes[node].dice.percent(50) {
             self.give(node, Input::Tick);
         }
         let process = self.nodes[node].process;
@@ -203,8 +204,8 @@ impl World {
     pub(super) fn give(&mut self, node: usize, input: Input) {
         let clean = self.nodes[node].clock.at(self.now);
         let mut clock = clean;
-        if self.is_on(Kind::ClockBack) && self.dice.percent(30) {
-            clock = clock.before(self.dice.millis(0, 5_000));
+        if self.is_on(Kind::ClockBack) && self.nodes[node].dice.percent(30) {
+            clock = clock.before(self.nodes[node].dice.millis(0, 5_000));
         }
         if self.nodes[node].campaign.is_none() || self.audience.violation.is_some() {
             return;
@@ -263,7 +264,7 @@ impl World {
                 }
                 Output::Reconnect => {
                     let process = self.nodes[node].process;
-                    let wait = self.dice.millis(1, 60);
+                    let wait = self.nodes[node].dice.millis(1, 60);
                     self.after(wait, Event::Connect { node, process });
                 }
                 Output::Event(event) => self.told(node, &event),
@@ -274,9 +275,9 @@ impl World {
 
     fn wake_later(&mut self, node: usize, at: Option<Instant>) {
         let Some(at) = at else { return };
-        let mut at = self.nodes[node].clock.when(at).max(self.now) + self.dice.micros(10, 500);
-        if self.is_on(Kind::Starve) && self.dice.percent(30) {
-            at = at + self.dice.millis(1, self.plan.lease.as_millis() as u64);
+        let mut at = self.nodes[node].clock.when(at).max(self.now) + self.nodes[node].dice.micros(10, 500);
+        if self.is_on(Kind::Starve) && self.nodes[node].dice.percent(30) {
+            at = at + self.nodes[node].dice.millis(1, self.plan.lease.as_millis() as u64);
         }
         if at < self.nodes[node].wakes {
             self.nodes[node].wakes = at;
@@ -290,7 +291,7 @@ impl World {
         match event {
             Told::Won(term) => self.promises.told(term.token),
             Told::Draining { .. } => {
-                let wait = self.dice.millis(0, 2_500);
+                let wait = self.nodes[node].dice.millis(0, 2_500);
                 self.after(wait, Event::Hear { node, process, hears: Hears::Input(Input::Drained) });
             }
             Told::Campaigned(State::Closed) => {

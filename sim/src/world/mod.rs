@@ -103,7 +103,8 @@ impl World {
                 let most = if plan.has(Kind::Drift) { 9_900 } else { 50 };
                 let rate = dice.below(2 * most + 1) as i64 - most as i64;
                 let shows = START.before(dice.millis(0, 900_000));
-                Node::new(Clock::new(START, shows, rate), rate, place % plan.replicas)
+                let own = Dice::new(plan.choice.seed, 16 + place as u64);
+                Node::new(own, Clock::new(START, shows, rate), rate, place % plan.replicas)
             })
             .collect();
         let mut world = Self {
@@ -131,7 +132,7 @@ impl World {
         };
         world.set_skew();
         for node in 0..world.nodes.len() {
-            let wait = world.dice.millis(0, 2_000);
+            let wait = world.nodes[node].dice.millis(0, 2_000);
             world.born(node, wait);
         }
         for fault in world.plan.script.clone().iter() {

@@ -19,12 +19,12 @@ impl World {
             return;
         }
         let (process, server) = (self.nodes[node].process, self.nodes[node].server);
-        if self.is_on(Kind::Duplication) && self.dice.percent(20) {
-            let latency = self.latency();
+        if self.is_on(Kind::Duplication) && self.nodes[node].dice.percent(20) {
+            let latency = self.latency(node);
             self.after(latency, Event::Ask { node, process, server, ask: ask.clone(), copy: true });
         }
-        if !self.is_lost() {
-            let latency = self.latency();
+        if !self.is_lost(node) {
+            let latency = self.latency(node);
             self.after(latency, Event::Ask { node, process, server, ask, copy: false });
         }
     }
@@ -38,14 +38,14 @@ impl World {
 
     /// Sends something to a candidate.
     pub(super) fn answer(&mut self, node: usize, process: u64, hears: Hears) {
-        if self.nodes[node].deaf > 0 || self.is_lost() {
+        if self.nodes[node].deaf > 0 || self.is_lost(node) {
             return;
         }
-        if self.is_on(Kind::Duplication) && self.dice.percent(20) {
-            let latency = self.latency();
+        if self.is_on(Kind::Duplication) && self.nodes[node].dice.percent(20) {
+            let latency = self.latency(node);
             self.after(latency, Event::Hear { node, process, hears: hears.clone() });
         }
-        let latency = self.latency();
+        let latency = self.latency(node);
         self.after(latency, Event::Hear { node, process, hears });
     }
 
@@ -62,7 +62,7 @@ impl World {
             && life == self.cluster.bucket.incarnation
             && self.cluster.is_up(server)
             && self.nodes[node].deaf == 0;
-        if !hears_of_it || self.is_lost() || self.is_on(Kind::DeafWatch) && self.dice.percent(50) {
+        if !hears_of_it || self.is_lost(node) || self.is_on(Kind::DeafWatch) && self.nodes[node].dice.percent(50) {
             return;
         }
         let at = self.watch_latency(node);
@@ -73,21 +73,21 @@ impl World {
 
     /// When the next news of a watch arrives: no earlier than the last.
     pub(super) fn watch_latency(&mut self, node: usize) -> Instant {
-        let latency = self.latency();
+        let latency = self.latency(node);
         let watch = &mut self.nodes[node].watch;
         watch.last = watch.last.max(self.now + latency);
         watch.last
     }
 
-    pub(super) fn is_lost(&mut self) -> bool {
-        self.is_on(Kind::Loss) && self.dice.percent(15)
+    pub(super) fn is_lost(&mut self, node: usize) -> bool {
+        self.is_on(Kind::Loss) && self.nodes[node].dice.percent(15)
     }
 
-    pub(super) fn latency(&mut self) -> Duration {
-        if self.is_on(Kind::Delay) && self.dice.percent(15) {
-            self.dice.millis(1, 12_000)
+    pub(super) fn latency(&mut self, node: usize) -> Duration {
+        if self.is_on(Kind::Delay) && self.nodes[node].dice.percent(15) {
+            self.nodes[node].dice.millis(1, 12_000)
         } else {
-            self.dice.micros(100, 3_000)
+            self.nodes[node].dice.micros(100, 3_000)
         }
     }
 }

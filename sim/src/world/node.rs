@@ -8,6 +8,7 @@ use incumbent_core::store::Write;
 use incumbent_core::{Incarnation, Instant, Revision};
 
 use crate::clock::Clock;
+use crate::dice::Dice;
 
 /// What a candidate asks of the store.
 #[derive(Clone, Debug)]
@@ -31,6 +32,8 @@ pub(crate) enum Hears {
 }
 
 pub(crate) struct Node {
+    /// Its own, so that what happens to others changes little for it.
+    pub(crate) dice: Dice,
     /// Counts the processes at this place.
     pub(crate) process: u64,
     pub(crate) nonce: Nonce,
@@ -76,8 +79,9 @@ pub(crate) struct Watch {
 }
 
 impl Node {
-    pub(crate) fn new(clock: Clock, rate: i64, server: usize) -> Self {
+    pub(crate) fn new(dice: Dice, clock: Clock, rate: i64, server: usize) -> Self {
         Self {
+            dice,
             process: 0,
             nonce: Nonce(0),
             campaign: None,

@@ -77,7 +77,7 @@ impl World {
         let life = self.cluster.bucket.incarnation;
         let entry = self.cluster.bucket.entry();
         self.nodes[node].watch.on = Some((life, server));
-        if self.nodes[node].deaf == 0 && !self.is_lost() {
+        if self.nodes[node].deaf == 0 && !self.is_lost(node) {
             let at = self.watch_latency(node);
             self.queue.put(at, Event::Hear { node, process, hears: Hears::Stands { number, life, entry } });
         }
