@@ -3,6 +3,7 @@
 use super::event::{Event, Reason, Term, Trouble};
 use super::ledger::{Purpose, Sent};
 use super::seat::{Leaving, Seat};
+use super::sight::Wait;
 use super::timers::Timer;
 use super::{Campaign, Stage, pace};
 use crate::store::Expect;
@@ -107,9 +108,14 @@ impl Campaign {
         self.tell(Event::Won(term));
     }
 
-    /// A win that would not be above every token seen is not told: the seat goes back.
+    /// A win that would not be above every token seen is not told: the seat goes back. Whoever has the larger
+    /// token may lead still, so the release must not certify that nobody does.
     fn give_up_small_token(&mut self) {
         let seen = self.life.largest_token();
+        let until = self.now + self.longest_lease();
+        if let Some(seat) = self.seat_mut() {
+            seat.wait = Wait { until: seat.wait.until.max(until), renewal: true };
+        }
         self.trouble(Trouble::StoreReset { seen, barred: true });
         self.give_back(None);
     }
