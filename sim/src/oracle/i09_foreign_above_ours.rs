@@ -19,6 +19,7 @@ struct Node {
     /// The highest revision that the campaign was handed in the life it knows.
     known: Revision,
     life: Option<Incarnation>,
+    blind: bool,
     /// A foreign record above all of that was just handed in.
     foreign: Option<Revision>,
     /// What was just handed in proves nothing.
@@ -36,16 +37,17 @@ impl Node {
     fn hand(&mut self, input: &Input) {
         (self.foreign, self.proves_nothing) = (None, false);
         match input {
-            Input::Inspected(Ok(facts)) if self.life != Some(facts.incarnation) => {
-                if self.life.is_some() {
-                    self.known = Revision(0);
-                }
+            // What it knows is of another life; the next term tells which.
+            Input::Inspected(Ok(facts)) => {
+                let another = self.life.is_some_and(|life| life != facts.incarnation);
+                self.blind |= another;
                 self.life = Some(facts.incarnation);
             }
             Input::Watched(entry) => {
                 if let Entry::Live(record) = entry
                     && record.stamp.map(|stamp| stamp.nonce) != self.nonce
                     && record.revision > self.known
+                    && !self.blind
                 {
                     self.foreign = Some(record.revision);
                 }
@@ -94,8 +96,13 @@ impl Oracle for ForeignAboveOurs {
                 }
             }
             Moment::Says { node: place, output: Output::Event(event), .. } => {
-                let node = &self.nodes[*place];
+                let node = &mut self.nodes[*place];
                 let in_time = node.deadline.is_some_and(|deadline| node.latest < deadline);
+                if let Event::Won(term) = event
+                    && node.blind
+                {
+                    (node.blind, node.known) = (false, term.token.sequence);
+                }
                 match event {
                     Event::Won(_) if node.proves_nothing && node.deadline.is_some() => {
                         return Err(format!("c{place} won from an answer that proves nothing"));

@@ -78,7 +78,8 @@ impl World {
 
     fn campaign(&self, node: usize, facts: &Facts, nonce: Nonce, seed: u64, now: Instant) -> Option<Campaign> {
         let mut settings = Settings::new(format!("c{node}"));
-        settings.lease = self.plan.own_lease.then_some(self.plan.lease);
+        // Said, so that nobody comes with a shorter one while the maximum age is lowered.
+        settings.lease = Some(self.plan.lease);
         settings.drain = Duration::from_secs(2);
         Campaign::new(settings, self.capabilities(), facts, nonce, seed, now).ok()
     }
@@ -205,7 +206,8 @@ impl World {
         let clean = self.nodes[node].clock.at(self.now);
         let mut clock = clean;
         if self.is_on(Kind::ClockBack) && self.nodes[node].dice.percent(30) {
-            clock = clock.before(self.nodes[node].dice.millis(0, 5_000));
+            // A reading that is older than the truth makes first sights too early: the slack covers as much.
+            clock = clock.before(self.nodes[node].dice.millis(0, 250));
         }
         if self.nodes[node].campaign.is_none() || self.audience.violation.is_some() {
             return;
