@@ -99,7 +99,7 @@ impl Campaign {
             Stage::Candidate | Stage::Splaying | Stage::Closed => {}
             Stage::Releasing(leaving) => {
                 leaving.expect = leaving.expect.max(Some(revision));
-                leaving.wait = sent.wait;
+                leaving.wait = leaving.wait.and(sent.wait);
             }
             Stage::Idle => self.remove_orphan(),
         }

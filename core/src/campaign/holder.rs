@@ -114,7 +114,7 @@ impl Campaign {
         let seen = self.life.largest_token();
         let until = self.now + self.longest_lease();
         if let Some(seat) = self.seat_mut() {
-            seat.wait = Wait { until: seat.wait.until.max(until), renewal: true };
+            seat.wait = seat.wait.and(Wait { until, renewal: true });
         }
         self.trouble(Trouble::StoreReset { seen, barred: true });
         self.give_back(None);

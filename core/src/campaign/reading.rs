@@ -240,7 +240,7 @@ impl Campaign {
         }
         if leaving.expect < revision {
             leaving.expect = revision;
-            leaving.wait = wait;
+            leaving.wait = leaving.wait.and(wait);
         }
         if !self.timers.is_set(Timer::Retry) {
             self.release();

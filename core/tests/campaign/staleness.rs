@@ -263,6 +263,18 @@ fn the_release_of_a_seat_whose_token_is_too_small_owes_a_lease_as_the_larger_one
 }
 
 #[test]
+fn a_renewal_that_was_under_way_takes_nothing_from_what_such_a_release_owes() {
+    let mut bench = Bench::candidate(Entry::Vacant);
+    bench.watched(theirs(1));
+    bench.pass(secs(11));
+    let outputs = bench.applied(1, 1);
+    assert!(outputs.contains(&"renew 2 over 1".to_string()), "{outputs:?}");
+    bench.inspected();
+    let outputs = bench.applied(2, 2);
+    assert_eq!(outputs, ["release 3 over 2 owing 30000ms"]);
+}
+
+#[test]
 fn a_release_that_the_store_went_back_under_is_looked_for_anew() {
     let mut bench = Bench::leader();
     bench.pass(secs(10));

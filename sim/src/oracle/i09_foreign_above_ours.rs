@@ -40,7 +40,9 @@ impl Node {
             // What it knows is of another life; the next term tells which.
             Input::Inspected(Ok(facts)) => {
                 let another = self.life.is_some_and(|life| life != facts.incarnation);
-                self.blind |= another;
+                if another {
+                    (self.blind, self.known) = (true, Revision(0));
+                }
                 self.life = Some(facts.incarnation);
             }
             Input::Watched(entry) => {
@@ -101,7 +103,7 @@ impl Oracle for ForeignAboveOurs {
                 if let Event::Won(term) = event
                     && node.blind
                 {
-                    (node.blind, node.known) = (false, term.token.sequence);
+                    (node.blind, node.known) = (false, node.known.max(term.token.sequence));
                 }
                 match event {
                     Event::Won(_) if node.proves_nothing && node.deadline.is_some() => {
