@@ -91,6 +91,7 @@ impl Campaign {
     /// A live record of ours stands at `revision`.
     fn stands(&mut self, sent: &Sent, revision: Revision) {
         let in_time = self.now < self.lease_end(sent.at).min(sent.counts_before);
+        let wait = self.wait_of(Some(*sent), self.now);
         self.sight.own(self.own_record(sent.attempt, revision), self.now);
         match &mut self.stage {
             Stage::Seated(_) => self.extend(revision, sent),
@@ -99,7 +100,7 @@ impl Campaign {
             Stage::Candidate | Stage::Splaying | Stage::Closed => {}
             Stage::Releasing(leaving) => {
                 leaving.expect = leaving.expect.max(Some(revision));
-                leaving.wait = leaving.wait.and(sent.wait);
+                leaving.wait = wait;
             }
             Stage::Idle => self.remove_orphan(),
         }

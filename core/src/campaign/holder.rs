@@ -3,7 +3,6 @@
 use super::event::{Event, Reason, Term, Trouble};
 use super::ledger::{Purpose, Sent};
 use super::seat::{Leaving, Seat};
-use super::sight::Wait;
 use super::timers::Timer;
 use super::{Campaign, Stage, pace};
 use crate::store::Expect;
@@ -40,6 +39,7 @@ impl Campaign {
     /// Our acquire was applied in time.
     pub(super) fn take_seat(&mut self, sent: &Sent, revision: Revision) {
         let mut seat = Seat::taken(sent, revision, self.life.incarnation(), self.now);
+        seat.wait = self.wait_of(Some(*sent), self.now);
         if let Some((attempt, revision)) = self.witnessed {
             seat.witness(attempt, revision);
         }
@@ -108,14 +108,9 @@ impl Campaign {
         self.tell(Event::Won(term));
     }
 
-    /// A win that would not be above every token seen is not told: the seat goes back. Whoever has the larger
-    /// token may lead still, so the release must not certify that nobody does.
+    /// A win that would not be above every token seen is not told: the seat goes back.
     fn give_up_small_token(&mut self) {
         let seen = self.life.largest_token();
-        let until = self.now + self.longest_lease();
-        if let Some(seat) = self.seat_mut() {
-            seat.wait = seat.wait.and(Wait { until, renewal: true });
-        }
         self.trouble(Trouble::StoreReset { seen, barred: true });
         self.give_back(None);
     }

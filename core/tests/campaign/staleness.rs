@@ -253,28 +253,6 @@ fn a_win_whose_token_is_too_small_is_not_told_and_the_seat_goes_back() {
 }
 
 #[test]
-fn the_release_of_a_seat_whose_token_is_too_small_owes_a_lease_as_the_larger_one_may_lead() {
-    let mut bench = Bench::candidate(Entry::Vacant);
-    // The other is faster; then the store loses its record, and takes our acquire after all.
-    bench.watched(theirs(1));
-    bench.applied(1, 1);
-    let outputs = bench.inspected();
-    assert_eq!(outputs[..2], ["trouble StoreReset, barred", "release 2 over 1 owing 30000ms"], "{outputs:?}");
-}
-
-#[test]
-fn a_renewal_that_was_under_way_takes_nothing_from_what_such_a_release_owes() {
-    let mut bench = Bench::candidate(Entry::Vacant);
-    bench.watched(theirs(1));
-    bench.pass(secs(11));
-    let outputs = bench.applied(1, 1);
-    assert!(outputs.contains(&"renew 2 over 1".to_string()), "{outputs:?}");
-    bench.inspected();
-    let outputs = bench.applied(2, 2);
-    assert_eq!(outputs, ["release 3 over 2 owing 30000ms"]);
-}
-
-#[test]
 fn a_release_that_the_store_went_back_under_is_looked_for_anew() {
     let mut bench = Bench::leader();
     bench.pass(secs(10));
