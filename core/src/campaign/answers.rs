@@ -78,8 +78,9 @@ impl Campaign {
         self.recovered();
         self.life.saw(revision);
         self.ledger.settle_below(revision);
-        if self.sight.revision().is_some_and(|seen| seen > revision) && self.seat().is_none() {
-            // Something newer is known to be there; what was applied is history.
+        if self.life.mark() > revision && self.seat().is_none() {
+            // Something newer is known to have been there, though it may not be what is looked at now; what was
+            // applied is history.
             return;
         }
         match sent.purpose {

@@ -266,3 +266,16 @@ fn a_candidate_that_leaves_while_its_acquire_is_long_under_way_owes_what_was_see
     let outputs = bench.applied(1, 6);
     assert!(outputs.contains(&"release 2 over 6 owing 30000ms".to_string()), "{outputs:?}");
 }
+
+#[test]
+fn an_acquire_that_is_acknowledged_when_something_newer_is_known_makes_no_holder() {
+    let mut bench = Bench::candidate(Entry::Vacant);
+    bench.pass(secs(3));
+    bench.pass(secs(1));
+    // The second acquire is refused: whoever wrote revision 8, the record that the first left is gone.
+    let attempt = 2;
+    bench.refused(attempt, 8);
+    let outputs = bench.applied(1, 6);
+    assert!(!outputs.iter().any(|output| output == "state HOLDING"), "{outputs:?}");
+    assert_eq!(bench.campaign.lease(), None);
+}
