@@ -60,7 +60,10 @@ mod tests {
                 let when = clock.when(reading);
                 assert!(clock.at(when) >= reading, "{ppm} {reading:?}");
                 let before = when.before(Duration::from_nanos(1));
-                assert!(when == Instant::from_nanos(1_000) || clock.at(before) < reading, "{ppm} {reading:?}");
+                assert!(
+                    when == Instant::from_nanos(1_000) || clock.at(before) < reading,
+                    "{ppm} {reading:?}"
+                );
             }
         }
     }

@@ -56,7 +56,10 @@ pub fn run(choice: &Choice) -> Outcome {
 pub fn trace(choice: &Choice) -> (Outcome, String) {
     let mut world = World::new(Plan::new(choice), true, false);
     world.run();
-    (Outcome { tally: world.audience.tally, violation: world.audience.violation }, world.trace.unwrap_or_default())
+    (
+        Outcome { tally: world.audience.tally, violation: world.audience.violation },
+        world.trace.unwrap_or_default(),
+    )
 }
 
 /// Makes a run and draws it, as an SVG picture.

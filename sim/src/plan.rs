@@ -86,7 +86,20 @@ impl Plan {
         let script = script(&mut dice, &kinds, lease, stormy, choice);
         let calm = max_age * 6 + lease * 6 + Duration::from_secs(30);
         let choice = choice.clone();
-        Self { choice, lease, max_age, own_lease, markers, acked, replicas, never_used, kinds, script, stormy, calm }
+        Self {
+            choice,
+            lease,
+            max_age,
+            own_lease,
+            markers,
+            acked,
+            replicas,
+            never_used,
+            kinds,
+            script,
+            stormy,
+            calm,
+        }
     }
 
     /// Whether this seed may draw faults of a kind.
@@ -97,8 +110,9 @@ impl Plan {
     /// What to type to see this run again.
     pub(crate) fn command(&self) -> String {
         let Choice { seed, candidates, faults, keep } = &self.choice;
-        let mut command =
-            format!("cargo run --release -p incumbent-sim -- --seed {seed} --seeds 1 --candidates {candidates}");
+        let mut command = format!(
+            "cargo run --release -p incumbent-sim -- --seed {seed} --seeds 1 --candidates {candidates}"
+        );
         if let Some(faults) = faults {
             let names: Vec<_> = faults.iter().map(|kind| kind.name()).collect();
             command += &format!(" --faults {}", names.join(","));

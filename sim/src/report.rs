@@ -21,6 +21,8 @@ pub struct Tally {
     pub faults: [u64; Kind::ALL.len()],
     /// Terms that were told.
     pub terms: u64,
+    /// How often two led at once, where that is not promised never to happen.
+    pub overlaps: u64,
     /// Writes that the store applied.
     pub writes: u64,
     /// The longest time in which nobody led: while there were faults, and after them.
@@ -35,6 +37,7 @@ impl Default for Tally {
             time: Duration::ZERO,
             faults: [0; Kind::ALL.len()],
             terms: 0,
+            overlaps: 0,
             writes: 0,
             longest_vacancy: Default::default(),
             led: Led::default(),
@@ -56,7 +59,9 @@ impl Tally {
             Moment::Fault { kind, begins: true, .. } => self.faults[*kind as usize] += 1,
             Moment::Applied { .. } => self.writes += 1,
             Moment::Says { output: Output::Event(Event::Won(_)), .. } => self.terms += 1,
-            Moment::Stands { node, until, .. } | Moment::Clock { node, until } => self.leads(view, *node, *until),
+            Moment::Stands { node, until, .. } | Moment::Clock { node, until } => {
+                self.leads(view, *node, *until)
+            }
             Moment::Ends { node } => self.leads(view, *node, None),
             Moment::Calm => {
                 self.vacancy(view.now);
@@ -76,15 +81,25 @@ impl Tally {
         }
         self.vacancy(view.now);
         self.led.until[node] = until;
+        if self.led.until.iter().flatten().filter(|until| **until > view.now).count() > 1 {
+            self.overlaps += 1;
+        }
         // What was led until now has been led, whatever comes.
-        self.led.last = self.led.until.iter().flatten().copied().chain(before.map(|b| b.min(view.now))).max().max(self.led.last.map(|last| last.min(view.now)));
+        self.led.last = self
+            .led
+            .until
+            .iter()
+            .flatten()
+            .copied()
+            .chain(before.map(|b| b.min(view.now)))
+            .max()
+            .max(self.led.last.map(|last| last.min(view.now)));
     }
 
     /// Somebody begins to lead, or the time is over: it was vacant since the last one stopped.
     fn vacancy(&mut self, now: Instant) {
         let vacant = now.since(self.led.last.unwrap_or(START));
-        let longest =
-            if self.led.calm { &mut self.longest_vacancy.1 } else { &mut self.longest_vacancy.0 };
+        let longest = if self.led.calm { &mut self.longest_vacancy.1 } else { &mut self.longest_vacancy.0 };
         *longest = vacant.max(*longest);
     }
 
@@ -93,6 +108,7 @@ impl Tally {
         self.runs += other.runs;
         self.time += other.time;
         self.terms += other.terms;
+        self.overlaps += other.overlaps;
         self.writes += other.writes;
         for (count, more) in self.faults.iter_mut().zip(other.faults) {
             *count += more;
@@ -111,7 +127,8 @@ impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let faults: u64 = self.faults.iter().sum();
         writeln!(f, "{} runs, {:.1} simulated hours, {faults} faults", self.runs, self.hours())?;
-        writeln!(f, "{} terms, {} writes", self.terms, self.writes)?;
+        let Self { terms, writes, overlaps, .. } = self;
+        writeln!(f, "{terms} terms, {writes} writes, {overlaps} overlaps where only tokens are promised")?;
         let (stormy, calm) = self.longest_vacancy;
         writeln!(
             f,

@@ -21,7 +21,8 @@ impl OneLeader {
     }
 
     fn check(&mut self, view: &View<'_>) -> Result<(), String> {
-        let leaders = || (0..self.until.len()).filter(|node| self.until[*node].is_some_and(|until| until > view.now));
+        let leaders =
+            || (0..self.until.len()).filter(|node| self.until[*node].is_some_and(|until| until > view.now));
         if leaders().count() <= 1 {
             self.excused = false;
             return Ok(());
@@ -42,7 +43,9 @@ impl Oracle for OneLeader {
 
     fn see(&mut self, view: &View<'_>, moment: &Moment<'_>) -> Result<(), String> {
         match moment {
-            Moment::Stands { node, until, .. } | Moment::Clock { node, until } if self.until[*node] != *until => {
+            Moment::Stands { node, until, .. } | Moment::Clock { node, until }
+                if self.until[*node] != *until =>
+            {
                 self.until[*node] = *until;
                 self.check(view)
             }

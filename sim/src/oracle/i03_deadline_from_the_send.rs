@@ -44,7 +44,10 @@ impl DeadlineFromTheSend {
 
 impl Oracle for DeadlineFromTheSend {
     fn states(&self) -> (&'static str, &'static str) {
-        ("I3", "A deadline derives only from when an attempt was sent that was applied, and a question that proved the life.")
+        (
+            "I3",
+            "A deadline derives only from when an attempt was sent that was applied, and a question that proved the life.",
+        )
     }
 
     fn see(&mut self, _: &View<'_>, moment: &Moment<'_>) -> Result<(), String> {

@@ -32,7 +32,9 @@ impl Oracle for Alternate {
                 match event {
                     Event::Won(_) if *leads => return Err(format!("c{node} won twice")),
                     Event::Won(_) => *leads = true,
-                    Event::Draining { .. } if !*leads => return Err(format!("c{node} drains and does not lead")),
+                    Event::Draining { .. } if !*leads => {
+                        return Err(format!("c{node} drains and does not lead"));
+                    }
                     Event::Lost { .. } if !*leads => return Err(format!("c{node} lost what it had not won")),
                     Event::Lost { .. } => *leads = false,
                     Event::Campaigned(State::Closed) if *leads => {

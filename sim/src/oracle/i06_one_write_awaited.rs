@@ -40,7 +40,9 @@ impl Oracle for OneAwaited {
                 let node = &mut self.nodes[*node];
                 node.latest = node.latest.max(*clock);
                 match input {
-                    Input::Wrote { attempt, .. } if node.awaited.is_some_and(|(awaited, _)| awaited == *attempt) => {
+                    Input::Wrote { attempt, .. }
+                        if node.awaited.is_some_and(|(awaited, _)| awaited == *attempt) =>
+                    {
                         node.awaited = None
                     }
                     Input::Close => node.closing = true,

@@ -91,7 +91,10 @@ impl Oracle for ForeignAboveOurs {
                 let node = &mut self.nodes[*place];
                 let lease = campaign.lease();
                 if let (Some(revision), Some(lease)) = (node.foreign, lease) {
-                    return Err(format!("c{place} saw a foreign record at {} and leads on: {lease:?}", revision.0));
+                    return Err(format!(
+                        "c{place} saw a foreign record at {} and leads on: {lease:?}",
+                        revision.0
+                    ));
                 }
                 if !node.proves_nothing {
                     node.deadline = lease.map(|lease| lease.deadline);
@@ -109,7 +112,9 @@ impl Oracle for ForeignAboveOurs {
                     Event::Won(_) if node.proves_nothing && node.deadline.is_some() => {
                         return Err(format!("c{place} won from an answer that proves nothing"));
                     }
-                    Event::Lost { reason, .. } if node.proves_nothing && in_time && *reason != Reason::Expired => {
+                    Event::Lost { reason, .. }
+                        if node.proves_nothing && in_time && *reason != Reason::Expired =>
+                    {
                         return Err(format!("c{place} lost ({reason}) from an answer that proves nothing"));
                     }
                     _ => {}

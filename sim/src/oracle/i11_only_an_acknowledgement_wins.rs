@@ -36,7 +36,10 @@ fn keep<T>(queue: &mut VecDeque<T>, item: T) {
 
 impl Oracle for Acknowledged {
     fn states(&self) -> (&'static str, &'static str) {
-        ("I11", "Only the acknowledgement of an acquire makes a winner; a read or the watch alone never does.")
+        (
+            "I11",
+            "Only the acknowledgement of an acquire makes a winner; a read or the watch alone never does.",
+        )
     }
 
     fn see(&mut self, _: &View<'_>, moment: &Moment<'_>) -> Result<(), String> {

@@ -28,7 +28,10 @@ impl AnotherLife {
 
 impl Oracle for AnotherLife {
     fn states(&self) -> (&'static str, &'static str) {
-        ("I12", "Another life of the store ends the term, and nobody wins in one that is younger than a lease.")
+        (
+            "I12",
+            "Another life of the store ends the term, and nobody wins in one that is younger than a lease.",
+        )
     }
 
     fn see(&mut self, view: &View<'_>, moment: &Moment<'_>) -> Result<(), String> {

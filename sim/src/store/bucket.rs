@@ -55,7 +55,13 @@ impl Put<'_> {
 impl Bucket {
     /// An empty bucket; `wall` is what its maker's clock shows, and names its life.
     pub(crate) fn new(now: Instant, wall: Instant, sequence: u64) -> Self {
-        Self { incarnation: Incarnation(wall.as_nanos()), made: now, made_wall: wall, sequence, message: None }
+        Self {
+            incarnation: Incarnation(wall.as_nanos()),
+            made: now,
+            made_wall: wall,
+            sequence,
+            message: None,
+        }
     }
 
     pub(crate) fn entry(&self) -> Entry {
@@ -77,7 +83,14 @@ impl Bucket {
     }
 
     /// Applies a write of a campaign's.
-    pub(crate) fn apply(&mut self, write: &Write, stamp: Stamp, own_lease: bool, now: Instant, wall: Instant) {
+    pub(crate) fn apply(
+        &mut self,
+        write: &Write,
+        stamp: Stamp,
+        own_lease: bool,
+        now: Instant,
+        wall: Instant,
+    ) {
         let put = match &write.action {
             Action::Acquire(put) | Action::Renew(put) => Put {
                 kind: Kind::Live,

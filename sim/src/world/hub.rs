@@ -63,7 +63,8 @@ impl World {
         let seed = self.nodes[node].dice.number();
         let campaign = self.campaign(node, facts, nonce, seed, now);
         let Some(campaign) = campaign else { return };
-        let twin = self.audience.judges.compare.then(|| self.campaign(node, facts, nonce, seed, now)).flatten();
+        let twin =
+            self.audience.judges.compare.then(|| self.campaign(node, facts, nonce, seed, now)).flatten();
         let process = self.nodes[node].process;
         self.note(|trace| write!(trace, "c{node}: begins as process {process}"));
         self.nodes[node].campaign = Some(campaign);
@@ -76,7 +77,14 @@ impl World {
         self.give(node, Input::Campaign);
     }
 
-    fn campaign(&self, node: usize, facts: &Facts, nonce: Nonce, seed: u64, now: Instant) -> Option<Campaign> {
+    fn campaign(
+        &self,
+        node: usize,
+        facts: &Facts,
+        nonce: Nonce,
+        seed: u64,
+        now: Instant,
+    ) -> Option<Campaign> {
         let mut settings = Settings::new(format!("c{node}"));
         // Said, so that nobody comes with a shorter one while the maximum age is lowered.
         settings.lease = Some(self.plan.lease);

@@ -25,9 +25,9 @@ use crate::plan::Plan;
 use crate::promise::Promises;
 use crate::queue::Queue;
 use crate::report::Tally;
+use crate::store::Bucket;
 use crate::store::Cluster;
 use crate::store::cluster::START;
-use crate::store::Bucket;
 use crate::timeline::Timeline;
 pub(crate) use node::Node;
 use node::{Ask, Hears};
@@ -36,16 +36,39 @@ use node::{Ask, Hears};
 #[derive(Debug)]
 pub(crate) enum Event {
     /// A process begins, or tries again to.
-    Begin { node: usize, process: u64 },
-    Wake { node: usize, process: u64 },
+    Begin {
+        node: usize,
+        process: u64,
+    },
+    Wake {
+        node: usize,
+        process: u64,
+    },
     /// A request arrives at a server.
-    Ask { node: usize, process: u64, server: usize, ask: Ask, copy: bool },
+    Ask {
+        node: usize,
+        process: u64,
+        server: usize,
+        ask: Ask,
+        copy: bool,
+    },
     /// Something arrives at a candidate.
-    Hear { node: usize, process: u64, hears: Hears },
+    Hear {
+        node: usize,
+        process: u64,
+        hears: Hears,
+    },
     /// A candidate's client tries the next server.
-    Connect { node: usize, process: u64 },
+    Connect {
+        node: usize,
+        process: u64,
+    },
     /// A watch that does not stand yet is asked for again.
-    WatchAgain { node: usize, process: u64, number: u64 },
+    WatchAgain {
+        node: usize,
+        process: u64,
+        number: u64,
+    },
     Resume(usize),
     Commit(u64),
     Expire(Incarnation, Revision),

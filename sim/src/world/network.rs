@@ -62,7 +62,10 @@ impl World {
             && life == self.cluster.bucket.incarnation
             && self.cluster.is_up(server)
             && self.nodes[node].deaf == 0;
-        if !hears_of_it || self.is_lost(node) || self.is_on(Kind::DeafWatch) && self.nodes[node].dice.percent(50) {
+        if !hears_of_it
+            || self.is_lost(node)
+            || self.is_on(Kind::DeafWatch) && self.nodes[node].dice.percent(50)
+        {
             return;
         }
         let at = self.watch_latency(node);

@@ -24,9 +24,17 @@ pub(crate) enum Ask {
 pub(crate) enum Hears {
     Input(Input),
     /// A watch stands, and tells what is there.
-    Stands { number: u64, life: Incarnation, entry: Entry },
+    Stands {
+        number: u64,
+        life: Incarnation,
+        entry: Entry,
+    },
     /// A watch tells what changed.
-    Watched { number: u64, life: Incarnation, entry: Entry },
+    Watched {
+        number: u64,
+        life: Incarnation,
+        entry: Entry,
+    },
     /// A new connection is there.
     Connected,
 }

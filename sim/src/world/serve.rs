@@ -48,7 +48,15 @@ impl World {
         self.answer(node, process, Hears::Input(input));
     }
 
-    fn serve_as_leader(&mut self, node: usize, process: u64, server: usize, leader: usize, ask: Ask, copy: bool) {
+    fn serve_as_leader(
+        &mut self,
+        node: usize,
+        process: u64,
+        server: usize,
+        leader: usize,
+        ask: Ask,
+        copy: bool,
+    ) {
         let gone = self.cluster.gone;
         let fault = || Fault { kind: FaultKind::Broken, detail: "there is no such bucket".into() };
         let input = match ask {
@@ -157,7 +165,11 @@ impl World {
         let (life, revision) = (self.cluster.bucket.incarnation, self.cluster.bucket.revision());
         self.see(&Moment::Applied { nonce, attempt, life, revision });
         self.key_changed();
-        if erasable && self.plan.markers && self.plan.replicas == 3 && self.is_on(Kind::Erase) && self.dice.percent(60)
+        if erasable
+            && self.plan.markers
+            && self.plan.replicas == 3
+            && self.is_on(Kind::Erase)
+            && self.dice.percent(60)
         {
             let wait = self.dice.millis(0, 300);
             self.after(wait, Event::Erase(life, revision));
@@ -305,7 +317,8 @@ impl World {
         if number != self.cluster.election || self.cluster.leader.is_some() || !self.cluster.has_quorum() {
             return;
         }
-        let well: Vec<_> = (0..self.cluster.servers.len()).filter(|server| self.cluster.is_up(*server)).collect();
+        let well: Vec<_> =
+            (0..self.cluster.servers.len()).filter(|server| self.cluster.is_up(*server)).collect();
         let leader = self.dice.pick(&well);
         self.note(|trace| write!(trace, "store: server {leader} leads"));
         self.cluster.leader = Some(leader);

@@ -81,7 +81,13 @@ impl World {
             Kind::Delete => self.operate(&Put::bare(Message::Tombstone)),
             Kind::Overwrite => {
                 let headers = &Headers::new();
-                self.operate(&Put { kind: Message::Live, value: "operator", headers, ttl: None, stamp: None });
+                self.operate(&Put {
+                    kind: Message::Live,
+                    value: "operator",
+                    headers,
+                    ttl: None,
+                    stamp: None,
+                });
             }
             Kind::Recreate => self.delete_bucket(&mut dice, lasts),
             Kind::Purge if self.can_operate() => self.remove(false),
@@ -202,7 +208,8 @@ impl World {
                     let led = self.cluster.leader == Some(server);
                     let knew = self.cluster.bucket.clone();
                     let stuck = self.in_flight.is_some();
-                    self.cluster.servers[server].isolated = Some(Isolated { knew, since: self.now, led, stuck });
+                    self.cluster.servers[server].isolated =
+                        Some(Isolated { knew, since: self.now, led, stuck });
                     self.hit[place].push(server);
                 }
             }
@@ -312,7 +319,9 @@ impl World {
         let then = self.now.before(span);
         let all = self.all_saw_it();
         let before = self.history.iter().rev().find(|(at, _)| *at <= then).map(|(_, bucket)| bucket.clone());
-        let Some(bucket) = before.filter(|before| before.sequence < self.cluster.bucket.sequence) else { return };
+        let Some(bucket) = before.filter(|before| before.sequence < self.cluster.bucket.sequence) else {
+            return;
+        };
         self.promises.went_back(self.now, self.plan.lease * 4, all);
         for server in &mut self.cluster.servers {
             if let Some(isolated) = &mut server.isolated {
