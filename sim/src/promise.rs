@@ -26,6 +26,8 @@ pub(crate) struct Promises {
     /// The store went back in this run: tokens are in order as long as everybody remembers.
     tokens_fragile: bool,
     tokens_waived: bool,
+    /// Somebody came after the newest token was told, and may know nothing of it.
+    newcomers: bool,
     largest: Option<Token>,
 }
 
@@ -41,6 +43,7 @@ impl Promises {
             undone: Instant::ZERO,
             tokens_fragile: false,
             tokens_waived: false,
+            newcomers: true,
             largest: None,
         }
     }
@@ -76,7 +79,7 @@ impl Promises {
         self.vanished(now, span, all_saw_it);
         self.undone = now + span;
         self.tokens_fragile = true;
-        self.tokens_waived |= !all_saw_it;
+        self.tokens_waived |= !all_saw_it || self.newcomers;
     }
 
     /// Somebody comes who has seen nothing yet.
@@ -85,11 +88,13 @@ impl Promises {
             self.waived = self.waived.max(self.fragile);
         }
         self.tokens_waived |= self.tokens_fragile;
+        self.newcomers = true;
     }
 
     /// A term was told.
     pub(crate) fn told(&mut self, token: Token) {
         self.largest = self.largest.max(Some(token));
+        self.newcomers = false;
     }
 
     /// Whether the store ever went back in this run.
