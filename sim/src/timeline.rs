@@ -41,6 +41,14 @@ impl Doing {
     }
 }
 
+/// A fault, by its place in the script, and whom it hits.
+#[derive(Clone, Copy, Debug)]
+struct Fault {
+    place: usize,
+    kind: Kind,
+    node: Option<usize>,
+}
+
 #[derive(Debug)]
 struct Span<T> {
     from: Instant,
@@ -57,7 +65,7 @@ pub(crate) struct Timeline {
     tokens: Vec<(usize, Instant, String)>,
     stops: Vec<Vec<Span<()>>>,
     record: Vec<Span<Option<usize>>>,
-    faults: Vec<(usize, Span<(Kind, Option<usize>)>)>,
+    faults: Vec<Span<Fault>>,
     calm: Option<Instant>,
 }
 
@@ -122,10 +130,11 @@ impl Timeline {
                 open.for_each(|span| span.until = Some(now));
             }
             Moment::Fault { kind, node, place, begins: true } => {
-                self.faults.push((*place, Span { from: now, until: None, what: (*kind, *node) }))
+                let what = Fault { place: *place, kind: *kind, node: *node };
+                self.faults.push(Span { from: now, until: None, what });
             }
             Moment::Fault { place, begins: false, .. } => {
-                if let Some((_, span)) = self.faults.iter_mut().find(|(known, _)| known == place) {
+                if let Some(span) = self.faults.iter_mut().find(|span| span.what.place == *place) {
                     span.until = Some(now);
                 }
             }
@@ -239,8 +248,8 @@ impl Picture {
 
     fn faults(&mut self, timeline: &Timeline) -> std::fmt::Result {
         let mut free = [f64::MIN; 3];
-        for (_, span) in &timeline.faults {
-            let (kind, node) = span.what;
+        for span in &timeline.faults {
+            let Fault { kind, node, .. } = span.what;
             let (y, height) = match node {
                 Some(node) => (Self::y(node) - 6.0, BAR + 12.0),
                 None => (TOP - 6.0, ROW * (self.rows + 1) as f64 - 4.0),
