@@ -1,0 +1,93 @@
+//! What a command fails with: one message with the remedy, a code, an exit code.
+
+use std::error::Error as _;
+use std::fmt;
+use std::io;
+
+use incumbent::core::store::{Fault, FaultKind};
+use incumbent::{Error, ErrorKind};
+use serde_json::json;
+
+use crate::exit::Exit;
+
+/// Why a command could not do what was asked.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    exit: Exit,
+    code: &'static str,
+    message: String,
+    causes: Vec<String>,
+}
+
+impl Failure {
+    /// The command line asks for something that cannot be.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self { exit: Exit::Usage, code: "USAGE", message: message.into(), causes: Vec::new() }
+    }
+
+    /// It went wrong.
+    pub(crate) fn failed(message: impl Into<String>) -> Self {
+        Self { exit: Exit::Failure, code: "FAILED", message: message.into(), causes: Vec::new() }
+    }
+
+    /// How the process ends.
+    pub(crate) fn exit(&self) -> Exit {
+        self.exit
+    }
+
+    /// Says it on the standard error, as a line of JSON where that is asked for.
+    pub(crate) fn report(&self, as_json: bool) {
+        if as_json {
+            let Self { exit, code, message, causes } = self;
+            let error = json!({ "code": code, "exit": *exit as u8, "message": message, "causes": causes });
+            eprintln!("{}", json!({ "error": error }));
+        } else {
+            eprintln!("incumbent: {self}");
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        // Most messages already say what their cause said.
+        let unsaid = self.causes.iter().filter(|cause| !self.message.contains(cause.as_str()));
+        unsaid.into_iter().try_for_each(|cause| write!(f, "\n  because: {cause}"))
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let first = error.source();
+        let chain = std::iter::successors(first, |cause| cause.source());
+        Self {
+            exit: error.kind().into(),
+            code: error.kind().code(),
+            message: error.message().to_owned(),
+            causes: chain.map(ToString::to_string).collect(),
+        }
+    }
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Self {
+        let kind = match fault.kind {
+            FaultKind::Denied => ErrorKind::Denied,
+            FaultKind::Broken => ErrorKind::Broken,
+            FaultKind::Unreachable => ErrorKind::Unreachable,
+        };
+        Error::new(kind, fault.detail).into()
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::failed(error.to_string())
+    }
+}
+
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Self {
+        Self::failed(error.to_string())
+    }
+}
