@@ -1,56 +1,271 @@
 //! The clock every deadline is counted on.
+//!
+//! It reads the time since the machine was started, *including* the time it was suspended, so a
+//! lease runs down while a laptop sleeps. The wall clock is never asked.
+//!
+//! | platform | clock | counts suspension | shared by all processes |
+//! |---|---|---|---|
+//! | Linux, Android | `CLOCK_BOOTTIME`, read in user space by the vDSO | yes | yes |
+//! | macOS, iOS | `CLOCK_MONOTONIC_RAW`, which is `mach_continuous_time` | yes | yes |
+//! | Windows | [`std::time::Instant`] (`QueryPerformanceCounter`) | yes | no |
+//! | others | [`std::time::Instant`] | not promised | no |
+//!
+//! On Darwin `CLOCK_MONOTONIC` counts suspension too, but follows adjustments of the wall clock;
+//! `CLOCK_UPTIME_RAW` stops while the machine sleeps (clock_gettime(3) of macOS). What no clock of a
+//! guest can count is a pause of the whole virtual machine, or a snapshot restored.
+//!
+//! [`counts_suspend`](Clock::counts_suspend) says whether suspension is counted here, and
+//! [`boot_id`](Clock::boot_id) between which processes instants can be compared.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use incumbent_core::Instant;
+use tokio::sync::Notify;
+
+/// The longest single sleep of [`Clock::sleep_until`]. The timers of tokio stand still while the
+/// machine is suspended, so after a resume a sleeper is at most this late.
+const NAP: Duration = Duration::from_secs(1);
 
 /// A monotonic clock that counts the time the machine spends suspended.
 ///
-/// Cheap to clone; all processes of one machine read the same [`Clock::system`].
+/// A read costs about what `std::time::Instant::now` does (30 to 60 ns on Linux, no system call).
+/// Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub struct Clock(Source);
+pub struct Clock {
+    source: Source,
+    boot: Option<Arc<str>>,
+}
 
 #[derive(Clone, Debug, Default)]
 enum Source {
     #[default]
     System,
-    Manual(Arc<AtomicU64>),
+    Manual(Arc<Manual>),
+}
+
+#[derive(Debug)]
+struct Manual {
+    nanos: AtomicU64,
+    moved: Notify,
 }
 
 impl Clock {
-    /// The machine's clock: `CLOCK_BOOTTIME` on Linux, `mach_continuous_time` (as `CLOCK_MONOTONIC_RAW`'s
-    /// suspend-aware sibling) on macOS.
+    /// The machine's clock.
     pub fn system() -> Self {
-        Self(Source::System)
+        Self::default()
     }
 
-    /// A clock that stands still until it is [advanced](Self::advance), for tests.
+    /// A clock that stands still until it is [advanced](Self::advance), for tests. Its clones are
+    /// the same clock.
     pub fn manual(start: Instant) -> Self {
-        Self(Source::Manual(Arc::new(AtomicU64::new(start.as_nanos()))))
+        let manual = Manual { nanos: AtomicU64::new(start.as_nanos()), moved: Notify::new() };
+        Self { source: Source::Manual(Arc::new(manual)), boot: Some("manual".into()) }
+    }
+
+    /// The same clock, said to run after the boot named `id`: with another name than before, tests
+    /// of a store that outlives the machine see a reboot.
+    #[must_use]
+    pub fn in_boot(mut self, id: &str) -> Self {
+        self.boot = Some(id.into());
+        self
     }
 
     /// The time now.
     pub fn now(&self) -> Instant {
-        match &self.0 {
-            Source::System => system_now(),
-            Source::Manual(nanos) => Instant::from_nanos(nanos.load(Ordering::Acquire)),
+        Instant::from_nanos(match &self.source {
+            Source::System => machine::now(),
+            Source::Manual(manual) => manual.nanos.load(Ordering::Acquire),
+        })
+    }
+
+    /// Moves a manual clock on and wakes who sleeps on it; does nothing to the machine's.
+    pub fn advance(&self, span: Duration) {
+        if let Source::Manual(manual) = &self.source {
+            let later = |now| Some((Instant::from_nanos(now) + span).as_nanos());
+            // The closure never returns `None`, so the update cannot fail.
+            let _ = manual.nanos.fetch_update(Ordering::AcqRel, Ordering::Acquire, later);
+            manual.moved.notify_waiters();
         }
     }
 
-    /// Moves a manual clock on; does nothing to the machine's.
-    pub fn advance(&self, span: Duration) {
-        if let Source::Manual(nanos) = &self.0 {
-            let span = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
-            nanos.fetch_add(span, Ordering::AcqRel);
+    /// Returns once the clock shows `at` or later. After a suspension of the machine it may return
+    /// up to a second late: a timer only wakes, and whoever it wakes reads the clock.
+    ///
+    /// On the machine's clock it needs a tokio runtime with its time driver enabled.
+    pub async fn sleep_until(&self, at: Instant) {
+        match &self.source {
+            Source::System => {
+                while self.now() < at {
+                    tokio::time::sleep(at.since(self.now()).min(NAP)).await;
+                }
+            }
+            Source::Manual(manual) => loop {
+                let mut moved = std::pin::pin!(manual.moved.notified());
+                // Enrolled before the clock is read, so that an advance in between is not missed.
+                moved.as_mut().enable();
+                if self.now() >= at {
+                    return;
+                }
+                moved.await;
+            },
         }
+    }
+
+    /// Whether the clock runs on while the machine is suspended. Where it does not, a leader on a
+    /// machine that was suspended may believe in its lease for longer than it lasts.
+    pub fn counts_suspend(&self) -> bool {
+        match &self.source {
+            Source::System => machine::COUNTS_SUSPEND,
+            Source::Manual(_) => true,
+        }
+    }
+
+    /// Which boot of the machine the clock counts from: two processes may compare their instants
+    /// if, and only if, their ids are equal. `None` where every process has a clock of its own.
+    pub fn boot_id(&self) -> Option<&str> {
+        self.boot.as_deref().or_else(|| machine::boot_id())
     }
 }
 
-#[cfg(target_os = "linux")]
-fn system_now() -> Instant {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-    let nanos = (time.tv_sec as u64) * 1_000_000_000 + time.tv_nsec as u64;
-    Instant::from_nanos(nanos)
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod machine {
+    use std::sync::OnceLock;
+
+    use rustix::time::{ClockId, clock_gettime};
+
+    pub(super) const COUNTS_SUSPEND: bool = true;
+
+    pub(super) fn now() -> u64 {
+        let time = clock_gettime(ClockId::Boottime);
+        // Neither is negative: the clock counts from the boot.
+        time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
+    }
+
+    pub(super) fn boot_id() -> Option<&'static str> {
+        static ID: OnceLock<Option<String>> = OnceLock::new();
+        ID.get_or_init(|| {
+            let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+            Some(id.trim().to_owned()).filter(|id| !id.is_empty())
+        })
+        .as_deref()
+    }
+}
+
+#[cfg(target_vendor = "apple")]
+mod machine {
+    use std::sync::OnceLock;
+
+    pub(super) const COUNTS_SUSPEND: bool = true;
+
+    pub(super) fn now() -> u64 {
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: `time` is one timespec to write to. The call fails for an unknown clock only.
+        unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_RAW, &raw mut time) };
+        time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
+    }
+
+    pub(super) fn boot_id() -> Option<&'static str> {
+        static ID: OnceLock<Option<String>> = OnceLock::new();
+        ID.get_or_init(read_boot_id).as_deref()
+    }
+
+    fn read_boot_id() -> Option<String> {
+        // A UUID's 36 characters and the terminating zero.
+        let mut id = [0_u8; 37];
+        let mut length = id.len();
+        // SAFETY: the name is a C string, `id` has room for `length` bytes, and nothing is set.
+        let failed = unsafe {
+            libc::sysctlbyname(
+                c"kern.bootsessionuuid".as_ptr(),
+                id.as_mut_ptr().cast(),
+                &raw mut length,
+                std::ptr::null_mut(),
+                0,
+            )
+        };
+        let id = std::ffi::CStr::from_bytes_until_nul(&id).ok()?.to_str().ok()?;
+        (failed == 0 && !id.is_empty()).then(|| id.to_owned())
+    }
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
+mod machine {
+    use std::sync::OnceLock;
+    use std::time::Instant;
+
+    pub(super) const COUNTS_SUSPEND: bool = cfg!(windows);
+
+    pub(super) fn now() -> u64 {
+        static ORIGIN: OnceLock<Instant> = OnceLock::new();
+        u64::try_from(ORIGIN.get_or_init(Instant::now).elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    pub(super) fn boot_id() -> Option<&'static str> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_machines_clock_is_the_kernels_that_counts_suspension() {
+        let boottime = || {
+            let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+            Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap())
+        };
+        let (before, now, after) = (boottime(), Clock::system().now(), boottime());
+        let now = now.since(Instant::ZERO);
+        assert!(before <= now && now <= after, "{before:?} {now:?} {after:?}");
+        assert!(Clock::system().counts_suspend());
+    }
+
+    #[test]
+    fn the_machines_clock_never_goes_back() {
+        let clock = Clock::system();
+        let readings: Vec<_> = (0..10_000).map(|_| clock.now()).collect();
+        assert!(readings.is_sorted());
+    }
+
+    #[test]
+    fn clocks_of_one_machine_share_their_boot_and_a_test_can_name_another() {
+        let (one, other) = (Clock::system(), Clock::system());
+        assert_eq!(one.boot_id(), other.boot_id());
+        assert_eq!(other.in_boot("second").boot_id(), Some("second"));
+        assert_eq!(Clock::manual(Instant::ZERO).boot_id(), Some("manual"));
+    }
+
+    #[test]
+    fn a_manual_clock_moves_only_when_told_and_so_do_its_clones() {
+        let clock = Clock::manual(Instant::from_nanos(5));
+        let clone = clock.clone();
+        assert_eq!(clone.now(), Instant::from_nanos(5));
+        clock.advance(Duration::from_nanos(2));
+        assert_eq!(clone.now(), Instant::from_nanos(7));
+        clock.advance(Duration::MAX);
+        assert_eq!(clone.now(), Instant::NEVER);
+    }
+
+    #[tokio::test]
+    async fn a_sleeper_on_a_manual_clock_wakes_when_its_instant_is_reached() {
+        let clock = Clock::manual(Instant::ZERO);
+        let at = Instant::from_nanos(10);
+        let mut sleeper = std::pin::pin!(clock.sleep_until(at));
+        clock.advance(Duration::from_nanos(9));
+        assert!(futures_util::poll!(&mut sleeper).is_pending());
+        clock.advance(Duration::from_nanos(1));
+        sleeper.await;
+    }
+
+    #[tokio::test]
+    async fn a_sleeper_on_the_machines_clock_never_wakes_early() {
+        let clock = Clock::system();
+        let at = clock.now() + Duration::from_millis(5);
+        clock.sleep_until(at).await;
+        assert!(clock.now() >= at);
+    }
 }

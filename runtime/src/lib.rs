@@ -1,7 +1,70 @@
-//! placeholder
-pub mod clock;
-mod error;
-pub mod store;
+//! Leader election on the infrastructure you already run.
+//!
+//! At most one of the candidates of an election leads at any time. A leader holds a lease that it renews,
+//! knows by the clock until when it leads, and stops by then whatever happens to the network, to the
+//! store or to its own process; and every term has a [fencing token](Token) by which a resource can
+//! refuse a leader of the past.
+//!
+//! ```
+//! use incumbent::{CampaignOptions, Store};
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> incumbent::Result<()> {
+//! let store = Store::open("memory:").await?;
+//! let candidate = store.campaign("jobs", CampaignOptions::new()).await?;
+//!
+//! candidate
+//!     .lead(async |term| {
+//!         println!("leading with token {}", term.token());
+//!         // … work that is dropped the moment the term ends …
+//! #       candidate.close();
+//!     })
+//!     .await?;
+//! # store.close().await }
+//! ```
+//!
+//! - [`Store`] is a system that arbitrates, opened by URL.
+//! - [`Candidate`] takes part in an election: ask it [whether it leads](Candidate::is_leader), wait for a
+//!   [`Term`], do [work that lives as long as a term](Candidate::lead), read its [events](Candidate::events)
+//!   or [attach handlers](Candidate::attach).
+//! - [`Observer`] watches an election without taking part.
+//!
+//! The rules of an election are not here but in [`core`], which does no I/O and knows no clock; this crate
+//! gives them a store, a clock and a thread.
 
+#![deny(unsafe_code)]
+
+mod candidate;
+pub mod clock;
+mod driver;
+mod error;
+mod event;
+mod fork;
+mod handlers;
+mod health;
+mod hub;
+mod lead;
+mod leave;
+mod observe;
+mod open;
+mod options;
+mod queue;
+mod standing;
+pub mod store;
+mod term;
+#[cfg(feature = "testing")]
+pub mod testing;
+
+pub use candidate::Candidate;
+pub use clock::Clock;
 pub use error::{Error, ErrorKind, Result};
+pub use event::{Event, Events};
+pub use handlers::Handlers;
 pub use incumbent_core as core;
+pub use incumbent_core::campaign::{Leader, Preset, Reason, State, Trouble, WinDelay};
+pub use incumbent_core::{Instant, Token};
+pub use lead::Verdict;
+pub use leave::Leaving;
+pub use observe::{Observation, Observer};
+pub use open::{Listed, Store, StoreBuilder};
+pub use options::CampaignOptions;
+pub use term::{Term, TermEnded};

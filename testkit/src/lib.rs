@@ -4,6 +4,7 @@
 //! - [`proxy`]: a TCP proxy that cuts, holds and delays what passes through it;
 //! - [`process`]: children that cannot outlive their test, and the signals that stop them;
 //! - [`wait`]: waiting for a condition, with a limit, instead of sleeping;
+//! - [`go`]: candidates and a watcher on the official Go client, from `interop/go`;
 //! - [`tools`]: where the servers' programs are.
 //!
 //! It knows neither the core nor the runtime, so it cannot share their mistakes. Everything but
@@ -15,6 +16,7 @@
 #![cfg(unix)]
 #![allow(clippy::panic, reason = "a test kit fails the test")]
 
+pub mod go;
 pub mod nats;
 pub mod port;
 pub mod process;

@@ -78,6 +78,23 @@ pub fn nats_server(version: NatsVersion) -> Result<PathBuf, String> {
     Err(format!("no nats-server {version}: {} does not exist; run `cargo xtask tools`", installed.display()))
 }
 
+/// A program of `interop/go`: `candidate` or `watch`.
+///
+/// # Errors
+/// Where it should be, and the command that builds it.
+pub fn go_program(name: &str) -> Result<PathBuf, String> {
+    let program = go_programs().join(name);
+    if is_program(&program) {
+        return Ok(program);
+    }
+    Err(format!("no Go program {}: run `cargo xtask tools`", program.display()))
+}
+
+/// The folder of the programs of `interop/go`.
+pub fn go_programs() -> PathBuf {
+    folder().join("interop-go")
+}
+
 /// `target/tools` of this workspace; `$CARGO_TARGET_DIR` is respected.
 pub fn folder() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));

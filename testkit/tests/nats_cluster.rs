@@ -1,8 +1,14 @@
 //! The cluster of the test kit.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+use std::time::Duration;
+
 use async_nats::jetstream;
-use incumbent_testkit::nats::NatsCluster;
+use incumbent_testkit::nats::{NatsCluster, Options};
+use incumbent_testkit::wait;
+
+/// How long three servers on a busy machine may take to elect a leader.
+const ELECTION: Duration = Duration::from_secs(90);
 
 async fn replicated_bucket(cluster: &NatsCluster) -> jetstream::kv::Store {
     let client = async_nats::connect(cluster.urls()).await.unwrap();
@@ -30,4 +36,25 @@ async fn clients_are_told_of_no_node_but_the_one_they_were_given() {
     let client = async_nats::connect(cluster[0].url()).await.unwrap();
     assert_eq!(client.server_info().connect_urls, Vec::<String>::new());
     assert!(cluster.meta_leader() < 3);
+}
+
+#[tokio::test]
+async fn the_others_elect_a_leader_while_the_old_one_is_isolated_and_all_agree_afterwards() {
+    let cluster = NatsCluster::start_partitionable(3, Options::new());
+    let seats = replicated_bucket(&cluster).await;
+    seats.put("a", "1".into()).await.unwrap();
+
+    let old = cluster.stream_leader("KV_seats");
+    let other = (old + 1) % 3;
+    cluster.isolate(old);
+    let new = wait::until_some("another leader", ELECTION, || {
+        cluster.stream_leader_seen_by(other, "KV_seats").filter(|leader| *leader != old)
+    });
+    assert!(cluster[old].monitoring("/varz").is_some(), "clients still reach the isolated node");
+
+    cluster.heal();
+    wait::until("the old leader to follow", ELECTION, || {
+        cluster.stream_leader_seen_by(old, "KV_seats") == Some(new)
+    });
+    cluster.wait_ready();
 }

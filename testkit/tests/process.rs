@@ -1,7 +1,8 @@
 //! Children of tests.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 
@@ -33,9 +34,18 @@ fn dropping_the_guard_kills_the_child_and_its_children() {
 
 #[test]
 fn a_child_outlives_the_thread_that_started_it() {
-    let mut child = thread::spawn(|| shell("echo up; read forever")).join().unwrap();
-    assert_eq!(first_line(&mut child), "up");
-    assert_eq!(child.try_wait(), None);
+    let start = || {
+        let mut command = Command::new("cat");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        (rustix::thread::gettid(), ChildGuard::spawn(command).unwrap())
+    };
+    let (thread, mut child) = thread::spawn(start).join().unwrap();
+    // The kernel signals the children of a thread before the thread is gone from here.
+    let task = format!("/proc/self/task/{}", thread.as_raw_nonzero());
+    wait::until("the end of the thread", GENEROUS, || !Path::new(&task).exists());
+
+    child.take_stdin().unwrap().write_all(b"still here\n").unwrap();
+    assert_eq!(first_line(&mut child), "still here");
 }
 
 #[test]

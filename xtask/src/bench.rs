@@ -65,7 +65,7 @@ struct Figure {
 
 /// Runs a benchmark; whether it met its goals.
 pub(crate) fn run(args: &Args) -> Result<bool> {
-    tools::provide(args.name.tools(), &[])?;
+    tools::all(args.name.tools(), &[])?;
     let (package, target) = args.name.target();
     shell::progress(format!("bench {target}, optimised"));
     let mut text = String::new();

@@ -79,22 +79,18 @@ impl Campaign {
         self.outputs.push_back(Output::Reconnect);
     }
 
-    /// What could not be asked over the old connection is asked at once over the new one.
+    /// What was asked over the old connection and not answered is asked at once over the new one.
     pub(super) fn reconnected(&mut self) {
         self.reconnecting = None;
         self.life.connected();
         self.inspect(self.now);
         let read = self.reading.take().is_some();
         self.timers.stop(Timer::Read);
-        self.not_before = self.not_before.min(self.now);
-        match &self.stage {
-            Stage::Seated(_) | Stage::Releasing(_) if read || self.timers.is_set(Timer::Retry) => {
-                self.timers.stop(Timer::Retry);
-                self.act();
-            }
-            Stage::Candidate if read => self.read(),
-            Stage::Candidate => self.plan(),
-            _ => {}
+        // Nothing else is hurried: where answers are stale over one connection after another, the
+        // back-off is all that stands between the store and a storm.
+        let absent = self.seat().is_some_and(|seat| seat.absent.is_some());
+        if read || absent {
+            self.read();
         }
     }
 

@@ -47,6 +47,10 @@ pub enum Input {
     /// The store was inspected.
     Inspected(Result<Facts, Fault>),
     /// The watch saw the key change, or tells what is there.
+    ///
+    /// A revision means nothing without the life of the store it belongs to. So a caller that has an
+    /// inspection of another life begins a new watch before it hands that inspection in, and
+    /// hands in nothing of the old watch from then on.
     Watched(Entry),
     /// The connection to the store is a new one.
     Reconnected,

@@ -9,7 +9,7 @@ use super::timers::Timer;
 use super::{Campaign, Stage, pace};
 use crate::record::{Entry, Record};
 use crate::store::Fault;
-use crate::token::Revision;
+use crate::token::{Incarnation, Revision};
 use core::time::Duration;
 
 /// A read whose answer is awaited.
@@ -18,6 +18,8 @@ pub(super) struct PendingRead {
     id: ReadId,
     /// The highest revision known when it was asked for; a lower answer is stale.
     mark: Revision,
+    /// The life of the store known when it was asked for; an answer counts for no other.
+    incarnation: Incarnation,
 }
 
 impl Campaign {
@@ -27,7 +29,8 @@ impl Campaign {
             return;
         }
         self.reads.0 += 1;
-        self.reading = Some(PendingRead { id: self.reads, mark: self.life.mark() });
+        let (mark, incarnation) = (self.life.mark(), self.life.incarnation());
+        self.reading = Some(PendingRead { id: self.reads, mark, incarnation });
         self.timers.stop(Timer::Retry);
         self.timers.set(Timer::Read, self.now + pace::attempt_limit(self.lease));
         self.outputs.push_back(Output::Read(self.reads));
@@ -50,6 +53,9 @@ impl Campaign {
                 return self.failed();
             }
         };
+        if pending.incarnation != self.life.incarnation() {
+            return self.read();
+        }
         self.looked = self.now;
         if let Some(revision) = entry.revision() {
             match self.life.judge(revision, pending.mark, self.lease, self.now) {

@@ -44,6 +44,10 @@ impl Store {
         }
     }
 
+    pub(crate) fn incarnation(&self) -> Incarnation {
+        Incarnation(self.incarnation)
+    }
+
     pub(crate) fn facts(&self, asked_at: Instant, now: Instant) -> Facts {
         Facts {
             asked_at,

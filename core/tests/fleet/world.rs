@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use incumbent_core::campaign::{Campaign, Event, Input, Output, Settings};
 use incumbent_core::record::{Entry, Nonce};
-use incumbent_core::{Instant, Token};
+use incumbent_core::{Incarnation, Instant, Token};
 use oorandom::Rand64;
 
 use crate::store::Store;
@@ -56,6 +56,8 @@ enum Step {
     Request(usize, u128, Output, Instant),
     /// Something arrives at a candidate's campaign.
     Arrive(usize, u128, Input),
+    /// A watch tells what it saw in one life of the store.
+    Watch(usize, u128, Entry, Incarnation),
     Wake(usize),
     Tick,
     Fault,
@@ -68,6 +70,8 @@ struct Node {
     drift: i64,
     paused_until: Instant,
     cut_until: Instant,
+    /// The life of the store that its watch began in, or a later one.
+    watches: Incarnation,
     backlog: Vec<Input>,
     leads: bool,
 }
@@ -111,6 +115,7 @@ impl World {
                 drift,
                 paused_until: START,
                 cut_until: START,
+                watches: Incarnation(0),
                 backlog: Vec::new(),
                 leads: false,
             });
@@ -169,8 +174,16 @@ impl World {
                     self.give(place, Input::Tick);
                 }
             }
-            Step::Arrive(place, nonce, input) if self.nodes[place].nonce == nonce => self.give(place, input),
-            Step::Arrive(..) => {}
+            Step::Arrive(place, nonce, input) => {
+                if self.nodes[place].nonce == nonce {
+                    self.give(place, input);
+                }
+            }
+            Step::Watch(place, nonce, entry, incarnation) => {
+                if self.nodes[place].nonce == nonce && self.nodes[place].watches <= incarnation {
+                    self.give(place, Input::Watched(entry));
+                }
+            }
             Step::Request(place, nonce, output, asked_at) => self.serve(place, nonce, output, asked_at),
             Step::Fault => {
                 self.fault();
@@ -193,7 +206,7 @@ impl World {
             Output::Reconnect => {
                 let entry = self.store.read();
                 if entry != Entry::Vacant {
-                    self.send(place, nonce, Input::Watched(entry));
+                    self.watched(place, entry);
                 }
                 Input::Reconnected
             }
@@ -207,8 +220,16 @@ impl World {
         let Some(entry) = entry else { return };
         self.note(|trace, _| writeln!(trace, "  store: {entry:?}"));
         for place in 0..CANDIDATES {
+            self.watched(place, entry.clone());
+        }
+    }
+
+    fn watched(&mut self, place: usize, entry: Entry) {
+        if !self.is_lost(place) {
+            let delay = self.latency();
             let nonce = self.nodes[place].nonce;
-            self.send(place, nonce, Input::Watched(entry.clone()));
+            let incarnation = self.store.incarnation();
+            self.after(delay, Step::Watch(place, nonce, entry, incarnation));
         }
     }
 
@@ -295,6 +316,11 @@ impl World {
         let mut inputs = std::mem::take(&mut self.nodes[place].backlog);
         inputs.push(input);
         for input in inputs {
+            if let Input::Inspected(Ok(facts)) = &input {
+                // As a hub does: another life of the store begins with another watch.
+                let node = &mut self.nodes[place];
+                node.watches = node.watches.max(facts.incarnation);
+            }
             let clock = self.clock(place);
             self.nodes[place].campaign.handle(clock, input).expect("the world keeps the contract");
             self.drain(place);

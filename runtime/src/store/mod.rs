@@ -1,9 +1,28 @@
 //! The contract between the hub and a store, and the stores themselves.
 
+mod incarnation;
+mod memory;
+mod message;
+mod names;
+#[cfg(feature = "nats")]
+pub mod nats;
+mod operate;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+mod url;
+
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
 use incumbent_core::record::Entry;
 use incumbent_core::store::{Capabilities, Facts, Fault, Outcome, Write};
+
+pub use memory::{Memory, MemorySettings};
+#[cfg(feature = "nats")]
+pub use nats::{Nats, NatsSettings};
+pub use operate::Operate;
+#[cfg(feature = "sqlite")]
+pub use sqlite::{Sqlite, SqliteSettings};
+pub use url::{StoreSettings, open};
 
 use crate::Result;
 
@@ -38,8 +57,9 @@ pub trait Adapter: Send + Sync + 'static {
     /// The newest entry of every key.
     async fn list(&self) -> Result<Vec<Watched>, Fault>;
 
-    /// Watches all keys: first what is there, then every change in order. The stream ends when it
-    /// can no longer promise that; the hub then watches again.
+    /// Watches all keys: first what is there, then every change in order; of changes to one key in
+    /// quick succession a store may tell the newest only. The stream ends when it can no longer
+    /// promise that; the hub then watches again.
     async fn watch(&self) -> Result<BoxStream<'static, Watched>, Fault>;
 
     /// Leaves the present connection for a new one, to another server where there are several.

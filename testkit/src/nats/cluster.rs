@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::{NatsServer, Options, monitor};
 use crate::port::Port;
+use crate::proxy::Proxy;
 use crate::wait;
 
 /// How long a cluster may take to elect its leaders, on a machine that runs other tests as well.
@@ -18,7 +19,16 @@ const STARTS: usize = 5;
 #[derive(Debug)]
 pub struct NatsCluster {
     nodes: Vec<NatsServer>,
+    links: Vec<Link>,
     _routes: Vec<Port>,
+}
+
+/// The proxy through which one node dials another.
+#[derive(Debug)]
+struct Link {
+    from: usize,
+    to: usize,
+    proxy: Proxy,
 }
 
 impl NatsCluster {
@@ -34,8 +44,46 @@ impl NatsCluster {
     /// As [`start`](Self::start), with options for every node.
     #[track_caller]
     pub fn start_with(size: usize, options: Options) -> Self {
+        Self::try_often(|| {
+            let routes: Vec<Port> = (0..size).map(|_| Port::free()).collect();
+            let addresses: Vec<String> = routes.iter().map(address).collect();
+            let config = |at: usize| cluster_config(&routes[at], None, &addresses);
+            let nodes = (0..size).map(|at| NatsServer::prepare(&name(at), &options, config(at)));
+            Self { nodes: nodes.collect(), links: Vec::new(), _routes: routes }
+        })
+    }
+
+    /// As [`start_with`](Self::start_with), with every route between two nodes through a proxy, so
+    /// that nodes can be [isolated](Self::isolate) from each other.
+    ///
+    /// # Panics
+    /// When a server does not start; the message says why.
+    #[track_caller]
+    pub fn start_partitionable(size: usize, options: Options) -> Self {
+        Self::try_often(|| {
+            let routes: Vec<Port> = (0..size).map(|_| Port::free()).collect();
+            // Nodes tell each other where to dial; at these ports nobody listens.
+            let mut nowhere: Vec<Port> = (0..size).map(|_| Port::free()).collect();
+            let pairs = (0..size).flat_map(|from| (0..size).map(move |to| (from, to)));
+            let link =
+                |(from, to): (usize, usize)| Link { from, to, proxy: Proxy::to(&address(&routes[to])) };
+            let links: Vec<Link> = pairs.filter(|(from, to)| from != to).map(link).collect();
+            let config = |at: usize| {
+                let dialled: Vec<String> =
+                    links.iter().filter(|link| link.from == at).map(|link| link.proxy.address()).collect();
+                cluster_config(&routes[at], Some(&nowhere[at]), &dialled)
+            };
+            let nodes = (0..size).map(|at| NatsServer::prepare(&name(at), &options, config(at))).collect();
+            let mut reserved = routes;
+            reserved.append(&mut nowhere);
+            Self { nodes, links, _routes: reserved }
+        })
+    }
+
+    #[track_caller]
+    fn try_often(prepare: impl Fn() -> Self) -> Self {
         for _ in 0..STARTS {
-            let mut cluster = Self::prepare(size, &options);
+            let mut cluster = prepare();
             cluster.nodes.iter_mut().for_each(NatsServer::spawn);
             if cluster.nodes.iter_mut().all(NatsServer::becomes_healthy) {
                 cluster.wait_ready();
@@ -45,21 +93,21 @@ impl NatsCluster {
         panic!("no cluster could be started: {STARTS} times, another program took its ports");
     }
 
+    /// Cuts a node off from all others, as a network does whose packets vanish; clients still reach
+    /// it, and the others.
+    ///
+    /// # Panics
+    /// When the cluster was not started as [partitionable](Self::start_partitionable).
     #[track_caller]
-    fn prepare(size: usize, options: &Options) -> Self {
-        let routes: Vec<Port> = (0..size).map(|_| Port::free()).collect();
-        let addresses: Vec<String> =
-            routes.iter().map(|port| format!("\"nats://127.0.0.1:{}\"", port.number())).collect();
-        let node = |(at, route): (usize, &Port)| {
-            let cluster = format!(
-                "cluster {{ name: kit, listen: \"127.0.0.1:{}\", no_advertise: true, routes: [{}] }}",
-                route.number(),
-                addresses.join(", ")
-            );
-            NatsServer::prepare(&format!("n{}", at + 1), options, cluster)
-        };
-        let nodes = routes.iter().enumerate().map(node).collect();
-        Self { nodes, _routes: routes }
+    pub fn isolate(&self, node: usize) {
+        let touched = self.links.iter().filter(|link| link.from == node || link.to == node);
+        assert!(touched.clone().count() > 0, "this cluster was not started as partitionable");
+        touched.for_each(|link| link.proxy.cut());
+    }
+
+    /// Ends every isolation.
+    pub fn heal(&self) {
+        self.links.iter().for_each(|link| link.proxy.heal());
     }
 
     /// Waits until all nodes serve, agree on a meta leader, and it sees them up to date.
@@ -109,7 +157,8 @@ impl NatsCluster {
 
     /// Which node leads `stream` (the bucket `B` is the stream `KV_B`), waited for.
     ///
-    /// A node that was cut off from the others may still name itself for some seconds.
+    /// A node that was cut off from the others may still name itself for some seconds; ask for
+    /// [the view of one node](Self::stream_leader_seen_by) then.
     ///
     /// # Panics
     /// When no running node says it leads.
@@ -118,12 +167,36 @@ impl NatsCluster {
         self.leader(&format!("a leader of stream {stream}"), |port| monitor::stream_leader(port, stream))
     }
 
+    /// Which node leads `stream` as far as `node` knows; none where it knows of none.
+    pub fn stream_leader_seen_by(&self, node: usize, stream: &str) -> Option<usize> {
+        let leader = monitor::stream_leader(self.nodes[node].monitor_port(), stream)?;
+        self.nodes.iter().position(|node| node.name() == leader)
+    }
+
     /// The first node that names itself when asked.
     #[track_caller]
     fn leader(&self, what: &str, ask: impl Fn(u16) -> Option<String>) -> usize {
         let names_itself = |node: &NatsServer| ask(node.monitor_port()).as_deref() == Some(node.name());
         wait::until_some(what, ELECTION, || self.nodes.iter().position(names_itself))
     }
+}
+
+fn name(at: usize) -> String {
+    format!("n{}", at + 1)
+}
+
+fn address(port: &Port) -> String {
+    format!("127.0.0.1:{}", port.number())
+}
+
+fn cluster_config(listen: &Port, advertise: Option<&Port>, routes: &[String]) -> String {
+    let routes: Vec<String> = routes.iter().map(|route| format!("\"nats://{route}\"")).collect();
+    let advertise = advertise.map(|port| format!("advertise: \"{}\",", address(port))).unwrap_or_default();
+    format!(
+        "cluster {{ name: kit, listen: \"{}\", {advertise} no_advertise: true, routes: [{}] }}",
+        address(listen),
+        routes.join(", ")
+    )
 }
 
 impl Index<usize> for NatsCluster {

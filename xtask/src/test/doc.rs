@@ -8,15 +8,12 @@ use crate::shell;
 
 pub(super) fn run(part: Part, report: &mut Report) -> Result<()> {
     let packages: &[&str] = match part {
-        Part::Core => &["incumbent-core"],
-        _ => &["incumbent", "incumbent-testkit"],
+        Part::Core => &["--package", "incumbent-core"],
+        _ => &["--workspace", "--exclude", "incumbent-core"],
     };
-    shell::progress(format!("doc tests: {}", packages.join(", ")));
+    shell::progress(format!("doc tests of {}", part.name()));
     let mut command = shell::cargo();
-    command.args(["test", "--doc", "--all-features", "--no-fail-fast", "--quiet"]);
-    for package in packages {
-        command.args(["--package", package]);
-    }
+    command.args(["test", "--doc", "--all-features", "--no-fail-fast", "--quiet"]).args(packages);
     let mut total = Tally::default();
     let succeeded = shell::lines(&mut command, |line| {
         println!("{line}");

@@ -18,7 +18,7 @@ pub(super) fn run(report: &mut Report) -> Result<()> {
     let mut docs = cargo("doc --workspace --no-deps --all-features");
     docs.env("RUSTDOCFLAGS", "-Dwarnings");
     let mut deny = DENY.command()?;
-    deny.args(["check", "licenses", "bans", "sources"]);
+    deny.args(["check", "--hide-inclusion-graph", "licenses", "bans", "sources"]);
     let checks: [(&str, Command); 6] = [
         ("format", cargo("fmt --all --check")),
         ("clippy", cargo("clippy --workspace --all-targets --all-features -- -Dwarnings")),

@@ -57,32 +57,55 @@ impl Part {
     }
 
     fn tools(self) -> &'static [Tool] {
-        const SERVERS: [Tool; 4] = [
-            Tool::Nextest,
-            Tool::NatsServer(NatsVersion::Newest),
-            Tool::NatsServer(NatsVersion::V2_12),
-            Tool::NatsServer(NatsVersion::V2_10),
-        ];
         match self {
             Self::Core => &[Tool::Nextest],
             // The test kit tries itself on every server.
-            Self::Runtime | Self::Nats | Self::Cli | Self::Interop => &SERVERS,
+            Self::Runtime | Self::Nats | Self::Cli => SERVERS,
+            Self::Interop => INTEROP,
             Self::Lint => &[Tool::Deny, Tool::Wasm],
         }
     }
 }
 
+const SERVERS: &[Tool] = &[
+    Tool::Nextest,
+    Tool::NatsServer(NatsVersion::Newest),
+    Tool::NatsServer(NatsVersion::V2_12),
+    Tool::NatsServer(NatsVersion::V2_10),
+];
+
+const INTEROP: &[Tool] = &[
+    Tool::Nextest,
+    Tool::NatsServer(NatsVersion::Newest),
+    Tool::NatsServer(NatsVersion::V2_12),
+    Tool::NatsServer(NatsVersion::V2_10),
+    Tool::GoPrograms,
+];
+
 pub(crate) fn run(args: &Args) -> Result<bool> {
     let mut parts = if args.parts.is_empty() { Part::ALL.to_vec() } else { args.parts.clone() };
     parts.sort();
     parts.dedup();
+    let without_go = args.without.contains(&Without::Go);
+    if without_go && parts.contains(&Part::Interop) {
+        println!("interop is left out, as Go is");
+        parts.retain(|part| *part != Part::Interop);
+    }
     let needed = |tool: &&Tool| parts.iter().any(|part| part.tools().contains(tool));
     let needed: Vec<Tool> = Tool::ALL.iter().filter(needed).copied().collect();
     shell::progress("tools");
-    tools::provide(&needed, &args.without)?;
-
-    let without_go = args.without.contains(&Without::Go);
+    let missing = tools::provide(&needed, &args.without);
     let mut report = Report::new(&parts);
+    for (tool, reason) in &missing {
+        parts.retain(|part| {
+            let needs_it = part.tools().contains(tool);
+            if needs_it {
+                report.check(*part, reason, false);
+            }
+            !needs_it
+        });
+    }
+
     nextest::run(&parts, without_go, &mut report)?;
     for part in &parts {
         match part {

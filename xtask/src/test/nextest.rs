@@ -16,26 +16,15 @@ use crate::tools::NEXTEST;
 const JUNIT: &str = "nextest/default/junit.xml";
 
 impl Part {
-    /// The packages that hold the Rust tests of a part.
-    fn packages(self) -> &'static [&'static str] {
-        match self {
-            Self::Core => &["incumbent-core"],
-            Self::Runtime => &["incumbent", "incumbent-testkit", "xtask"],
-            Self::Nats => &["incumbent"],
-            Self::Cli | Self::Interop => &["incumbent-cli"],
-            Self::Lint => &[],
-        }
-    }
-
     /// To which part the tests of a binary belong; `incumbent::nats_store` is an integration test of
     /// the package `incumbent`, `incumbent` its unit tests.
     fn of_binary(id: &str) -> Option<Self> {
         let (package, binary) = id.split_once("::").unwrap_or((id, ""));
         Some(match package {
+            _ if binary.starts_with("interop_") => Self::Interop,
             "incumbent-core" => Self::Core,
             "incumbent" if binary.starts_with("nats_") => Self::Nats,
             "incumbent" | "incumbent-testkit" | "xtask" => Self::Runtime,
-            "incumbent-cli" if binary.starts_with("interop_") => Self::Interop,
             "incumbent-cli" => Self::Cli,
             _ => return None,
         })
@@ -44,18 +33,15 @@ impl Part {
 
 /// Runs the Rust tests of `parts`.
 pub(super) fn run(parts: &[Part], without_go: bool, report: &mut Report) -> Result<()> {
-    // Rust's interop tests have Go on the other side.
-    let is_left_out = |part: &Part| without_go && *part == Part::Interop;
-    let has_tests = |part: &Part| !part.packages().is_empty() && !is_left_out(part);
-    let parts: Vec<Part> = parts.iter().copied().filter(has_tests).collect();
+    let parts: Vec<Part> = parts.iter().copied().filter(|part| *part != Part::Lint).collect();
     let Some(&first) = parts.first() else { return Ok(()) };
-    let mut packages: Vec<&str> = parts.iter().flat_map(|part| part.packages()).copied().collect();
-    packages.sort_unstable();
-    packages.dedup();
-    let packages: Vec<&str> = packages.iter().flat_map(|package| ["--package", package]).collect();
+    // The core alone builds in seconds; for all else one set of packages, so that one choice of
+    // features is built, whatever the parts.
+    let packages: &[&str] =
+        if parts == [Part::Core] { &["--package", "incumbent-core"] } else { &["--workspace"] };
 
     shell::progress(format!("build the tests of {}", names(&parts)));
-    let Some(binaries) = binaries(&packages)? else {
+    let Some(binaries) = binaries(packages)? else {
         report.check(first, "the tests do not build", false);
         return Ok(());
     };
@@ -151,6 +137,7 @@ mod tests {
             ("xtask::bin/xtask", Some(Part::Runtime)),
             ("incumbent-cli::bin/incumbent", Some(Part::Cli)),
             ("incumbent-cli::interop_go", Some(Part::Interop)),
+            ("incumbent-testkit::interop_go_programs", Some(Part::Interop)),
             ("unknown", None),
         ];
         for (id, part) in cases {

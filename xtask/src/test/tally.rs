@@ -62,7 +62,8 @@ impl Report {
 
     /// Prints the result, last of all `N passed, N failed`; whether all is well.
     ///
-    /// A part of which no test ran has failed: otherwise a filter that matches nothing passes.
+    /// A part of which no test ran has failed: otherwise a filter that matches nothing passes. So
+    /// has a run without any part.
     pub(crate) fn close(mut self) -> bool {
         let idle: Vec<Part> = self
             .parts
@@ -83,7 +84,7 @@ impl Report {
             println!("FAILED   {failure}");
         }
         println!("{} passed, {} failed", total.passed, total.failed);
-        total.failed == 0
+        total.failed == 0 && total.passed > 0
     }
 }
 
@@ -104,6 +105,11 @@ mod tests {
         let mut report = Report::new(&[Part::Core, Part::Lint]);
         report.check(Part::Lint, "fmt", true);
         assert!(!report.close());
+    }
+
+    #[test]
+    fn a_run_without_parts_is_not_well() {
+        assert!(!Report::new(&[]).close());
     }
 
     #[test]

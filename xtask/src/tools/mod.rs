@@ -3,6 +3,7 @@
 //! What is there already is not installed again, so it is quick from the second time on.
 
 mod cargo_tools;
+mod go_programs;
 mod nats_server;
 mod wasm;
 
@@ -40,16 +41,19 @@ pub(crate) enum Tool {
     Deny,
     /// Rust's standard library for `wasm32-unknown-unknown`.
     Wasm,
+    /// The programs of `interop/go`.
+    GoPrograms,
 }
 
 impl Tool {
-    pub(crate) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::NatsServer(NatsVersion::Newest),
         Self::NatsServer(NatsVersion::V2_12),
         Self::NatsServer(NatsVersion::V2_10),
         Self::Nextest,
         Self::Deny,
         Self::Wasm,
+        Self::GoPrograms,
     ];
 
     /// Where it is, after installing it where it is not; and its version.
@@ -59,37 +63,45 @@ impl Tool {
             Self::Nextest => NEXTEST.provide(),
             Self::Deny => DENY.provide(),
             Self::Wasm => wasm::provide(),
+            Self::GoPrograms => go_programs::provide(),
         }
     }
 
     /// Whether tests can go on without it on a machine that lacks Go on purpose.
     fn needs_go(self) -> bool {
-        matches!(self, Self::NatsServer(NatsVersion::V2_12 | NatsVersion::V2_10))
+        matches!(self, Self::NatsServer(NatsVersion::V2_12 | NatsVersion::V2_10) | Self::GoPrograms)
     }
 }
 
 pub(crate) fn run(args: &Args) -> Result<bool> {
-    provide(&Tool::ALL, &args.without)?;
+    all(&Tool::ALL, &args.without)?;
     Ok(true)
 }
 
-/// Finds or installs each of `tools`, and prints where it is.
+/// Finds or installs every one of `tools`, and prints where it is.
 ///
 /// # Errors
-/// Everything that could not be had, each with what to install.
-pub(crate) fn provide(tools: &[Tool], without: &[Without]) -> Result<()> {
+/// What could not be had, each with what to install.
+pub(crate) fn all(tools: &[Tool], without: &[Without]) -> Result<()> {
+    let missing = provide(tools, without);
+    if !missing.is_empty() {
+        let reasons: Vec<&str> = missing.iter().map(|(_, reason)| reason.as_str()).collect();
+        bail!("tools are missing\n  {}", reasons.join("\n  "));
+    }
+    Ok(())
+}
+
+/// Finds or installs `tools`, and prints where each is; those that could not be had, and why.
+pub(crate) fn provide(tools: &[Tool], without: &[Without]) -> Vec<(Tool, String)> {
     let mut missing = Vec::new();
     for tool in tools {
         match tool.provide() {
             Ok((path, version)) => println!("{version:<28} {}", path.display()),
             Err(error) if tool.needs_go() && without.contains(&Without::Go) => {
-                println!("not tested, without Go: {error:#}");
+                println!("not tested, as Go is left out: {error:#}");
             }
-            Err(error) => missing.push(format!("{error:#}")),
+            Err(error) => missing.push((*tool, format!("{error:#}"))),
         }
     }
-    if !missing.is_empty() {
-        bail!("tools are missing\n  {}", missing.join("\n  "));
-    }
-    Ok(())
+    missing
 }

@@ -31,7 +31,7 @@ pub(super) fn provide(version: NatsVersion) -> Result<(PathBuf, String)> {
         }
     }
     bail!(
-        "nats-server {version}: install Go 1.24 or newer (https://go.dev/dl), or put a nats-server into {} ({})",
+        "nats-server {version}: install Go 1.26 or newer (https://go.dev/dl), or put a nats-server into {} ({})",
         folder.display(),
         reasons.join("; ")
     )
@@ -79,8 +79,11 @@ fn checked(program: PathBuf, version: NatsVersion) -> Result<PathBuf> {
     if is_acceptable(&program, version) {
         return Ok(program);
     }
-    let found = reported(&program).unwrap_or_else(|error| format!("{error:#}"));
-    Err(anyhow!("{} is not {version} ({found})", program.display()))
+    let found = reported(&program)?;
+    Err(match version {
+        NatsVersion::Newest => anyhow!("{found} is older than {}.{}, the oldest supported", FLOOR.0, FLOOR.1),
+        other => anyhow!("{found} is not {other}"),
+    })
 }
 
 /// The newest may be any that is supported; the others stand for their series.

@@ -1,0 +1,14 @@
+// Package boottime reads the clock on which all programs of a machine agree, suspension included.
+// The Rust side reads the same one, so events of both can be put on one time line.
+package boottime
+
+import "golang.org/x/sys/unix"
+
+// Now is the time since the machine started, in nanoseconds.
+func Now() int64 {
+	var now unix.Timespec
+	if err := unix.ClockGettime(clock, &now); err != nil {
+		panic("this system has no suspend-aware clock: " + err.Error())
+	}
+	return now.Nano()
+}

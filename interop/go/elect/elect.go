@@ -1,0 +1,152 @@
+// Package elect is a candidate that follows the published rules of the Go library
+// nats-kv-leader-elect, on the official NATS client. It is what incumbent has to share an election
+// with, not an example to follow: it never releases, and it takes every failure for a loss.
+//
+//   - To win is to Create the key; its value is the candidate's bare name.
+//   - To keep it is to Update it with the last revision, every 0.75 TTL; candidates try as often.
+//   - Any Update that fails is a loss. Nothing is ever deleted.
+//   - Won is told 0.75 TTL + 50 ms after the Create, so that a previous leader has noticed.
+//   - Before its first attempt a candidate waits a random part of 0.75 TTL.
+package elect
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Kind says what happened to a candidate.
+type Kind string
+
+// What can happen to a candidate.
+const (
+	// Candidate: an attempt to win has failed.
+	Candidate Kind = "candidate"
+	// Leading: the key is ours at this revision, by a Create or an Update.
+	Leading Kind = "leading"
+	// Won: leadership is told. What the library's user calls leading begins here.
+	Won Kind = "won"
+	// Lost: leadership is over, whether it had been told or not.
+	Lost Kind = "lost"
+)
+
+const (
+	// How much longer than an interval the library waits before it tells a win.
+	grace = 50 * time.Millisecond
+	// What a call of the client may take at the library's shortest TTL.
+	callTimeout = 5 * time.Second
+	shortestTTL = 30 * time.Second
+)
+
+// Config is what a candidate is started with.
+type Config struct {
+	Bucket jetstream.KeyValue
+	Key    string
+	Name   string
+	// TTL is the bucket's. Below the library's 30 s only for tests.
+	TTL time.Duration
+	// NoSplay starts the first attempt at once.
+	NoSplay bool
+	// Told hears every event, in order, on the candidate's goroutine. The revision is 0 where
+	// the key is not ours.
+	Told func(kind Kind, revision uint64)
+}
+
+// Interval is the time between two attempts, of a leader and of a candidate.
+func Interval(ttl time.Duration) time.Duration {
+	return ttl * 3 / 4
+}
+
+// WinDelay is the time from a Create to its Won.
+func WinDelay(ttl time.Duration) time.Duration {
+	return Interval(ttl) + grace
+}
+
+// Campaign tries to win and keep the key until the context ends.
+func Campaign(ctx context.Context, config Config) error {
+	switch {
+	case config.TTL <= 0:
+		return fmt.Errorf("ttl %v: an election needs a bucket whose records expire", config.TTL)
+	case config.Name == "":
+		return fmt.Errorf("a candidate needs a name")
+	}
+	campaign := &campaign{Config: config}
+	campaign.run(ctx)
+	return nil
+}
+
+type campaign struct {
+	Config
+	leading  bool
+	revision uint64
+	// Due is when the win is to be told; nil where there is none to tell.
+	due <-chan time.Time
+}
+
+func (c *campaign) run(ctx context.Context) {
+	if !c.NoSplay {
+		select {
+		case <-time.After(rand.N(Interval(c.TTL))):
+		case <-ctx.Done():
+			return
+		}
+	}
+	ticker := time.NewTicker(Interval(c.TTL))
+	defer ticker.Stop()
+	c.try(ctx)
+	for {
+		select {
+		case <-ticker.C:
+			c.try(ctx)
+		case <-c.due:
+			c.due = nil
+			c.Told(Won, c.revision)
+		case <-ctx.Done():
+			if c.leading {
+				c.lose()
+			}
+			return
+		}
+	}
+}
+
+func (c *campaign) try(ctx context.Context) {
+	// The library's own 5 s, in proportion where a test's TTL is shorter than any it allows.
+	timeout := min(callTimeout, time.Duration(float64(callTimeout)*float64(c.TTL)/float64(shortestTTL)))
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	if c.leading {
+		c.renew(ctx)
+	} else {
+		c.acquire(ctx)
+	}
+}
+
+func (c *campaign) acquire(ctx context.Context) {
+	revision, err := c.Bucket.Create(ctx, c.Key, []byte(c.Name))
+	if err != nil {
+		c.Told(Candidate, 0)
+		return
+	}
+	c.leading, c.revision = true, revision
+	c.Told(Leading, revision)
+	c.due = time.After(WinDelay(c.TTL))
+}
+
+func (c *campaign) renew(ctx context.Context) {
+	revision, err := c.Bucket.Update(ctx, c.Key, []byte(c.Name), c.revision)
+	if err != nil {
+		c.lose()
+		return
+	}
+	c.revision = revision
+	c.Told(Leading, revision)
+}
+
+func (c *campaign) lose() {
+	c.leading, c.revision, c.due = false, 0, nil
+	c.Told(Lost, 0)
+}

@@ -1,0 +1,204 @@
+//! One participant of an election, as its user holds it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use incumbent_core::campaign::{Leader, Reason, State};
+
+use crate::Result;
+use crate::driver::{Command, Driver, Leave};
+use crate::event::{Event, Events};
+use crate::handlers::Handlers;
+use crate::leave::{Leaving, closed, forked};
+use crate::standing::Standing;
+use crate::term::Term;
+
+/// One participant of an election. It campaigns from the moment [`Store::campaign`](crate::Store::campaign)
+/// returns it until it is closed, over and over: a candidate that lost a term is in the race for the next.
+///
+/// Cheap to clone; all clones are the same candidate. Dropping the last one ends its term at once, tells
+/// `Lost`, and gives the seat back in the background; [`close`](Self::close) does the same in good order.
+///
+/// ```
+/// use incumbent::{CampaignOptions, Store, Term};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> incumbent::Result<()> {
+/// let store = Store::open("memory:").await?;
+/// let candidate = store.campaign("jobs", CampaignOptions::new().name("worker-7")).await?;
+///
+/// let term: Term = candidate.won().await?;
+/// assert!(candidate.is_leader());
+/// println!("{} leads with token {}", candidate.name(), term.token());
+/// drop(term);
+///
+/// candidate.close().await?;
+/// assert!(!candidate.is_leader());
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct Candidate {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    standing: Arc<Standing>,
+    driver: Arc<dyn Driver>,
+}
+
+impl Candidate {
+    pub(crate) fn new(standing: Arc<Standing>, driver: Arc<dyn Driver>) -> Self {
+        Self { inner: Arc::new(Inner { standing, driver }) }
+    }
+
+    /// The key of the election.
+    pub fn election(&self) -> &str {
+        &self.inner.standing.election
+    }
+
+    /// The candidate's name, as others see it.
+    pub fn name(&self) -> &str {
+        &self.inner.standing.candidate
+    }
+
+    /// Whether this candidate leads *now*.
+    ///
+    /// It compares the proven deadline with the clock at every call: no lock, no I/O, and no trust in a
+    /// timer. It turns false by itself when the process was stopped for too long, and is never true in a
+    /// forked child. What it cannot do is stop the clock between the answer and what you do with it: send
+    /// the [token](Term::token) along where that matters.
+    pub fn is_leader(&self) -> bool {
+        self.inner.standing.is_leader()
+    }
+
+    /// Where the campaign stands.
+    pub fn state(&self) -> State {
+        self.inner.standing.state()
+    }
+
+    /// Who holds the seat, as far as this candidate has seen.
+    pub fn leader(&self) -> Option<Leader> {
+        self.inner.standing.leader()
+    }
+
+    /// The present term; `None` while this candidate does not lead.
+    ///
+    /// Like every [`Term`] it holds up a drain as long as it is kept.
+    pub fn term(&self) -> Option<Term> {
+        self.inner.standing.term()
+    }
+
+    /// Waits for the present or the next term of this candidate. Cancel-safe.
+    ///
+    /// # Errors
+    /// `Closed` when the campaign is over, `Forked` in a forked child.
+    pub async fn won(&self) -> Result<Term> {
+        let mut events = self.events();
+        while let Some(event) = events.next().await {
+            if let Event::Won(term) = event
+                && term.is_current()
+            {
+                return Ok(term);
+            }
+        }
+        self.check_process()?;
+        Err(closed())
+    }
+
+    /// What happens from now on, as a stream of its own for every caller; see [`Events`].
+    pub fn events(&self) -> Events {
+        self.inner.standing.subscribe()
+    }
+
+    /// Calls `handlers` for what happens from now on, beginning with what holds now, until the campaign
+    /// is over; see [`Handlers`].
+    ///
+    /// # Panics
+    /// When called outside of a tokio runtime.
+    pub fn attach(&self, handlers: Handlers) {
+        handlers.start(self.events(), &self.inner.standing);
+    }
+
+    /// Leaves the seat, if this candidate holds it, and stays in the race behind the others.
+    ///
+    /// Nothing needs to be awaited: the request is sent. Awaited, it returns once the work has drained and
+    /// the seat is given back; inside a handler, see [`Leaving`].
+    ///
+    /// # Errors
+    /// `Closed` when the campaign is over, `Forked` in a forked child.
+    pub fn resign(&self) -> Leaving {
+        self.leave(false, Command::Resign)
+    }
+
+    /// Leaves the seat to the candidate named `to`, and stays in the race behind it. The others hold back
+    /// for a moment; if the successor does not take the seat, one of them does.
+    ///
+    /// # Errors
+    /// `NotLeader` when this candidate does not lead, `Closed` when the campaign is over, `Forked` in a
+    /// forked child.
+    pub fn hand_over(&self, to: impl Into<String>) -> Leaving {
+        let to = to.into();
+        self.leave(false, |leave| Command::HandOver(to, leave))
+    }
+
+    /// Says whether this candidate is well; it is at first. An unhealthy candidate does not campaign, an
+    /// unhealthy leader drains and leaves.
+    pub fn set_healthy(&self, is_well: bool) {
+        self.send(Command::Health(is_well));
+    }
+
+    /// Accepts that tokens may start again after the store was reset, for a candidate that stays out
+    /// because of it ([`Trouble::StoreReset`](crate::Trouble::StoreReset)).
+    ///
+    /// Only do it where nothing remembers the tokens from before.
+    pub fn accept_reset(&self) {
+        self.send(Command::Accept);
+    }
+
+    /// Leaves the seat and the race for good: drains, gives the seat back, waits for the handlers to
+    /// return (2 s at most). Further calls wait for the same.
+    ///
+    /// # Errors
+    /// `Forked` in a forked child.
+    pub fn close(&self) -> Leaving {
+        self.leave(true, Command::Close)
+    }
+
+    fn leave(&self, closing: bool, command: impl FnOnce(Leave) -> Command) -> Leaving {
+        if let Err(error) = self.check_process() {
+            return Leaving::refused(error);
+        }
+        let (leave, leaving) = Leaving::ask(closing);
+        self.inner.driver.send(command(leave));
+        leaving
+    }
+
+    pub(crate) fn send(&self, command: Command) {
+        if self.check_process().is_ok() {
+            self.inner.driver.send(command);
+        }
+    }
+
+    fn check_process(&self) -> Result<()> {
+        if self.inner.standing.birth.is_elsewhere() { Err(forked()) } else { Ok(()) }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if self.standing.birth.is_elsewhere() {
+            return;
+        }
+        self.standing.end(Reason::Closed);
+        self.driver.send(Command::Abandon);
+    }
+}
+
+impl fmt::Debug for Candidate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Candidate")
+            .field("election", &self.election())
+            .field("name", &self.name())
+            .field("state", &self.state())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,41 @@
+//! What a candidate's handles ask of whoever drives its campaign.
+
+use incumbent_core::Token;
+use tokio::sync::oneshot;
+
+use crate::Result;
+
+/// Where an answer goes; a driver that is gone drops it.
+pub(crate) type Reply = oneshot::Sender<Result<()>>;
+
+/// Something a handle asks for.
+#[derive(Debug)]
+pub(crate) enum Command {
+    Resign(Leave),
+    HandOver(String, Leave),
+    Close(Leave),
+    /// The last handle was dropped: its term is over already, give the seat back.
+    Abandon,
+    Health(bool),
+    Accept,
+    /// The work of this term is done.
+    Drained(Token),
+    /// The work of this term failed.
+    HandlerFailed(Token),
+}
+
+/// Who waits for a leave.
+#[derive(Debug)]
+pub(crate) struct Leave {
+    /// Answered as soon as the leave has begun, or was refused.
+    pub(crate) begun: Reply,
+    /// Answered once the seat is given back.
+    pub(crate) done: Reply,
+}
+
+/// Whoever drives a campaign: the hub of a store, or a test's script.
+///
+/// Sending never waits and never calls user code.
+pub(crate) trait Driver: Send + Sync {
+    fn send(&self, command: Command);
+}

@@ -1,0 +1,119 @@
+//! What a candidate tells its user, as a stream.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures_util::{Stream, StreamExt};
+use incumbent_core::Instant;
+use incumbent_core::campaign::{Leader, Reason, State, Trouble};
+
+use crate::queue::{Subscription, Told};
+use crate::term::{Tenure, Term};
+
+/// Something the user of a candidate should know.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// This candidate leads, from now until `Lost`.
+    Won(Term),
+    /// This leader leaves of its own will. It still leads, and has until `until` to finish its work.
+    Draining {
+        /// The term that is ending.
+        term: Term,
+        /// When it ends at the latest, on the store's clock.
+        until: Instant,
+        /// Why.
+        reason: Reason,
+    },
+    /// This candidate leads no more. Told exactly once for every `Won`.
+    Lost {
+        /// The term that ended.
+        term: Term,
+        /// Why.
+        reason: Reason,
+    },
+    /// The seat is known to be held by somebody else than before, or by nobody.
+    LeaderChanged(Option<Leader>),
+    /// The campaign entered another state.
+    Campaigned(State),
+    /// Something a person should look at.
+    Trouble(Trouble),
+}
+
+/// The events of a candidate, from the moment of [`Candidate::events`](crate::Candidate::events) on.
+///
+/// It begins with what held at that moment: the term, where the candidate leads; the leader, where one
+/// is known; the state; and trouble that nobody has been told yet. It ends when the campaign is over.
+///
+/// The driver never waits for a reader. A reader that falls 1024 events behind loses the oldest that
+/// are neither `Won` nor `Lost`; where only those are left, the oldest `Won` is taken out together
+/// with its `Lost`, so the two always alternate. [`missed`](Self::missed) counts them.
+///
+/// An event that was not read yet does not hold up a drain; a [`Term`] that was read from one does.
+pub struct Events(pub(crate) Subscription<Notice>);
+
+impl Events {
+    /// The next event; `None` when the campaign is over. Cancel-safe.
+    pub async fn next(&mut self) -> Option<Event> {
+        StreamExt::next(self).await
+    }
+
+    /// How many events were taken out because this reader did not keep up.
+    pub fn missed(&self) -> u64 {
+        self.0.missed()
+    }
+}
+
+impl Stream for Events {
+    type Item = Event;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Event>> {
+        self.0.poll_next_unpin(cx).map(|notice| notice.map(Event::from))
+    }
+}
+
+impl std::fmt::Debug for Events {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Events").field("missed", &self.missed()).finish_non_exhaustive()
+    }
+}
+
+/// An event on its way to a reader; unlike an [`Event`] it does not hold its term.
+#[derive(Clone)]
+pub(crate) enum Notice {
+    Won(Arc<Tenure>),
+    Draining(Arc<Tenure>, Instant, Reason),
+    Lost(Arc<Tenure>, Reason),
+    LeaderChanged(Option<Leader>),
+    Campaigned(State),
+    Trouble(Trouble),
+}
+
+impl From<Notice> for Event {
+    fn from(notice: Notice) -> Self {
+        match notice {
+            Notice::Won(tenure) => Self::Won(Tenure::hold(&tenure)),
+            Notice::Draining(tenure, until, reason) => {
+                Self::Draining { term: Tenure::hold(&tenure), until, reason }
+            }
+            Notice::Lost(tenure, reason) => Self::Lost { term: Tenure::hold(&tenure), reason },
+            Notice::LeaderChanged(leader) => Self::LeaderChanged(leader),
+            Notice::Campaigned(state) => Self::Campaigned(state),
+            Notice::Trouble(trouble) => Self::Trouble(trouble),
+        }
+    }
+}
+
+impl Told for Notice {
+    fn shed(waiting: &mut VecDeque<Self>) -> u64 {
+        let is_bound = |notice: &Self| matches!(notice, Self::Won(_) | Self::Lost(..));
+        if let Some(oldest) = waiting.iter().position(|notice| !is_bound(notice)) {
+            waiting.remove(oldest);
+            return 1;
+        }
+        // Nothing but alternating `Won` and `Lost`: the reader has read the `Won` of a `Lost` in front.
+        let oldest = usize::from(matches!(waiting.front(), Some(Self::Lost(..))));
+        waiting.drain(oldest..oldest + 2).count() as u64
+    }
+}

@@ -1,0 +1,65 @@
+//! Whether this process is the one a handle was made in, or a child forked from it.
+//!
+//! A child inherits the memory of its parent: the deadline of a leader, the record of a campaign. It
+//! inherits neither the threads that renew the lease nor the right to use it.
+
+/// The process something was made in. Asking costs one relaxed load, so `is_leader` can afford it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Birth(u32);
+
+impl Birth {
+    /// This process.
+    pub(crate) fn here() -> Self {
+        Self(generation::of_this_process())
+    }
+
+    /// Whether this is a child forked from the process of the birth, or a child of such a child.
+    pub(crate) fn is_elsewhere(self) -> bool {
+        generation::now() != self.0
+    }
+}
+
+#[cfg(unix)]
+#[allow(unsafe_code, reason = "POSIX offers no safe way to be told of a fork, and asking for the pid is a call")]
+mod generation {
+    use std::sync::Once;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    /// How many forks lie between the first process that asked and this one.
+    static FORKS: AtomicU32 = AtomicU32::new(0);
+
+    pub(super) fn now() -> u32 {
+        FORKS.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn of_this_process() -> u32 {
+        static LISTENING: Once = Once::new();
+        LISTENING.call_once(|| {
+            // SAFETY: `count` does nothing but an atomic addition, which is safe in a child forked from
+            // a process with several threads, and it lives as long as the process.
+            let refused = unsafe { libc::pthread_atfork(None, None, Some(count)) };
+            if refused != 0 {
+                tracing::warn!(
+                    "this process cannot be told when it forks (out of memory): a forked child may \
+                     take itself for the leader until the lease it inherited is over"
+                );
+            }
+        });
+        now()
+    }
+
+    extern "C" fn count() {
+        FORKS.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(not(unix))]
+mod generation {
+    pub(super) fn now() -> u32 {
+        0
+    }
+
+    pub(super) fn of_this_process() -> u32 {
+        0
+    }
+}

@@ -1,0 +1,177 @@
+//! Functions of the user's, called one after another on a task of their own.
+
+use std::any::Any;
+use std::fmt;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use incumbent_core::Instant;
+use incumbent_core::campaign::{Reason, State, Trouble};
+
+use crate::event::{Event, Events};
+use crate::leave;
+use crate::standing::Standing;
+use crate::term::Term;
+
+type Handler<Args> = Box<dyn FnMut(Args) -> BoxFuture<'static, ()> + Send>;
+
+/// Functions to call when something happens to a candidate; see
+/// [`Candidate::attach`](crate::Candidate::attach).
+///
+/// They are called one at a time, in the order of the events, on a task of their own: one that is slow
+/// or blocks its thread delays those after it and nothing else. Work that lasts as long as a term
+/// belongs in [`Candidate::lead`](crate::Candidate::lead), or on a task that `on_won` spawns.
+///
+/// A handler that panics is reported by `tracing` as an error. Those after it are still called.
+///
+/// ```
+/// use incumbent::{Handlers, Term};
+///
+/// let handlers = Handlers::new()
+///     .on_won(async |term: Term| println!("won {}", term.token()))
+///     .on_lost(async |term: Term, reason| println!("lost {}: {reason}", term.token()));
+/// # drop(handlers);
+/// ```
+#[derive(Default)]
+#[must_use = "handlers are called once they are attached to a candidate"]
+pub struct Handlers {
+    won: Option<Handler<Term>>,
+    draining: Option<Handler<(Term, Instant)>>,
+    lost: Option<Handler<(Term, Reason)>>,
+    campaigned: Option<Handler<State>>,
+    trouble: Option<Handler<Trouble>>,
+    panic_ends_term: bool,
+}
+
+impl Handlers {
+    /// No handlers.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Called when the candidate is told that it leads.
+    pub fn on_won<F, Fut>(mut self, mut handler: F) -> Self
+    where
+        F: FnMut(Term) -> Fut + Send + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        self.won = Some(Box::new(move |term| handler(term).boxed()));
+        self
+    }
+
+    /// Called when the leader begins to leave of its own will, with the instant at which the term ends at
+    /// the latest. The term is held until this handler has returned.
+    pub fn on_draining<F, Fut>(mut self, mut handler: F) -> Self
+    where
+        F: FnMut(Term, Instant) -> Fut + Send + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        self.draining = Some(Box::new(move |(term, until)| handler(term, until).boxed()));
+        self
+    }
+
+    /// Called when a term is over, with the reason.
+    pub fn on_lost<F, Fut>(mut self, mut handler: F) -> Self
+    where
+        F: FnMut(Term, Reason) -> Fut + Send + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        self.lost = Some(Box::new(move |(term, reason)| handler(term, reason).boxed()));
+        self
+    }
+
+    /// Called when the campaign enters another state.
+    pub fn on_campaigned<F, Fut>(mut self, mut handler: F) -> Self
+    where
+        F: FnMut(State) -> Fut + Send + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        self.campaigned = Some(Box::new(move |state| handler(state).boxed()));
+        self
+    }
+
+    /// Called when there is something a person should look at.
+    pub fn on_trouble<F, Fut>(mut self, mut handler: F) -> Self
+    where
+        F: FnMut(Trouble) -> Fut + Send + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        self.trouble = Some(Box::new(move |trouble| handler(trouble).boxed()));
+        self
+    }
+
+    /// A handler that panics ends the term, with [`Reason::HandlerFailed`]. Without this the term goes on.
+    pub fn panic_ends_term(mut self) -> Self {
+        self.panic_ends_term = true;
+        self
+    }
+
+    /// Calls the handlers until the campaign is over.
+    pub(crate) fn start(self, events: Events, standing: &Arc<Standing>) {
+        let run = leave::inside(self.run(events, Arc::clone(standing)));
+        standing.tasks.spawn(run);
+    }
+
+    async fn run(mut self, mut events: Events, standing: Arc<Standing>) {
+        let ends = self.panic_ends_term;
+        // With a handler for it, a drain waits until that handler has been called and has returned.
+        let mut held: Option<Term> = None;
+        while let Some(event) = events.next().await {
+            match event {
+                Event::Won(term) => {
+                    held = self.draining.is_some().then(|| term.clone());
+                    call("on_won", &mut self.won, term, &standing, ends).await;
+                }
+                Event::Draining { term, until, reason: _ } => {
+                    call("on_draining", &mut self.draining, (term, until), &standing, ends).await;
+                    held = None;
+                }
+                Event::Lost { term, reason } => {
+                    held = None;
+                    call("on_lost", &mut self.lost, (term, reason), &standing, ends).await;
+                }
+                Event::Campaigned(state) => {
+                    call("on_campaigned", &mut self.campaigned, state, &standing, ends).await;
+                }
+                Event::Trouble(trouble) => {
+                    call("on_trouble", &mut self.trouble, trouble, &standing, ends).await;
+                }
+                Event::LeaderChanged(_) => {}
+            }
+        }
+        drop(held);
+    }
+}
+
+impl fmt::Debug for Handlers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handlers").finish_non_exhaustive()
+    }
+}
+
+async fn call<Args>(
+    name: &str,
+    handler: &mut Option<Handler<Args>>,
+    args: Args,
+    standing: &Standing,
+    panic_ends_term: bool,
+) {
+    let Some(handler) = handler else { return };
+    let Err(panic) = AssertUnwindSafe(async { handler(args).await }).catch_unwind().await else { return };
+    let (election, candidate) = (&*standing.election, &*standing.candidate);
+    tracing::error!(election, candidate, "the handler {name} panicked: {}", message(&*panic));
+    if panic_ends_term && let Some(term) = standing.term() {
+        term.fail();
+    }
+}
+
+/// What a panic said.
+pub(crate) fn message(panic: &(dyn Any + Send)) -> &str {
+    panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message")
+}

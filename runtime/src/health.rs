@@ -1,0 +1,71 @@
+//! The candidate's own health check, asked again and again.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+
+use crate::driver::{Command, Driver};
+use crate::standing::Standing;
+
+type Check = dyn Fn() -> BoxFuture<'static, bool> + Send + Sync;
+
+/// A rule that says whether the candidate is well, and how often to ask it.
+#[derive(Clone)]
+pub(crate) struct HealthCheck {
+    interval: Duration,
+    check: Arc<Check>,
+}
+
+impl HealthCheck {
+    pub(crate) fn new<F, Fut>(interval: Duration, check: F) -> Self
+    where
+        F: Fn() -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = bool> + Send + 'static,
+    {
+        Self { interval, check: Arc::new(move || check().boxed()) }
+    }
+
+    /// Asks until the campaign is over, and tells the driver what changed.
+    pub(crate) fn start(self, standing: &Arc<Standing>, driver: Weak<dyn Driver>) {
+        let over = standing.over();
+        let keep = self.keep_asking(Arc::clone(standing), driver);
+        standing.tasks.spawn(async move {
+            // The check may never end; the campaign does.
+            over.run_until_cancelled(keep).await;
+        });
+    }
+
+    async fn keep_asking(self, standing: Arc<Standing>, driver: Weak<dyn Driver>) {
+        // A candidate starts out healthy.
+        let mut was_well = true;
+        loop {
+            let is_well = self.ask(&standing).await;
+            if is_well != was_well {
+                was_well = is_well;
+                let Some(driver) = driver.upgrade() else { return };
+                driver.send(Command::Health(is_well));
+            }
+            tokio::time::sleep(self.interval).await;
+        }
+    }
+
+    async fn ask(&self, standing: &Standing) -> bool {
+        let (election, candidate) = (&*standing.election, &*standing.candidate);
+        // The closure itself may panic as well as the future it makes.
+        let asked = AssertUnwindSafe(async { (self.check)().await }).catch_unwind();
+        match tokio::time::timeout(self.interval, asked).await {
+            Ok(Ok(is_well)) => is_well,
+            Ok(Err(_)) => {
+                tracing::error!(election, candidate, "the health check panicked and counts as failed");
+                false
+            }
+            Err(_) => {
+                tracing::warn!(election, candidate, limit = ?self.interval, "the health check takes too long and counts as failed");
+                false
+            }
+        }
+    }
+}

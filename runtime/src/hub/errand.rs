@@ -1,0 +1,150 @@
+//! What the hub has the store do: futures on the hub's own task, none of which may last for ever.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::BoxStream;
+use incumbent_core::campaign::ReadId;
+use incumbent_core::record::{Attempt, Entry};
+use incumbent_core::store::{Facts, Fault, FaultKind, Outcome, Write};
+use tokio::sync::oneshot;
+use tokio_util::task::TaskTracker;
+
+use super::CampaignId;
+use crate::clock::Clock;
+use crate::store::{Adapter, Watched};
+use crate::{Error, ErrorKind, Result};
+
+/// How long an inspection may take; a campaign's own limit for an attempt is no longer.
+const INSPECTION: Duration = Duration::from_secs(2);
+/// How long a watch may take to begin.
+const WATCH: Duration = Duration::from_secs(5);
+/// How long one attempt at a new connection may take before the next one.
+const RECONNECTION: Duration = Duration::from_secs(10);
+/// How long a read for an observer, or for a caller, may take.
+const QUESTION: Duration = Duration::from_secs(5);
+/// How long a closed campaign waits for its handlers to return.
+const HANDLERS: Duration = Duration::from_secs(2);
+
+/// What came of an errand.
+pub(super) enum Done {
+    Wrote(CampaignId, Attempt, Outcome),
+    Read(CampaignId, ReadId, Result<Entry, Fault>),
+    Inspected(u64, Result<Facts, Fault>),
+    /// Whether there is a new connection.
+    Reconnected(bool),
+    Watching(Result<BoxStream<'static, Watched>, Fault>),
+    /// A read for observers, and the number of changes it must not be overtaken by.
+    Looked(Arc<str>, u64, Result<Entry, Fault>),
+    /// The handlers of a closed campaign have returned, or are waited for no longer.
+    Joined(CampaignId),
+    /// A caller has its answer.
+    Told,
+}
+
+pub(super) type Errand = BoxFuture<'static, Done>;
+
+/// Makes errands.
+pub(super) struct Errands {
+    pub(super) adapter: Arc<dyn Adapter>,
+    pub(super) clock: Clock,
+}
+
+impl Errands {
+    /// A write, whose answer is waited for as long as a lease: it can bear on nothing later.
+    pub(super) fn write(&self, id: CampaignId, key: &Arc<str>, write: Write, lease: Duration) -> Errand {
+        let (adapter, key, attempt) = (Arc::clone(&self.adapter), Arc::clone(key), write.attempt);
+        let write = async move { adapter.write(&key, &write).await };
+        let write = within(self.clock.clone(), lease, write);
+        write.map(move |outcome| Done::Wrote(id, attempt, outcome.unwrap_or(Outcome::Unknown))).boxed()
+    }
+
+    pub(super) fn read(&self, id: CampaignId, key: &Arc<str>, read: ReadId, lease: Duration) -> Errand {
+        let (adapter, key) = (Arc::clone(&self.adapter), Arc::clone(key));
+        let ask = self.bounded(lease, "a read", async move { adapter.read(&key).await });
+        ask.map(move |answer| Done::Read(id, read, answer)).boxed()
+    }
+
+    pub(super) fn inspect(&self, number: u64) -> Errand {
+        let adapter = Arc::clone(&self.adapter);
+        let ask = self.bounded(INSPECTION, "an inspection", async move { adapter.inspect().await });
+        ask.map(move |answer| Done::Inspected(number, answer)).boxed()
+    }
+
+    pub(super) fn reconnect(&self) -> Errand {
+        let adapter = Arc::clone(&self.adapter);
+        let connect = within(self.clock.clone(), RECONNECTION, async move { adapter.reconnect().await });
+        connect.map(|connected| Done::Reconnected(connected.is_some())).boxed()
+    }
+
+    pub(super) fn watch(&self) -> Errand {
+        let adapter = Arc::clone(&self.adapter);
+        let begin = self.bounded(WATCH, "a watch", async move { adapter.watch().await });
+        begin.map(Done::Watching).boxed()
+    }
+
+    pub(super) fn look(&self, key: &Arc<str>, changes: u64) -> Errand {
+        let (adapter, asked) = (Arc::clone(&self.adapter), Arc::clone(key));
+        let ask = self.bounded(QUESTION, "a read", async move { adapter.read(&asked).await });
+        let key = Arc::clone(key);
+        ask.map(move |answer| Done::Looked(key, changes, answer)).boxed()
+    }
+
+    pub(super) fn join(&self, id: CampaignId, tasks: TaskTracker) -> Errand {
+        let join = within(self.clock.clone(), HANDLERS, async move { tasks.wait().await });
+        join.map(move |_| Done::Joined(id)).boxed()
+    }
+
+    /// Asks the store on behalf of a caller, who has the answer as soon as it is there.
+    pub(super) fn answer<T: Send + 'static>(
+        &self,
+        reply: oneshot::Sender<Result<T>>,
+        ask: impl Future<Output = Result<T, Fault>> + Send + 'static,
+    ) -> Errand {
+        let ask = self.bounded(QUESTION, "the question", ask);
+        async move {
+            // A caller that no longer waits needs no answer.
+            let _ = reply.send(ask.await.map_err(error));
+            Done::Told
+        }
+        .boxed()
+    }
+
+    fn bounded<T: Send + 'static>(
+        &self,
+        limit: Duration,
+        what: &'static str,
+        ask: impl Future<Output = Result<T, Fault>> + Send + 'static,
+    ) -> BoxFuture<'static, Result<T, Fault>> {
+        let ask = within(self.clock.clone(), limit, ask);
+        ask.map(move |answer| {
+            answer.unwrap_or_else(|| {
+                let detail = format!("the store did not answer {what} within {limit:?}");
+                Err(Fault { kind: FaultKind::Unreachable, detail })
+            })
+        })
+        .boxed()
+    }
+}
+
+/// Waits for `work`, but no longer than `limit`.
+async fn within<T>(clock: Clock, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
+    let until = clock.now() + limit;
+    tokio::select! {
+        biased;
+        done = work => Some(done),
+        () = clock.sleep_until(until) => None,
+    }
+}
+
+/// A fault as an error of a call.
+pub(super) fn error(fault: Fault) -> Error {
+    let kind = match fault.kind {
+        FaultKind::Denied => ErrorKind::Denied,
+        FaultKind::Broken => ErrorKind::Broken,
+        FaultKind::Unreachable => ErrorKind::Unreachable,
+    };
+    Error::new(kind, fault.detail)
+}

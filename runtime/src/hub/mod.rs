@@ -1,0 +1,130 @@
+//! One thread, one connection and one watch for a store, however many elections run on it.
+//!
+//! ```text
+//!   handles: Store, Candidate, Term, Observer            user's runtime
+//!      │ requests (never wait)        ▲ deadline, events, observations (never wait)
+//! ─────▼──────────────────────────────┴─────────────────────────────────────────────
+//!   Hub::run ── one Campaign a candidate                  the store's own thread
+//!      │   ▲    (incumbent-core: decides everything)
+//!      ▼   │
+//!   errands: writes, reads, one inspection, one reconnection, one watch
+//!      ▼   │
+//!   Adapter (memory, SQLite, NATS …)
+//! ```
+//!
+//! The thread is the store's own for one reason: nothing that runs on the user's runtime, a handler that
+//! blocks its thread least of all, may keep a renewal waiting. No code of the user's runs here. A forked
+//! child inherits no thread, so it has no hub, and sends nothing.
+
+#[cfg(feature = "nats")]
+mod connection;
+mod errand;
+mod inspection;
+mod log;
+mod run;
+mod seat;
+mod slot;
+mod start;
+mod wakes;
+mod watch;
+
+use std::sync::{Arc, Weak};
+
+use incumbent_core::record::Entry;
+use incumbent_core::store::Facts;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::Result;
+use crate::driver::{Command, Driver, Leave};
+use crate::fork::Birth;
+use crate::observe::Observation;
+use crate::options::CampaignOptions;
+use crate::queue::Queue;
+use crate::standing::Standing;
+use crate::store::Watched;
+
+pub(crate) use self::start::{Opening, open, start};
+
+/// The number of a campaign on its store.
+pub(crate) type CampaignId = u64;
+
+/// Where an answer goes; a hub that is gone drops it.
+pub(crate) type Answer<T> = oneshot::Sender<Result<T>>;
+
+/// Something a handle asks of the hub.
+pub(crate) enum Request {
+    /// A new candidate.
+    Enter(Box<Enter>),
+    /// For the candidate of this number.
+    To(CampaignId, Command),
+    Observe { election: String, queue: Arc<Queue<Observation>>, reply: Answer<()> },
+    Read { election: String, reply: Answer<Entry> },
+    List { reply: Answer<Vec<Watched>> },
+    Inspect { reply: Answer<Facts> },
+    /// The adapter has a new connection, without having been asked for one.
+    #[cfg(feature = "nats")]
+    Connected,
+    Close(Leave),
+}
+
+/// A candidate that wants to campaign.
+pub(crate) struct Enter {
+    pub(crate) id: CampaignId,
+    pub(crate) standing: Arc<Standing>,
+    /// Weak, so that the hub does not keep itself going.
+    pub(crate) link: Weak<dyn Driver>,
+    pub(crate) options: CampaignOptions,
+    /// Answered once the campaign runs, or cannot.
+    pub(crate) reply: Answer<()>,
+}
+
+/// The way to a hub. The hub ends when the last one is dropped.
+#[derive(Clone)]
+pub(crate) struct Requests {
+    sender: Option<mpsc::UnboundedSender<Request>>,
+    birth: Birth,
+}
+
+impl Requests {
+    fn new() -> (Self, mpsc::UnboundedReceiver<Request>) {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        (Self { sender: Some(sender), birth: Birth::here() }, receiver)
+    }
+
+    /// Hands a request over; an error means that the hub has ended.
+    pub(crate) fn send(&self, request: Request) -> Result<(), ()> {
+        self.sender.as_ref().ok_or(())?.send(request).map_err(drop)
+    }
+
+    pub(crate) fn birth(&self) -> Birth {
+        self.birth
+    }
+}
+
+impl Drop for Requests {
+    fn drop(&mut self) {
+        if self.birth.is_elsewhere() {
+            // Dropping it wakes the hub, by locks that its thread may have held when the process forked.
+            std::mem::forget(self.sender.take());
+        }
+    }
+}
+
+/// A candidate's way to its campaign on the hub.
+pub(crate) struct Link {
+    id: CampaignId,
+    requests: Requests,
+}
+
+impl Link {
+    pub(crate) fn new(id: CampaignId, requests: Requests) -> Self {
+        Self { id, requests }
+    }
+}
+
+impl Driver for Link {
+    fn send(&self, command: Command) {
+        // A hub that has ended has ended every campaign; what waits for an answer sees it dropped.
+        let _ = self.requests.send(Request::To(self.id, command));
+    }
+}

@@ -1,0 +1,516 @@
+//! The hub's loop.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use incumbent_core::Instant;
+use incumbent_core::campaign::{Input, Output, State};
+use incumbent_core::record::Entry;
+use incumbent_core::store::{Action, Capabilities, Facts, Fault, Write};
+use tokio::sync::mpsc;
+
+use super::errand::{Done, Errand, Errands};
+use super::inspection::Inspection;
+use super::seat::Seat;
+use super::slot::{Begin, Slot, Stage};
+use super::wakes::{Sleeper, Wakes};
+use super::watch::Watch;
+use super::{Answer, CampaignId, Enter, Request};
+use crate::clock::Clock;
+use crate::driver::{Command, Leave, Reply};
+use crate::observe::Observation;
+use crate::queue::Queue;
+use crate::standing::Drain;
+use crate::store::{Adapter, Watched};
+use crate::{Error, ErrorKind};
+
+/// How long closing the connection may take.
+const CLOSING: Duration = Duration::from_secs(2);
+
+/// What runs all elections of a store.
+pub(super) struct Hub {
+    clock: Clock,
+    capabilities: Capabilities,
+    fail_fast: bool,
+    errands: Errands,
+    requests: mpsc::UnboundedReceiver<Request>,
+    slots: HashMap<CampaignId, Slot>,
+    elections: HashMap<Arc<str>, Vec<CampaignId>>,
+    seats: HashMap<Arc<str>, Seat>,
+    under_way: FuturesUnordered<Errand>,
+    wakes: Wakes,
+    watch: Watch,
+    inspection: Inspection,
+    /// The store's maximum age, as last told.
+    max_age: Option<Duration>,
+    reconnecting: bool,
+    /// When the present connection was made, where it is not the first.
+    reconnected: Option<Instant>,
+    /// Every handle was dropped.
+    deserted: bool,
+    /// The store is closing; who waits for it.
+    closing: Option<Vec<Reply>>,
+}
+
+impl Hub {
+    pub(super) fn new(
+        adapter: Box<dyn Adapter>,
+        clock: Clock,
+        fail_fast: bool,
+        requests: mpsc::UnboundedReceiver<Request>,
+    ) -> Self {
+        Self {
+            capabilities: adapter.capabilities(),
+            fail_fast,
+            errands: Errands { adapter: adapter.into(), clock: clock.clone() },
+            clock,
+            requests,
+            slots: HashMap::new(),
+            elections: HashMap::new(),
+            seats: HashMap::new(),
+            under_way: FuturesUnordered::new(),
+            wakes: Wakes::default(),
+            watch: Watch::default(),
+            inspection: Inspection::default(),
+            max_age: None,
+            reconnecting: false,
+            reconnected: None,
+            deserted: false,
+            closing: None,
+        }
+    }
+
+    pub(super) fn capabilities(&self) -> Capabilities {
+        self.capabilities
+    }
+
+    /// Runs until the store is closed and every campaign is over.
+    pub(super) async fn run(mut self) {
+        while self.closing.is_none() || !self.slots.is_empty() {
+            let wake = self.wakes.next();
+            tokio::select! {
+                request = self.requests.recv(), if !self.deserted => self.request(request),
+                Some(done) = self.under_way.next() => self.done(done),
+                watched = self.watch.next() => self.watched(watched),
+                () = sleep(&self.clock, wake) => {}
+            }
+            // In every turn, so that no flood of other work keeps a timer waiting.
+            while let Some(sleeper) = self.wakes.take_due(self.clock.now()) {
+                self.wake(sleeper);
+            }
+        }
+        self.finish().await;
+    }
+
+    async fn finish(mut self) {
+        wake_all(self.seats.drain().flat_map(|(_, seat)| seat.end()).collect());
+        let adapter = Arc::clone(&self.errands.adapter);
+        let until = self.clock.now() + CLOSING;
+        tokio::select! {
+            () = adapter.close() => {}
+            () = self.clock.sleep_until(until) => {}
+        }
+        for waiter in self.closing.take().into_iter().flatten() {
+            let _ = waiter.send(Ok(()));
+        }
+    }
+
+    fn request(&mut self, request: Option<Request>) {
+        match request {
+            Some(Request::Enter(enter)) => self.enter(*enter),
+            Some(Request::To(id, command)) => self.command(id, command),
+            Some(Request::Observe { election, queue, reply }) => self.observe(election, queue, reply),
+            Some(Request::Read { election, reply }) => {
+                if let Err(error) = self.errands.adapter.check_key(&election) {
+                    return drop(reply.send(Err(error)));
+                }
+                let adapter = Arc::clone(&self.errands.adapter);
+                let ask = async move { adapter.read(&election).await };
+                self.under_way.push(self.errands.answer(reply, ask));
+            }
+            Some(Request::List { reply }) => {
+                let adapter = Arc::clone(&self.errands.adapter);
+                self.under_way.push(self.errands.answer(reply, async move { adapter.list().await }));
+            }
+            Some(Request::Inspect { reply }) => {
+                let adapter = Arc::clone(&self.errands.adapter);
+                self.under_way.push(self.errands.answer(reply, async move { adapter.inspect().await }));
+            }
+            // The one that was asked for tells it too.
+            #[cfg(feature = "nats")]
+            Some(Request::Connected) => {
+                if !self.reconnecting {
+                    self.new_connection();
+                }
+            }
+            Some(Request::Close(Leave { begun, done })) => {
+                // A caller that no longer waits needs no answer.
+                let _ = begun.send(Ok(()));
+                self.close(Some(done));
+            }
+            None => {
+                self.deserted = true;
+                self.close(None);
+            }
+        }
+    }
+
+    fn close(&mut self, waiter: Option<Reply>) {
+        self.closing.get_or_insert_default().extend(waiter);
+        let ids: Vec<_> = self.slots.keys().copied().collect();
+        ids.into_iter().for_each(|id| self.close_campaign(id));
+    }
+
+    fn enter(&mut self, enter: Enter) {
+        let adapter = &self.errands.adapter;
+        let checked = if self.closing.is_some() {
+            Err(Error::new(ErrorKind::Closed, "the store is closing; open it again with `Store::open`"))
+        } else {
+            adapter
+                .check_key(&enter.standing.election)
+                .and_then(|()| adapter.check_name(&enter.standing.candidate))
+        };
+        if let Err(error) = checked {
+            return drop(enter.reply.send(Err(error)));
+        }
+        let id = enter.id;
+        self.elections.entry(Arc::clone(&enter.standing.election)).or_default().push(id);
+        self.slots.insert(id, Slot::new(enter));
+        self.want_watch();
+        self.inspection.want(id, self.clock.now());
+        self.inspect();
+    }
+
+    fn command(&mut self, id: CampaignId, command: Command) {
+        // Where there is no such campaign any more, what waits for an answer sees it dropped.
+        let Some(slot) = self.slots.get_mut(&id) else { return };
+        let token = slot.lease().map(|lease| lease.token);
+        match command {
+            Command::Resign(leave) => {
+                self.feed(id, Input::Resign);
+                self.leaves(id, leave, false);
+            }
+            Command::HandOver(to, leave) => {
+                if slot.state() != State::Leading {
+                    let error = || Error::new(ErrorKind::NotLeader, "only the leader can hand over");
+                    drop(leave.begun.send(Err(error())));
+                    return drop(leave.done.send(Err(error())));
+                }
+                self.feed(id, Input::HandOver(to));
+                self.leaves(id, leave, false);
+            }
+            Command::Close(leave) => {
+                slot.leaves(leave, true);
+                self.close_campaign(id);
+            }
+            Command::Abandon => self.close_campaign(id),
+            Command::Health(is_well) => {
+                slot.remember_health(is_well);
+                self.feed(id, Input::Health(is_well));
+            }
+            Command::Accept => self.feed(id, Input::Accept),
+            Command::Drained(of) if token == Some(of) => self.feed(id, Input::Drained),
+            Command::HandlerFailed(of) if token == Some(of) => self.feed(id, Input::HandlerFailed),
+            // Of a term that is over.
+            Command::Drained(_) | Command::HandlerFailed(_) => {}
+        }
+    }
+
+    fn leaves(&mut self, id: CampaignId, leave: Leave, closing: bool) {
+        if let Some(slot) = self.slots.get_mut(&id) {
+            slot.leaves(leave, closing);
+            slot.settle();
+        }
+    }
+
+    fn close_campaign(&mut self, id: CampaignId) {
+        match self.slots.get(&id).map(|slot| &slot.stage) {
+            Some(Stage::Racing(_)) => self.feed(id, Input::Close),
+            Some(Stage::Entering(_)) => self.over(id),
+            Some(Stage::Over) | None => {}
+        }
+    }
+
+    fn observe(&mut self, election: String, queue: Arc<Queue<Observation>>, reply: Answer<()>) {
+        if let Err(error) = self.errands.adapter.check_key(&election) {
+            return drop(reply.send(Err(error)));
+        }
+        let key: Arc<str> = election.into();
+        let seat = self.seats.entry(Arc::clone(&key)).or_insert_with(|| Seat::new(Arc::clone(&key)));
+        seat.join(queue);
+        self.look(&key);
+        self.want_watch();
+        drop(reply.send(Ok(())));
+    }
+
+    fn done(&mut self, done: Done) {
+        match done {
+            Done::Wrote(id, attempt, outcome) => self.feed(id, Input::Wrote { attempt, outcome }),
+            Done::Read(id, read, result) => self.feed(id, Input::Read { read, result }),
+            Done::Inspected(number, result) => self.inspected(number, result),
+            Done::Reconnected(true) => self.new_connection(),
+            Done::Reconnected(false) => self.under_way.push(self.errands.reconnect()),
+            Done::Watching(Ok(stream)) => {
+                self.watch.stands(stream);
+                // What vanished while nobody watched is told by no watch.
+                let keys: Vec<_> = self.seats.keys().cloned().collect();
+                keys.iter().for_each(|key| self.look(key));
+            }
+            Done::Watching(Err(fault)) => {
+                tracing::debug!("the store cannot be watched at present: {fault}");
+                self.watch_later();
+            }
+            Done::Looked(key, changes, result) => self.looked(&key, changes, result),
+            Done::Joined(id) => self.joined(id),
+            Done::Told => {}
+        }
+    }
+
+    fn wake(&mut self, sleeper: Sleeper) {
+        match sleeper {
+            Sleeper::Campaign(id) => match self.slots.get(&id).map(|slot| &slot.stage) {
+                Some(Stage::Racing(_)) => self.feed(id, Input::Tick),
+                Some(Stage::Entering(_)) => {
+                    self.inspection.want(id, self.clock.now());
+                    self.inspect();
+                }
+                Some(Stage::Over) | None => {}
+            },
+            Sleeper::Seat(key) => self.look(&key),
+            Sleeper::Watch => {
+                if self.watch.begin() {
+                    self.under_way.push(self.errands.watch());
+                }
+            }
+        }
+    }
+
+    /// Feeds a campaign, and does what it asks for until it asks for nothing more.
+    fn feed(&mut self, id: CampaignId, input: Input) {
+        let mut next = Some(input);
+        while let Some(input) = next.take() {
+            let Some(slot) = self.slots.get_mut(&id) else { return };
+            if !matches!(slot.stage, Stage::Racing(_)) {
+                return;
+            }
+            let step = slot.step(input);
+            self.wakes.set(Sleeper::Campaign(id), step.wake);
+            for output in step.outputs {
+                if let Some(answer) = self.carry_out(id, output) {
+                    next = Some(answer);
+                }
+            }
+        }
+        self.settle(id);
+    }
+
+    /// Does one thing a campaign asks for. What can be answered at once is.
+    fn carry_out(&mut self, id: CampaignId, output: Output) -> Option<Input> {
+        let now = self.clock.now();
+        let slot = self.slots.get_mut(&id)?;
+        let key = &slot.standing.election;
+        match output {
+            Output::Write(write) => {
+                slot.patience = patience(&write).unwrap_or(slot.patience);
+                slot.last_sent = now;
+                self.under_way.push(self.errands.write(id, key, write, slot.patience));
+            }
+            Output::Read(read) => {
+                slot.last_sent = now;
+                self.under_way.push(self.errands.read(id, key, read, slot.patience));
+            }
+            Output::Inspect { since } => {
+                self.inspection.want(id, since);
+                self.inspect();
+            }
+            Output::Reconnect => {
+                // What it complains of may have been cured for another campaign already.
+                if self.reconnected.is_some_and(|at| slot.last_sent < at) {
+                    return Some(Input::Reconnected);
+                }
+                self.reconnect();
+            }
+            Output::Event(event) => {
+                if slot.tell(event) == Drain::Done {
+                    return Some(Input::Drained);
+                }
+            }
+            // The campaign's own loop keeps it.
+            Output::WakeAt(_) => {}
+        }
+        None
+    }
+
+    fn settle(&mut self, id: CampaignId) {
+        let Some(slot) = self.slots.get_mut(&id) else { return };
+        slot.settle();
+        if slot.state() == State::Closed {
+            self.over(id);
+        }
+    }
+
+    /// A campaign is over: it is forgotten as soon as its handlers have returned.
+    fn over(&mut self, id: CampaignId) {
+        let Some(slot) = self.slots.get_mut(&id) else { return };
+        slot.end();
+        slot.settle();
+        self.wakes.set(Sleeper::Campaign(id), None);
+        self.inspection.forget(id);
+        if let Some(campaigns) = self.elections.get_mut(&slot.standing.election) {
+            campaigns.retain(|other| *other != id);
+            if campaigns.is_empty() {
+                self.elections.remove(&slot.standing.election);
+            }
+        }
+        self.under_way.push(self.errands.join(id, slot.standing.tasks.clone()));
+    }
+
+    fn joined(&mut self, id: CampaignId) {
+        if let Some(mut slot) = self.slots.remove(&id) {
+            slot.ended();
+        }
+    }
+
+    fn inspect(&mut self) {
+        if let Some(number) = self.inspection.begin(self.clock.now()) {
+            self.under_way.push(self.errands.inspect(number));
+        }
+    }
+
+    fn inspected(&mut self, number: u64, result: Result<Facts, Fault>) {
+        if let Ok(facts) = &result {
+            self.max_age = facts.max_age;
+        }
+        for id in self.inspection.answered(number, result.as_ref().ok().map(|facts| facts.asked_at)) {
+            match self.slots.get(&id).map(|slot| &slot.stage) {
+                Some(Stage::Entering(_)) => self.entered(id, &result),
+                _ => self.feed(id, Input::Inspected(result.clone())),
+            }
+        }
+        self.inspect();
+    }
+
+    /// The first answer of the store to a candidate that wants to campaign.
+    fn entered(&mut self, id: CampaignId, result: &Result<Facts, Fault>) {
+        let Some(slot) = self.slots.get_mut(&id) else { return };
+        let again = match result {
+            Ok(facts) => match slot.begin(self.capabilities, facts) {
+                Begin::Now { is_well } => {
+                    self.feed(id, Input::Health(is_well));
+                    return self.feed(id, Input::Campaign);
+                }
+                Begin::Running => return,
+                Begin::Later(at) => Some(at),
+                Begin::Never => None,
+            },
+            Err(fault) => slot.not_yet(fault.clone(), self.fail_fast),
+        };
+        match again {
+            Some(at) => self.wakes.set(Sleeper::Campaign(id), Some(at)),
+            None => self.over(id),
+        }
+    }
+
+    fn reconnect(&mut self) {
+        if !std::mem::replace(&mut self.reconnecting, true) {
+            self.under_way.push(self.errands.reconnect());
+        }
+    }
+
+    fn new_connection(&mut self) {
+        self.reconnecting = false;
+        self.reconnected = Some(self.clock.now());
+        self.inspection.give_up();
+        self.inspect();
+        let ids: Vec<_> = self.slots.keys().copied().collect();
+        ids.into_iter().for_each(|id| self.feed(id, Input::Reconnected));
+    }
+
+    fn want_watch(&mut self) {
+        if self.watch.want() {
+            self.under_way.push(self.errands.watch());
+        }
+    }
+
+    fn watch_later(&mut self) {
+        let at = self.watch.ended(self.clock.now());
+        self.wakes.set(Sleeper::Watch, Some(at));
+    }
+
+    fn watched(&mut self, watched: Option<Watched>) {
+        let Some(Watched { key, entry }) = watched else { return self.watch_later() };
+        if self.seats.contains_key(&*key) {
+            self.see(&key, &entry);
+        }
+        let Some(ids) = self.elections.get(&*key).cloned() else { return };
+        ids.into_iter().for_each(|id| self.feed(id, Input::Watched(entry.clone())));
+    }
+
+    fn see(&mut self, key: &str, entry: &Entry) {
+        let now = self.clock.now();
+        let Some((key, mut seat)) = self.seats.remove_entry(key) else { return };
+        if seat.is_deserted() {
+            return self.wakes.set(Sleeper::Seat(key), None);
+        }
+        let (check, woken) = seat.see(now, entry, self.max_age);
+        self.wakes.set(Sleeper::Seat(Arc::clone(&key)), check);
+        self.seats.insert(key, seat);
+        wake_all(woken);
+    }
+
+    /// Reads a key for its observers.
+    fn look(&mut self, key: &Arc<str>) {
+        let Some(seat) = self.seats.get_mut(key) else { return };
+        if seat.is_deserted() {
+            self.seats.remove(key);
+            return self.wakes.set(Sleeper::Seat(Arc::clone(key)), None);
+        }
+        if let Some(changes) = seat.begin_read() {
+            self.under_way.push(self.errands.look(key, changes));
+        }
+    }
+
+    fn looked(&mut self, key: &Arc<str>, changes: u64, result: Result<Entry, Fault>) {
+        let now = self.clock.now();
+        let Some(seat) = self.seats.get_mut(key) else { return };
+        let (check, woken) = seat.read(now, changes, result.as_ref().ok(), self.max_age);
+        self.wakes.set(Sleeper::Seat(Arc::clone(key)), check);
+        wake_all(woken);
+    }
+}
+
+impl Drop for Hub {
+    fn drop(&mut self) {
+        // Empty after an orderly close. After a panic, nobody is left who could renew: every term ends now.
+        for slot in self.slots.values_mut() {
+            let standing = &slot.standing;
+            let (election, candidate) = (&*standing.election, &*standing.candidate);
+            tracing::error!(election, candidate, "the store's driver broke down; the campaign is over");
+            slot.end();
+        }
+        wake_all(self.seats.values().flat_map(Seat::end).collect());
+    }
+}
+
+/// How long the answer to a write can matter: a lease.
+fn patience(write: &Write) -> Option<Duration> {
+    match &write.action {
+        Action::Acquire(put) | Action::Renew(put) => Some(put.lease),
+        Action::Release { .. } => None,
+    }
+}
+
+fn wake_all(wakers: Vec<Waker>) {
+    wakers.into_iter().for_each(Waker::wake);
+}
+
+async fn sleep(clock: &Clock, until: Option<Instant>) {
+    match until {
+        Some(until) => clock.sleep_until(until).await,
+        None => std::future::pending().await,
+    }
+}

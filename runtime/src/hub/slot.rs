@@ -1,0 +1,258 @@
+//! A candidate's place on the hub.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use incumbent_core::Instant;
+use incumbent_core::campaign::{self, Campaign, Input, Lease, Output, Refused, State, Trouble};
+use incumbent_core::record::Nonce;
+use incumbent_core::store::{Capabilities, Facts, Fault, FaultKind};
+
+use super::{Answer, Enter, errand, log};
+use crate::driver::{Driver, Leave, Reply};
+use crate::options::CampaignOptions;
+use crate::standing::{Drain, Standing};
+use crate::{Error, ErrorKind, Result};
+
+/// How long an answer is waited for before the lease is known.
+const FIRST_PATIENCE: Duration = Duration::from_secs(10);
+/// The first wait before a store that did not answer is asked again; doubled up to [`LONGEST_WAIT`].
+const FIRST_WAIT: Duration = Duration::from_millis(100);
+/// The longest.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
+
+/// A candidate's place on the hub.
+pub(super) struct Slot {
+    pub(super) standing: Arc<Standing>,
+    link: Weak<dyn Driver>,
+    pub(super) stage: Stage,
+    /// How long an answer from the store can matter.
+    pub(super) patience: Duration,
+    /// When the campaign last sent something.
+    pub(super) last_sent: Instant,
+    /// Who waits until the seat is given back.
+    leaving: Vec<Reply>,
+    /// Who waits until the campaign is over and its handlers have returned.
+    closing: Vec<Reply>,
+}
+
+pub(super) enum Stage {
+    /// Waits for the first answer of the store.
+    Entering(Entering),
+    Racing(Box<Campaign>),
+    /// Over; its handlers may still run.
+    Over,
+}
+
+pub(super) struct Entering {
+    options: CampaignOptions,
+    reply: Option<Answer<()>>,
+    is_well: bool,
+    failures: u32,
+    told: Option<Trouble>,
+}
+
+/// What the hub has to do after a step.
+#[derive(Default)]
+pub(super) struct Step {
+    pub(super) outputs: Vec<Output>,
+    pub(super) wake: Option<Instant>,
+}
+
+impl Slot {
+    pub(super) fn new(enter: Enter) -> Self {
+        let Enter { id: _, standing, link, options, reply } = enter;
+        let entering = Entering { options, reply: Some(reply), is_well: true, failures: 0, told: None };
+        Self {
+            standing,
+            link,
+            stage: Stage::Entering(entering),
+            patience: FIRST_PATIENCE,
+            last_sent: Instant::ZERO,
+            leaving: Vec::new(),
+            closing: Vec::new(),
+        }
+    }
+
+    /// Hands an input to the campaign and makes its lease known, before anything that comes of it is told
+    /// or sent. Does nothing where no campaign runs.
+    pub(super) fn step(&mut self, input: Input) -> Step {
+        let Stage::Racing(campaign) = &mut self.stage else { return Step::default() };
+        let now = self.standing.clock.now();
+        if let Err(misuse) = campaign.handle(now, input) {
+            let (election, candidate) = (&*self.standing.election, &*self.standing.candidate);
+            tracing::error!(election, candidate, "a defect of this library, please report it: {misuse}");
+        }
+        self.standing.publish(campaign.lease(), &self.link);
+        let mut outputs = Vec::new();
+        let wake = loop {
+            match campaign.poll() {
+                Output::WakeAt(wake) => break wake.map(|wake| wake.at),
+                output => outputs.push(output),
+            }
+        };
+        Step { outputs, wake }
+    }
+
+    /// Tells an event; says whether a drain that it begins can end at once.
+    pub(super) fn tell(&self, event: campaign::Event) -> Drain {
+        log::event(&self.standing, &event);
+        self.standing.tell(event, &self.link)
+    }
+
+    /// The lease of a campaign that leads.
+    pub(super) fn lease(&self) -> Option<Lease> {
+        match &self.stage {
+            Stage::Racing(campaign) => campaign.lease(),
+            Stage::Entering(_) | Stage::Over => None,
+        }
+    }
+
+    pub(super) fn state(&self) -> State {
+        match &self.stage {
+            Stage::Entering(_) => State::Idle,
+            Stage::Racing(campaign) => campaign.state(),
+            Stage::Over => State::Closed,
+        }
+    }
+
+    /// The store answered for the first time: the campaign can be made.
+    ///
+    /// What it is refused for is the caller's error; where the caller waits no longer it is told as
+    /// trouble, and tried again.
+    pub(super) fn begin(&mut self, store: Capabilities, facts: &Facts) -> Begin {
+        let now = self.standing.clock.now();
+        let Stage::Entering(entering) = &mut self.stage else { return Begin::Running };
+        let made = draw().map_err(Refusal::System).and_then(|(nonce, seed)| {
+            let settings = entering.options.settings();
+            Campaign::new(settings, store, facts, nonce, seed, now).map_err(Refusal::Settings)
+        });
+        match made {
+            Ok(campaign) => {
+                let is_well = entering.is_well;
+                if let Some(reply) = entering.reply.take() {
+                    // A caller that is gone has dropped its candidate; the hub hears of that as well.
+                    let _ = reply.send(Ok(()));
+                }
+                self.stage = Stage::Racing(Box::new(campaign));
+                Begin::Now { is_well }
+            }
+            Err(refusal) => match entering.reply.take() {
+                Some(reply) => {
+                    let _ = reply.send(Err(refusal.into()));
+                    Begin::Never
+                }
+                None => {
+                    self.trouble(refusal.into());
+                    Begin::Later(now + LONGEST_WAIT)
+                }
+            },
+        }
+    }
+
+    /// The store did not answer, or refused: when to ask again, or `None` where the caller is told that
+    /// it failed.
+    pub(super) fn not_yet(&mut self, fault: Fault, fail_fast: bool) -> Option<Instant> {
+        let now = self.standing.clock.now();
+        let Stage::Entering(entering) = &mut self.stage else { return None };
+        if let Some(reply) = entering.reply.take() {
+            if fail_fast || fault.kind != FaultKind::Unreachable {
+                let _ = reply.send(Err(errand::error(fault)));
+                return None;
+            }
+            let _ = reply.send(Ok(()));
+        }
+        let wait = FIRST_WAIT.saturating_mul(1 << entering.failures.min(16)).min(LONGEST_WAIT);
+        entering.failures = entering.failures.saturating_add(1);
+        self.trouble(Trouble::Store(fault));
+        Some(now + wait)
+    }
+
+    /// Tells trouble of a candidate that has no campaign yet, once while it lasts.
+    fn trouble(&mut self, trouble: Trouble) {
+        let Stage::Entering(entering) = &mut self.stage else { return };
+        if entering.told.as_ref() != Some(&trouble) {
+            entering.told = Some(trouble.clone());
+            self.tell(campaign::Event::Trouble(trouble));
+        }
+    }
+
+    /// Remembers how a candidate is that has no campaign yet.
+    pub(super) fn remember_health(&mut self, is_well: bool) {
+        if let Stage::Entering(entering) = &mut self.stage {
+            entering.is_well = is_well;
+        }
+    }
+
+    /// A leave has begun; its waiter is answered when it is done.
+    pub(super) fn leaves(&mut self, leave: Leave, closing: bool) {
+        let _ = leave.begun.send(Ok(()));
+        if closing { self.closing.push(leave.done) } else { self.leaving.push(leave.done) }
+    }
+
+    /// Answers those who wait for the seat to be given back, once it is.
+    pub(super) fn settle(&mut self) {
+        if !matches!(self.state(), State::Draining | State::Releasing) {
+            self.leaving.drain(..).for_each(|reply| drop(reply.send(Ok(()))));
+        }
+    }
+
+    /// Ends the place: for the handles the campaign is over.
+    pub(super) fn end(&mut self) {
+        self.stage = Stage::Over;
+        self.standing.end(campaign::Reason::Closed);
+    }
+
+    /// Answers those who wait for the end.
+    pub(super) fn ended(&mut self) {
+        self.closing.drain(..).for_each(|reply| drop(reply.send(Ok(()))));
+    }
+}
+
+/// What became of a candidate when the store answered.
+pub(super) enum Begin {
+    /// Its campaign is made.
+    Now { is_well: bool },
+    /// It ran already.
+    Running,
+    /// It cannot be made at present; try again then.
+    Later(Instant),
+    /// It was refused, and its caller has been told.
+    Never,
+}
+
+/// Why a campaign cannot be made.
+enum Refusal {
+    Settings(Refused),
+    System(getrandom::Error),
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Settings(refused) => Self::new(ErrorKind::InvalidSetting, refused.to_string()),
+            Refusal::System(error) => Self::new(ErrorKind::Broken, NO_RANDOM_NUMBERS).caused_by(error),
+        }
+    }
+}
+
+impl From<Refusal> for Trouble {
+    fn from(refusal: Refusal) -> Self {
+        let detail = match refusal {
+            Refusal::Settings(refused) => refused.to_string(),
+            Refusal::System(error) => format!("{NO_RANDOM_NUMBERS}: {error}"),
+        };
+        Self::Store(Fault { kind: FaultKind::Broken, detail })
+    }
+}
+
+const NO_RANDOM_NUMBERS: &str = "the operating system gives no random numbers, which a campaign needs";
+
+/// A campaign's nonce and the seed of its random choices, from the operating system.
+fn draw() -> Result<(Nonce, u64), getrandom::Error> {
+    let mut nonce = [0; 16];
+    let mut seed = [0; 8];
+    getrandom::fill(&mut nonce)?;
+    getrandom::fill(&mut seed)?;
+    Ok((Nonce(u128::from_ne_bytes(nonce)), u64::from_ne_bytes(seed)))
+}

@@ -1,0 +1,84 @@
+//! How a hub gets its thread and its store.
+
+use incumbent_core::store::Capabilities;
+use tokio::sync::oneshot;
+use tracing::instrument::WithSubscriber;
+
+use super::Requests;
+#[cfg(feature = "nats")]
+use super::connection;
+use super::run::Hub;
+use crate::clock::Clock;
+use crate::store::{Adapter, StoreSettings};
+use crate::{Error, ErrorKind, Result};
+
+/// A store to open.
+pub(crate) struct Opening {
+    pub(crate) settings: StoreSettings,
+    pub(crate) clock: Clock,
+    pub(crate) fail_fast: bool,
+}
+
+/// Opens a store on a thread of its own, where its connection lives too.
+pub(crate) async fn open(opening: Opening) -> Result<(Requests, Capabilities)> {
+    let (mut ready, opened) = oneshot::channel();
+    on_own_thread(async move {
+        let (requests, receiver) = Requests::new();
+        let (clock, fail_fast) = (opening.clock.clone(), opening.fail_fast);
+        let adapter = tokio::select! {
+            adapter = opening.open(&requests) => adapter,
+            // The caller has given up.
+            () = ready.closed() => return,
+        };
+        let adapter = match adapter {
+            Ok(adapter) => adapter,
+            Err(error) => return drop(ready.send(Err(error))),
+        };
+        let hub = Hub::new(adapter, clock, fail_fast, receiver);
+        // Where the caller has given up meanwhile, the only way to the hub is dropped with the answer.
+        drop(ready.send(Ok((requests, hub.capabilities()))));
+        hub.run().await;
+    })?;
+    opened.await.map_err(|_| {
+        Error::new(ErrorKind::Broken, "the store's thread ended while it was opening the store")
+    })?
+}
+
+/// Starts a hub for a store that is open already.
+pub(crate) fn start(adapter: Box<dyn Adapter>, clock: Clock, fail_fast: bool) -> Result<Requests> {
+    let (requests, receiver) = Requests::new();
+    on_own_thread(async move { Hub::new(adapter, clock, fail_fast, receiver).run().await })?;
+    Ok(requests)
+}
+
+impl Opening {
+    async fn open(self, requests: &Requests) -> Result<Box<dyn Adapter>> {
+        let settings = match self.settings {
+            #[cfg(feature = "nats")]
+            StoreSettings::Nats(settings) => {
+                let tell = connection::listener(requests);
+                StoreSettings::Nats(Box::new(settings.also_on_event(tell)))
+            }
+            settings => settings,
+        };
+        let _ = requests;
+        settings.open(&self.clock).await
+    }
+}
+
+fn on_own_thread(work: impl Future<Output = ()> + Send + 'static) -> Result<()> {
+    let refused = |error| {
+        let message = "the operating system refuses a thread for the store; raise the limit of threads";
+        Error::new(ErrorKind::Broken, message).caused_by(error)
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(refused)?;
+    // What is logged goes where the opener's own logs go.
+    let work = work.with_current_subscriber();
+    let thread = std::thread::Builder::new().name("incumbent".into());
+    let run = move || {
+        runtime.block_on(work);
+        // Whatever an adapter still has running on a blocking thread is not waited for.
+        runtime.shutdown_background();
+    };
+    thread.spawn(run).map_err(refused).map(drop)
+}

@@ -1,0 +1,116 @@
+//! Work that is done only while leading.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::panic::AssertUnwindSafe;
+
+use futures_util::FutureExt;
+use tokio_util::sync::CancellationToken;
+
+use crate::candidate::Candidate;
+use crate::driver::Command;
+use crate::handlers::message;
+use crate::leave::{self, Leaving};
+use crate::term::Term;
+use crate::{ErrorKind, Result};
+
+impl Candidate {
+    /// Does `work` in every term of this candidate, until the campaign is over.
+    ///
+    /// The work is dropped the moment its term ends, and not resumed after the deadline even if the
+    /// process was stopped in between. While the term drains it runs on, and the term ends when it returns;
+    /// [`Term::draining`] tells it that it is time to.
+    ///
+    /// What becomes of the term when the work ends by itself:
+    /// - it returns `()` or `Ok`: the term goes on, led by whoever else works for it. To leave instead,
+    ///   call [`resign`](Self::resign) as the last thing.
+    /// - it returns an error, or panics: that is logged, and the term ends with
+    ///   [`Reason::HandlerFailed`](crate::Reason::HandlerFailed).
+    ///
+    /// Dropping the future that this returns while leading drops the work, and resigns: nobody would lead
+    /// otherwise. So pin it where it is one branch of a loop around `select!`.
+    ///
+    /// ```
+    /// # use incumbent::{CampaignOptions, Store};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> incumbent::Result<()> {
+    /// # let store = Store::open("memory:").await?;
+    /// let candidate = store.campaign("jobs", CampaignOptions::new()).await?;
+    /// candidate
+    ///     .lead(async |term| {
+    ///         println!("leading with token {}", term.token());
+    ///         // … the work of a leader …
+    ///         candidate.close();
+    ///     })
+    ///     .await
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `Forked` in a forked child. A campaign that was closed is no error.
+    pub async fn lead<F, V>(&self, mut work: F) -> Result<()>
+    where
+        F: AsyncFnMut(Term) -> V,
+        V: Verdict,
+    {
+        loop {
+            let term = match self.won().await {
+                Ok(term) => term,
+                Err(error) if error.kind() == ErrorKind::Closed => return Ok(()),
+                Err(error) => return Err(error),
+            };
+            let seat = Seat { candidate: self, ended: term.cancellation() };
+            let work = AssertUnwindSafe(async { work(term.clone()).await }).catch_unwind();
+            let failure = match leave::inside(term.run(work)).await {
+                Err(_ended) => None,
+                Ok(Ok(verdict)) => verdict.failure(),
+                Ok(Err(panic)) => Some(format!("panicked: {}", message(&*panic))),
+            };
+            if let Some(failure) = failure {
+                let (election, candidate, token) = (self.election(), self.name(), term.token());
+                tracing::error!(election, candidate, term = %token, "the work of the term failed: {failure}");
+                term.fail();
+            }
+            drop(term);
+            seat.ended.cancelled().await;
+        }
+    }
+}
+
+/// What the work of a term returns: nothing, or a result.
+pub trait Verdict {
+    /// What went wrong; `None` for nothing.
+    fn failure(self) -> Option<String>;
+}
+
+impl Verdict for () {
+    fn failure(self) -> Option<String> {
+        None
+    }
+}
+
+impl Verdict for Infallible {
+    fn failure(self) -> Option<String> {
+        match self {}
+    }
+}
+
+impl<E: fmt::Display> Verdict for std::result::Result<(), E> {
+    fn failure(self) -> Option<String> {
+        self.err().map(|error| error.to_string())
+    }
+}
+
+/// Gives the seat up when the work is dropped with the term still going on.
+struct Seat<'a> {
+    candidate: &'a Candidate,
+    ended: CancellationToken,
+}
+
+impl Drop for Seat<'_> {
+    fn drop(&mut self) {
+        if !self.ended.is_cancelled() {
+            let (leave, _) = Leaving::ask(false);
+            self.candidate.send(Command::Resign(leave));
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Waiting for a candidate to leave, from outside of its handlers and from inside.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use tokio::sync::oneshot;
+
+use crate::driver::Leave;
+use crate::{Error, ErrorKind, Result};
+
+tokio::task_local! {
+    /// Set while code of the user's runs that a draining term waits for.
+    static INSIDE: ();
+}
+
+/// Runs a handler, or the work of a term, so that a [`Leaving`] awaited in it does not wait for it.
+pub(crate) async fn inside<T>(work: impl Future<Output = T>) -> T {
+    INSIDE.scope((), work).await
+}
+
+fn is_inside() -> bool {
+    INSIDE.try_with(|()| ()).is_ok()
+}
+
+/// A leave that was asked for: [`resign`](crate::Candidate::resign),
+/// [`hand_over`](crate::Candidate::hand_over) or [`close`](crate::Candidate::close). The request is sent
+/// already; dropping this only stops the waiting.
+///
+/// Awaited, it returns once the work has drained and the seat is given back. Awaited *inside* a handler
+/// or the work of [`lead`](crate::Candidate::lead), it returns as soon as the term is draining, since the
+/// term cannot end before that very code does.
+pub struct Leaving(Waiting);
+
+enum Waiting {
+    Refused(Option<Error>),
+    For { begun: oneshot::Receiver<Result<()>>, done: oneshot::Receiver<Result<()>>, closing: bool },
+}
+
+impl Leaving {
+    /// A leave to ask of a driver, and what to wait for. A driver that goes away in the middle has
+    /// closed the campaign, which is just what a leave that is `closing` wants.
+    pub(crate) fn ask(closing: bool) -> (Leave, Self) {
+        let (begin, begun) = oneshot::channel();
+        let (finish, done) = oneshot::channel();
+        (Leave { begun: begin, done: finish }, Self(Waiting::For { begun, done, closing }))
+    }
+
+    pub(crate) fn refused(error: Error) -> Self {
+        Self(Waiting::Refused(Some(error)))
+    }
+}
+
+impl Future for Leaving {
+    type Output = Result<()>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        match &mut self.0 {
+            Waiting::Refused(error) => Poll::Ready(error.take().map_or(Ok(()), Err)),
+            Waiting::For { begun, done, closing } => {
+                let answer = if is_inside() { begun } else { done };
+                let gone = if *closing { Ok(()) } else { Err(closed()) };
+                Poll::Ready(ready!(Pin::new(answer).poll(cx)).unwrap_or(gone))
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Leaving {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Leaving").finish_non_exhaustive()
+    }
+}
+
+pub(crate) fn closed() -> Error {
+    Error::new(ErrorKind::Closed, "the candidate is closed; campaign again with `Store::campaign`")
+}
+
+pub(crate) fn forked() -> Error {
+    Error::new(
+        ErrorKind::Forked,
+        "this handle was made before the process forked, and the child is never the leader; open the store \
+         and campaign in the child itself",
+    )
+}

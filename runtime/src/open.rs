@@ -1,0 +1,288 @@
+//! A store that is open for elections.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use incumbent_core::campaign::Leader;
+use incumbent_core::record::Entry;
+use incumbent_core::store::{Capabilities, Facts};
+use tokio::sync::oneshot;
+
+use crate::candidate::Candidate;
+use crate::clock::Clock;
+use crate::driver::Driver;
+use crate::hub::{self, Enter, Link, Opening, Request, Requests};
+use crate::leave::forked;
+use crate::observe::Observer;
+use crate::options::CampaignOptions;
+use crate::queue::Queue;
+use crate::standing::Standing;
+use crate::store::{Adapter, StoreSettings};
+use crate::{Error, ErrorKind, Result};
+
+/// A store that is open for elections.
+///
+/// One connection, one watch and one thread, however many elections run on it. The thread is the store's
+/// own, so nothing that the program does on its runtime can keep a renewal waiting. The store stays open
+/// until it is [closed](Self::close), or until every handle to it, every [`Candidate`] and every
+/// [`Observer`] is dropped.
+///
+/// Cheap to clone; all clones are the same store.
+#[derive(Clone)]
+pub struct Store {
+    requests: Requests,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    clock: Clock,
+    capabilities: Capabilities,
+    next_campaign: AtomicU64,
+}
+
+/// Who holds the seat of an election; see [`Store::list`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// The election's key.
+    pub election: String,
+    /// Who holds the seat; `None`: nobody does.
+    pub leader: Option<Leader>,
+}
+
+impl Store {
+    /// Opens the store that `url` names, with the defaults of [`Store::builder`].
+    ///
+    /// # Errors
+    /// Those of [`StoreBuilder::open`].
+    pub async fn open(url: &str) -> Result<Self> {
+        Self::builder().open(url).await
+    }
+
+    /// How to open a store, where the defaults do not fit.
+    pub fn builder() -> StoreBuilder {
+        StoreBuilder::default()
+    }
+
+    /// Opens a store that an adapter of your own speaks to.
+    ///
+    /// # Errors
+    /// `Broken` when the operating system refuses a thread.
+    pub fn from_adapter(adapter: Box<dyn Adapter>, clock: Clock) -> Result<Self> {
+        Self::builder().clock(clock).adapter(adapter)
+    }
+
+    /// Campaigns in the election of that key, from now until the candidate is closed or dropped.
+    ///
+    /// Where the store does not answer yet, the candidate is returned all the same: it tells the trouble
+    /// and campaigns as soon as the store does. With [`StoreBuilder::fail_fast`] that is an error.
+    ///
+    /// # Errors
+    /// `InvalidName` for a key or a name the store cannot hold; `InvalidSetting` for settings that do not
+    /// fit together or not to the store; `Denied` or `Broken` where somebody has to act first;
+    /// `Unreachable` with `fail_fast`; `Closed`; `Forked`.
+    pub async fn campaign(&self, election: &str, options: CampaignOptions) -> Result<Candidate> {
+        self.check_process()?;
+        let id = self.shared.next_campaign.fetch_add(1, Ordering::Relaxed);
+        let standing = Standing::new(election.into(), options.candidate(), self.shared.clock.clone());
+        let driver: Arc<dyn Driver> = Arc::new(Link::new(id, self.requests.clone()));
+        // Made before it is known to the hub: should this future be dropped, the candidate is abandoned.
+        let candidate = Candidate::new(Arc::clone(&standing), Arc::clone(&driver));
+        let health = options.health.clone();
+        let (reply, answer) = oneshot::channel();
+        let link = Arc::downgrade(&driver);
+        self.send(Request::Enter(Box::new(Enter {
+            id,
+            standing: Arc::clone(&standing),
+            link: link.clone(),
+            options,
+            reply,
+        })))?;
+        answer.await.map_err(|_| closed())??;
+        if let Some(health) = health {
+            health.start(&standing, link);
+        }
+        Ok(candidate)
+    }
+
+    /// Watches the election of that key without taking part.
+    ///
+    /// # Errors
+    /// `InvalidName`, `Closed`, `Forked`.
+    pub async fn observe(&self, election: &str) -> Result<Observer> {
+        let (queue, seen) = Queue::new();
+        self.ask(|reply| Request::Observe { election: election.into(), queue, reply }).await?;
+        Ok(Observer { seen, clock: self.shared.clock.clone(), _store: self.requests.clone() })
+    }
+
+    /// Who holds the seat of that election now, read from whoever leads the store.
+    ///
+    /// # Errors
+    /// `InvalidName`, `Unreachable`, `Denied`, `Broken`, `Closed`, `Forked`.
+    pub async fn leader(&self, election: &str) -> Result<Option<Leader>> {
+        Ok(self.entry(election).await?.live().map(Leader::of))
+    }
+
+    /// What the key of an election holds now, read from whoever leads the store.
+    ///
+    /// # Errors
+    /// Those of [`leader`](Self::leader).
+    pub async fn entry(&self, election: &str) -> Result<Entry> {
+        self.ask(|reply| Request::Read { election: election.into(), reply }).await
+    }
+
+    /// All elections of the store, by key.
+    ///
+    /// # Errors
+    /// `Unreachable`, `Denied`, `Broken`, `Closed`, `Forked`.
+    pub async fn list(&self) -> Result<Vec<Listed>> {
+        let mut elections = self.ask(|reply| Request::List { reply }).await?;
+        elections.sort_by(|one, other| one.key.cmp(&other.key));
+        let listed = elections.into_iter();
+        Ok(listed.map(|seen| Listed { leader: seen.entry.live().map(Leader::of), election: seen.key }).collect())
+    }
+
+    /// What the store says of itself: its age, its limits, which life of it this is.
+    ///
+    /// # Errors
+    /// `Unreachable`, `Denied`, `Broken`, `Closed`, `Forked`.
+    pub async fn facts(&self) -> Result<Facts> {
+        self.ask(|reply| Request::Inspect { reply }).await
+    }
+
+    /// What the store can do.
+    pub fn capabilities(&self) -> Capabilities {
+        self.shared.capabilities
+    }
+
+    /// The clock that the instants of this store's terms, events and observations are read from.
+    pub fn clock(&self) -> &Clock {
+        &self.shared.clock
+    }
+
+    /// Closes every candidate in good order, as [`Candidate::close`] does, and then the store. Observers
+    /// end. A store that is closed already is no error.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn close(&self) -> crate::Leaving {
+        if let Err(error) = self.check_process() {
+            return crate::Leaving::refused(error);
+        }
+        let (leave, leaving) = crate::Leaving::ask(true);
+        // A hub that is gone drops the request, and with it what the caller waits for.
+        let _ = self.requests.send(Request::Close(leave));
+        leaving
+    }
+
+    async fn ask<T>(&self, request: impl FnOnce(oneshot::Sender<Result<T>>) -> Request) -> Result<T> {
+        self.check_process()?;
+        let (reply, answer) = oneshot::channel();
+        self.send(request(reply))?;
+        answer.await.map_err(|_| closed())?
+    }
+
+    fn send(&self, request: Request) -> Result<()> {
+        self.requests.send(request).map_err(|_| closed())
+    }
+
+    fn check_process(&self) -> Result<()> {
+        if self.requests.birth().is_elsewhere() { Err(forked()) } else { Ok(()) }
+    }
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store").field("capabilities", &self.shared.capabilities).finish_non_exhaustive()
+    }
+}
+
+/// How to open a store.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> incumbent::Result<()> {
+/// let store = incumbent::Store::builder().fail_fast(true).open("memory:").await?;
+/// # store.close().await }
+/// ```
+#[derive(Clone, Debug, Default)]
+#[must_use = "a builder does nothing until it opens a store"]
+pub struct StoreBuilder {
+    clock: Clock,
+    fail_fast: bool,
+    lease: Option<Duration>,
+}
+
+impl StoreBuilder {
+    /// A store that does not answer at first is an error, instead of being waited for.
+    pub fn fail_fast(mut self, fail_fast: bool) -> Self {
+        self.fail_fast = fail_fast;
+        self
+    }
+
+    /// The clock to count on; the machine's by default.
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// The shortest lease that will be used, for what a connection does ahead of any campaign: how often
+    /// it is probed, how soon it is given up. By default what the store suggests.
+    pub fn expected_lease(mut self, lease: Duration) -> Self {
+        self.lease = Some(lease);
+        self
+    }
+
+    /// Opens the store that `url` names.
+    ///
+    /// # Errors
+    /// `InvalidUrl`, `Credentials`, `Unsupported`, `NotFound`, `UnsafeStore`, `Denied`, `Broken`;
+    /// `Unreachable` with [`fail_fast`](Self::fail_fast).
+    pub async fn open(self, url: &str) -> Result<Store> {
+        self.open_settings(url.parse()?).await
+    }
+
+    /// Opens the store that `settings` describe. What they say themselves of failing fast, or of the
+    /// expected lease, is in force where this builder says nothing.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open).
+    pub async fn open_settings(self, settings: StoreSettings) -> Result<Store> {
+        let settings = match settings {
+            #[cfg(feature = "nats")]
+            StoreSettings::Nats(settings) => {
+                let settings = if self.fail_fast { settings.fail_fast(true) } else { *settings };
+                let lease = self.lease;
+                StoreSettings::Nats(Box::new(match lease {
+                    Some(lease) => settings.expected_lease(lease),
+                    None => settings,
+                }))
+            }
+            settings => settings,
+        };
+        let opening = Opening { settings, clock: self.clock.clone(), fail_fast: self.fail_fast };
+        let (requests, capabilities) = hub::open(opening).await?;
+        Ok(Store::new(requests, capabilities, self.clock))
+    }
+
+    /// Opens a store that an adapter of your own speaks to.
+    ///
+    /// # Errors
+    /// `Broken` when the operating system refuses a thread.
+    pub fn adapter(self, adapter: Box<dyn Adapter>) -> Result<Store> {
+        let capabilities = adapter.capabilities();
+        let requests = hub::start(adapter, self.clock.clone(), self.fail_fast)?;
+        Ok(Store::new(requests, capabilities, self.clock))
+    }
+}
+
+impl Store {
+    fn new(requests: Requests, capabilities: Capabilities, clock: Clock) -> Self {
+        let shared = Shared { clock, capabilities, next_campaign: AtomicU64::new(0) };
+        Self { requests, shared: Arc::new(shared) }
+    }
+}
+
+fn closed() -> Error {
+    Error::new(ErrorKind::Closed, "the store is closed; open it again with `Store::open`")
+}

@@ -1,0 +1,278 @@
+//! What a candidate wants.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use incumbent_core::campaign::{Backoff, Preset, Settings, WinDelay};
+
+use crate::health::HealthCheck;
+
+/// For how many failures in a row a custom back-off is asked in advance.
+const ASKED: u32 = 64;
+
+/// What a candidate wants: its name, how careful it is with time, what it publishes.
+///
+/// Every setting has a default that suits a lease of 5 s or more. What does not fit together, or not
+/// to the store, is refused by [`Store::campaign`](crate::Store::campaign) with the setting, its
+/// value, the limit and the remedy.
+///
+/// ```
+/// use std::time::Duration;
+/// use incumbent::{CampaignOptions, Preset};
+///
+/// let options = CampaignOptions::new()
+///     .name("worker-7")
+///     .preset(Preset::Fast)
+///     .lease(Duration::from_secs(2))
+///     .metadata("address", "10.0.0.7:8080");
+/// # drop(options);
+/// ```
+#[derive(Clone)]
+#[must_use = "options do nothing until they are given to `Store::campaign`"]
+pub struct CampaignOptions {
+    name: Option<String>,
+    preset: Preset,
+    lease: Option<Duration>,
+    skew: Option<Duration>,
+    drift_ppm: Option<u32>,
+    slack: Option<Duration>,
+    win_delay: WinDelay,
+    splay: Option<Duration>,
+    drain: Option<Duration>,
+    interval: Option<Duration>,
+    backoff: Wait,
+    metadata: Vec<(String, String)>,
+    pub(crate) health: Option<HealthCheck>,
+}
+
+#[derive(Clone)]
+enum Wait {
+    Standard,
+    Fixed(Duration),
+    Table(Arc<[Duration]>),
+}
+
+impl CampaignOptions {
+    /// The defaults: named after the host and the process, the standard preset, the store's lease.
+    pub fn new() -> Self {
+        Self {
+            name: None,
+            preset: Preset::default(),
+            lease: None,
+            skew: None,
+            drift_ppm: None,
+            slack: None,
+            win_delay: WinDelay::default(),
+            splay: None,
+            drain: None,
+            interval: None,
+            backoff: Wait::Standard,
+            metadata: Vec::new(),
+            health: None,
+        }
+    }
+
+    /// The candidate's name, which others see; `HOST-PID` by default. Give every candidate its own.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// The bounds and defaults of everything that has to do with time.
+    pub fn preset(mut self, preset: Preset) -> Self {
+        self.preset = preset;
+        self
+    }
+
+    /// The lease time `T`: how long nobody else leads after a leader crashed. By default the store's
+    /// own, or the preset's where the store has none.
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.lease = Some(lease);
+        self
+    }
+
+    /// How far the clocks of the store's servers may disagree; `T/20` by default, at most 1 s.
+    pub fn skew(mut self, skew: Duration) -> Self {
+        self.skew = Some(skew);
+        self
+    }
+
+    /// How far this machine's clock may drift, in parts per million of the lease; 10,000 by default.
+    pub fn drift_ppm(mut self, ppm: u32) -> Self {
+        self.drift_ppm = Some(ppm);
+        self
+    }
+
+    /// What is lost between reading the clock and acting on it; `T/20` by default, at most 250 ms.
+    pub fn slack(mut self, slack: Duration) -> Self {
+        self.slack = Some(slack);
+        self
+    }
+
+    /// How long a new holder waits before it is told that it leads; automatic by default.
+    pub fn win_delay(mut self, delay: WinDelay) -> Self {
+        self.win_delay = delay;
+        self
+    }
+
+    /// The longest wait before the first campaign; `T/10` by default, at most 1 s. Zero switches it off.
+    pub fn splay(mut self, splay: Duration) -> Self {
+        self.splay = Some(splay);
+        self
+    }
+
+    /// How long a leader that leaves of its own will may take to finish its work; 10 s by default.
+    pub fn drain(mut self, drain: Duration) -> Self {
+        self.drain = Some(drain);
+        self
+    }
+
+    /// How often a candidate reads the key though the watch is silent; by default when the record it
+    /// last saw should have expired.
+    pub fn interval(mut self, interval: Duration) -> Self {
+        self.interval = Some(interval);
+        self
+    }
+
+    /// How long a candidate waits after its n-th failure in a row, counting from 1; by default 100 ms,
+    /// doubled up to 1 s, ±20 %.
+    ///
+    /// The rule is asked here, for 1 to 64 failures; its last answer stands for all further ones. User
+    /// code never runs on the driver.
+    pub fn backoff(mut self, rule: impl FnMut(u32) -> Duration) -> Self {
+        self.backoff = Wait::Table((1..=ASKED).map(rule).collect());
+        self
+    }
+
+    /// A candidate always waits this long after a failure.
+    pub fn fixed_backoff(mut self, wait: Duration) -> Self {
+        self.backoff = Wait::Fixed(wait);
+        self
+    }
+
+    /// Adds to what the leader publishes about itself, for [`Store::observe`](crate::Store::observe):
+    /// a key (letters, digits, `-`) and a text of one line; 4096 bytes altogether.
+    pub fn metadata(mut self, key: impl Into<String>, text: impl Into<String>) -> Self {
+        self.metadata.push((key.into(), text.into()));
+        self
+    }
+
+    /// Asks `check` every `interval` whether this candidate is well. An unhealthy candidate does not
+    /// campaign; an unhealthy leader drains and leaves.
+    ///
+    /// The check runs on a task of its own, on the runtime that calls
+    /// [`Store::campaign`](crate::Store::campaign). A check that panics, or takes longer than
+    /// `interval`, counts as unhealthy.
+    pub fn health_check<F, Fut>(mut self, interval: Duration, check: F) -> Self
+    where
+        F: Fn() -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = bool> + Send + 'static,
+    {
+        self.health = Some(HealthCheck::new(interval, check));
+        self
+    }
+
+    /// The candidate's name as others will see it.
+    pub(crate) fn candidate(&self) -> String {
+        self.name.clone().unwrap_or_else(default_name)
+    }
+
+    /// The settings of one campaign.
+    pub(crate) fn settings(&self) -> Settings {
+        let defaults = Settings::new(self.candidate());
+        Settings {
+            preset: self.preset,
+            lease: self.lease,
+            skew: self.skew,
+            drift_ppm: self.drift_ppm.unwrap_or(defaults.drift_ppm),
+            slack: self.slack,
+            win_delay: self.win_delay,
+            splay: self.splay,
+            drain: self.drain.unwrap_or(defaults.drain),
+            interval: self.interval,
+            backoff: self.backoff.rule(),
+            metadata: self.metadata.clone(),
+            ..defaults
+        }
+    }
+}
+
+impl Default for CampaignOptions {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for CampaignOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.settings(), f)
+    }
+}
+
+impl Wait {
+    fn rule(&self) -> Backoff {
+        match self {
+            Self::Standard => Backoff::Standard,
+            Self::Fixed(wait) => Backoff::Fixed(*wait),
+            Self::Table(table) => {
+                let table = Arc::clone(table);
+                Backoff::Custom(Box::new(move |failures| {
+                    let place = failures.clamp(1, ASKED) - 1;
+                    table.get(place as usize).copied().unwrap_or_default()
+                }))
+            }
+        }
+    }
+}
+
+/// `HOST-PID`, without what a name cannot hold.
+fn default_name() -> String {
+    format!("{}-{}", host(), std::process::id())
+}
+
+#[cfg(unix)]
+fn host() -> String {
+    let system = rustix::system::uname();
+    plain(&system.nodename().to_string_lossy())
+}
+
+#[cfg(not(unix))]
+fn host() -> String {
+    plain(&std::env::var("COMPUTERNAME").unwrap_or_default())
+}
+
+fn plain(host: &str) -> String {
+    let host: String = host.chars().filter(|c| !c.is_control() && !c.is_whitespace()).take(200).collect();
+    if host.is_empty() { "host".into() } else { host }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_custom_back_off_is_asked_in_advance_and_its_last_answer_stands() {
+        let mut asked = Vec::new();
+        let options = CampaignOptions::new().backoff(|failures| {
+            asked.push(failures);
+            Duration::from_secs(failures.into())
+        });
+        assert_eq!(asked, (1..=64).collect::<Vec<_>>());
+        let Backoff::Custom(rule) = options.settings().backoff else { panic!("not a custom rule") };
+        assert_eq!([1, 7, 64, 65, u32::MAX].map(|n| rule(n).as_secs()), [1, 7, 64, 64, 64]);
+    }
+
+    #[test]
+    fn a_candidate_is_named_after_its_host_and_process() {
+        let name = CampaignOptions::new().settings().name;
+        assert!(name.ends_with(&format!("-{}", std::process::id())), "{name}");
+        assert!(name.len() > format!("-{}", std::process::id()).len(), "{name}");
+    }
+
+    #[test]
+    fn what_is_not_set_is_the_cores_default() {
+        let (ours, core) = (CampaignOptions::new().name("a").settings(), Settings::new("a"));
+        assert_eq!(format!("{ours:?}"), format!("{core:?}"));
+    }
+}

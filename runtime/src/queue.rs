@@ -1,0 +1,106 @@
+//! A bounded queue from a driver to one subscriber: it never makes the driver wait.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use futures_util::Stream;
+
+/// The most that is kept for a subscriber that does not read.
+pub(crate) const LIMIT: usize = 1024;
+
+/// What may wait in a queue.
+pub(crate) trait Told: Sized {
+    /// Takes something out of a queue that is full, and says how many.
+    fn shed(waiting: &mut VecDeque<Self>) -> u64;
+}
+
+/// The driver's end.
+pub(crate) struct Queue<T>(Mutex<Inner<T>>);
+
+struct Inner<T> {
+    waiting: VecDeque<T>,
+    waker: Option<Waker>,
+    missed: u64,
+    /// The subscriber is gone.
+    deaf: bool,
+    /// Nothing more will come.
+    over: bool,
+}
+
+impl<T: Told> Queue<T> {
+    pub(crate) fn new() -> (Arc<Self>, Subscription<T>) {
+        let inner = Inner { waiting: VecDeque::new(), waker: None, missed: 0, deaf: false, over: false };
+        let queue = Arc::new(Self(Mutex::new(inner)));
+        (Arc::clone(&queue), Subscription(queue))
+    }
+
+    /// Adds to the queue, and says whom to wake; what comes after [`end`](Self::end) is dropped.
+    #[must_use = "the subscriber waits until it is woken"]
+    pub(crate) fn push(&self, item: T) -> Option<Waker> {
+        let mut inner = self.lock();
+        if inner.deaf || inner.over {
+            return None;
+        }
+        inner.waiting.push_back(item);
+        if inner.waiting.len() > LIMIT {
+            inner.missed += T::shed(&mut inner.waiting);
+        }
+        inner.waker.take()
+    }
+
+    /// Nothing more will come; what waits can still be read.
+    #[must_use = "the subscriber waits until it is woken"]
+    pub(crate) fn end(&self) -> Option<Waker> {
+        let mut inner = self.lock();
+        inner.over = true;
+        inner.waker.take()
+    }
+
+    /// Whether nobody reads any more.
+    pub(crate) fn is_deaf(&self) -> bool {
+        self.lock().deaf
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner<T>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The subscriber's end.
+pub(crate) struct Subscription<T: Told>(Arc<Queue<T>>);
+
+impl<T: Told> Subscription<T> {
+    /// How many were taken out because the subscriber did not keep up.
+    pub(crate) fn missed(&self) -> u64 {
+        self.0.lock().missed
+    }
+}
+
+impl<T: Told> Stream for Subscription<T> {
+    type Item = T;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
+        let mut inner = self.0.lock();
+        match inner.waiting.pop_front() {
+            Some(item) => Poll::Ready(Some(item)),
+            None if inner.over => Poll::Ready(None),
+            None => {
+                inner.waker = Some(cx.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl<T: Told> Drop for Subscription<T> {
+    fn drop(&mut self) {
+        let mut inner = self.0.lock();
+        inner.deaf = true;
+        let unread = std::mem::take(&mut inner.waiting);
+        // What was never read may own what takes locks of its own when it goes.
+        drop(inner);
+        drop(unread);
+    }
+}

@@ -1,0 +1,271 @@
+//! Where a candidate stands: what its driver writes and its handles read.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::Waker;
+
+use incumbent_core::campaign::{self, Leader, Lease, Reason, State, Trouble};
+use incumbent_core::{Instant, Token};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::clock::Clock;
+use crate::driver::Driver;
+use crate::event::{Events, Notice};
+use crate::fork::Birth;
+use crate::queue::Queue;
+use crate::term::{Tenure, Term, leads};
+
+/// How much trouble is kept for the first subscriber.
+const EARLY_TROUBLES: usize = 16;
+
+/// Where a candidate stands. The driver keeps it, and every handle shares it.
+pub(crate) struct Standing {
+    pub(crate) election: Arc<str>,
+    pub(crate) candidate: String,
+    pub(crate) clock: Clock,
+    pub(crate) birth: Birth,
+    /// Handlers and health checks still running.
+    pub(crate) tasks: TaskTracker,
+    over: CancellationToken,
+    /// The deadline of the lease in nanoseconds; zero while the candidate does not lead.
+    deadline: AtomicU64,
+    book: Mutex<Book>,
+}
+
+/// Never locked while user code runs, nor across an await.
+struct Book {
+    state: State,
+    leader: Option<Leader>,
+    /// The present term, and before it for a moment one whose `Lost` is still to be told.
+    held: Vec<Held>,
+    early: Vec<Trouble>,
+    readers: Vec<Arc<Queue<Notice>>>,
+    /// The campaign is over, for the handles at least: nothing more is told.
+    over: bool,
+}
+
+struct Held {
+    tenure: Arc<Tenure>,
+    told: bool,
+    draining: Option<(Instant, Reason)>,
+}
+
+impl Standing {
+    pub(crate) fn new(election: Arc<str>, candidate: String, clock: Clock) -> Arc<Self> {
+        let book = Book {
+            state: State::Idle,
+            leader: None,
+            held: Vec::new(),
+            early: Vec::new(),
+            readers: Vec::new(),
+            over: false,
+        };
+        Arc::new(Self {
+            election,
+            candidate,
+            clock,
+            birth: Birth::here(),
+            tasks: TaskTracker::new(),
+            over: CancellationToken::new(),
+            deadline: AtomicU64::new(0),
+            book: Mutex::new(book),
+        })
+    }
+
+    /// Whether the candidate leads at this moment.
+    pub(crate) fn is_leader(&self) -> bool {
+        leads(&self.deadline, &self.clock, self.birth)
+    }
+
+    pub(crate) fn state(&self) -> State {
+        if self.birth.is_elsewhere() { State::Closed } else { self.book().state }
+    }
+
+    pub(crate) fn leader(&self) -> Option<Leader> {
+        if self.birth.is_elsewhere() { None } else { self.book().leader.clone() }
+    }
+
+    /// The present term; `None` once its deadline has passed, told or not.
+    pub(crate) fn term(&self) -> Option<Term> {
+        if !self.is_leader() {
+            return None;
+        }
+        let book = self.book();
+        book.held.last().filter(|held| held.tenure.is_current()).map(|held| Tenure::hold(&held.tenure))
+    }
+
+    /// Cancelled when the campaign is over.
+    pub(crate) fn over(&self) -> CancellationToken {
+        self.over.clone()
+    }
+
+    /// A stream of events that begins with what holds now.
+    pub(crate) fn subscribe(&self) -> Events {
+        let (queue, subscription) = Queue::new();
+        if self.birth.is_elsewhere() {
+            drop(queue.end());
+            return Events(subscription);
+        }
+        let mut book = self.book();
+        // Nobody waits on a queue that was just made, so there is nobody to wake.
+        let tell = |notice| drop(queue.push(notice));
+        for held in book.held.iter().filter(|held| held.told) {
+            tell(Notice::Won(Arc::clone(&held.tenure)));
+            if let Some((until, reason)) = held.draining {
+                tell(Notice::Draining(Arc::clone(&held.tenure), until, reason));
+            }
+        }
+        if let Some(leader) = &book.leader {
+            tell(Notice::LeaderChanged(Some(leader.clone())));
+        }
+        tell(Notice::Campaigned(book.state));
+        book.early.drain(..).map(Notice::Trouble).for_each(tell);
+        if book.over {
+            drop(queue.end());
+        } else {
+            book.readers.push(queue);
+        }
+        Events(subscription)
+    }
+
+    /// Makes the lease known. The driver calls it after every step of the machine, *before* it tells
+    /// the events of that step: whoever is told of a win leads, and whoever is told of a loss does not.
+    pub(crate) fn publish(&self, lease: Option<Lease>, driver: &Weak<dyn Driver>) {
+        let mut book = self.book();
+        let lease = lease.filter(|_| !book.over);
+        for held in &book.held {
+            if lease.is_none_or(|lease| lease.token != held.tenure.token()) {
+                held.tenure.set_deadline(Instant::ZERO);
+            }
+        }
+        if let Some(lease) = lease {
+            self.held(&mut book, lease.token, driver).tenure.set_deadline(lease.deadline);
+        }
+        let deadline = lease.map_or(0, |lease| lease.deadline.as_nanos());
+        self.deadline.store(deadline, Ordering::Release);
+    }
+
+    /// Tells an event of the machine to every reader. Says whether a drain can end at once, because
+    /// nobody holds the term.
+    pub(crate) fn tell(&self, event: campaign::Event, driver: &Weak<dyn Driver>) -> Drain {
+        let mut drain = Drain::Held;
+        let mut changed = None;
+        let mut book = self.book();
+        if book.over {
+            // The term of an abandoned candidate has nobody left to finish anything.
+            let drains = matches!(event, campaign::Event::Draining { .. });
+            return if drains { Drain::Done } else { Drain::Held };
+        }
+        let notice = match event {
+            campaign::Event::Won(term) => {
+                let held = self.held(&mut book, term.token, driver);
+                held.told = true;
+                Notice::Won(Arc::clone(&held.tenure))
+            }
+            campaign::Event::Draining { term, until, reason } => {
+                let held = self.held(&mut book, term.token, driver);
+                held.draining = Some((until, reason));
+                let tenure = Arc::clone(&held.tenure);
+                if !tenure.drain(until) {
+                    drain = Drain::Done;
+                }
+                changed = Some(Arc::clone(&tenure));
+                Notice::Draining(tenure, until, reason)
+            }
+            campaign::Event::Lost { term, reason } => {
+                let tenure = Arc::clone(&self.held(&mut book, term.token, driver).tenure);
+                book.held.retain(|held| !Arc::ptr_eq(&held.tenure, &tenure));
+                tenure.end(reason);
+                changed = Some(Arc::clone(&tenure));
+                Notice::Lost(tenure, reason)
+            }
+            campaign::Event::LeaderChanged(leader) => {
+                book.leader.clone_from(&leader);
+                Notice::LeaderChanged(leader)
+            }
+            campaign::Event::Campaigned(state) => {
+                book.state = state;
+                Notice::Campaigned(state)
+            }
+            campaign::Event::Trouble(trouble) => Notice::Trouble(trouble),
+        };
+        let woken = book.spread(&notice);
+        drop(book);
+        changed.iter().for_each(|tenure| tenure.wake());
+        woken.into_iter().for_each(Waker::wake);
+        drain
+    }
+
+    /// Ends the campaign for its handles: a term is lost now, told once, and nothing is told after.
+    pub(crate) fn end(&self, reason: Reason) {
+        if self.birth.is_elsewhere() {
+            return;
+        }
+        let mut book = self.book();
+        if book.over {
+            return;
+        }
+        self.deadline.store(0, Ordering::Release);
+        book.over = true;
+        book.state = State::Closed;
+        let held = std::mem::take(&mut book.held);
+        let mut woken = Vec::new();
+        for held in &held {
+            held.tenure.end(reason);
+            if held.told {
+                woken.extend(book.spread(&Notice::Lost(Arc::clone(&held.tenure), reason)));
+            }
+        }
+        woken.extend(book.spread(&Notice::Campaigned(State::Closed)));
+        woken.extend(book.readers.drain(..).filter_map(|reader| reader.end()));
+        drop(book);
+        held.iter().for_each(|held| held.tenure.wake());
+        self.tasks.close();
+        self.over.cancel();
+        woken.into_iter().for_each(Waker::wake);
+    }
+
+    fn held<'book>(
+        &self,
+        book: &'book mut Book,
+        token: Token,
+        driver: &Weak<dyn Driver>,
+    ) -> &'book mut Held {
+        let place = book.held.iter().position(|held| held.tenure.token() == token).unwrap_or_else(|| {
+            let started = self.clock.now();
+            let election = Arc::clone(&self.election);
+            let tenure = Tenure::new(token, started, election, self.clock.clone(), Weak::clone(driver));
+            book.held.push(Held { tenure, told: false, draining: None });
+            book.held.len() - 1
+        });
+        &mut book.held[place]
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Book {
+    /// Puts a notice into every reader's queue, and says whom to wake once the book is free.
+    fn spread(&mut self, notice: &Notice) -> Vec<Waker> {
+        self.readers.retain(|reader| !reader.is_deaf());
+        if let Notice::Trouble(trouble) = notice
+            && self.readers.is_empty()
+            && self.early.len() < EARLY_TROUBLES
+        {
+            self.early.push(trouble.clone());
+        }
+        self.readers.iter().filter_map(|reader| reader.push(notice.clone())).collect()
+    }
+}
+
+/// Whether a drain waits for somebody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Drain {
+    /// Somebody holds the term, or nothing drains.
+    Held,
+    /// Nobody does.
+    Done,
+}

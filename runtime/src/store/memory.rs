@@ -1,0 +1,346 @@
+//! The store of one process: `memory:` and `memory:NAME`.
+//!
+//! For programs whose candidates are tasks of one process, and for tests. It lasts as long as
+//! somebody has it open, and it does nothing on its own: a record whose time is over is removed by
+//! the next caller, or by a watcher that wakes at that instant where expiry is told by markers.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::stream::{self, BoxStream, StreamExt};
+use incumbent_core::record::{Entry, Kind};
+use incumbent_core::store::{Capabilities, Expect, Facts, Fault, FaultKind, Outcome, Write};
+use incumbent_core::{Incarnation, Instant, Revision};
+use tokio::sync::broadcast;
+use tokio_util::sync::CancellationToken;
+
+use super::message::{FOREIGN_LEASE, Message, pairs};
+use super::{Adapter, Operate, Watched, incarnation, names};
+use crate::clock::Clock;
+use crate::{Error, ErrorKind, Result};
+
+/// The longest lease, in a store that has no reason for a limit: a year.
+const LONGEST_LEASE: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// How many changes a watcher may be behind before its watch ends.
+const BACKLOG: usize = 1024;
+
+/// What a `memory:` URL says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MemorySettings {
+    /// Who opens the same name in the same process has the same store. Without a name the store is
+    /// shared with nobody but the clones of the [`Memory`] opened.
+    pub name: Option<String>,
+    /// Expiry leaves a marker that is told to watchers; without it, a record just vanishes.
+    pub markers: bool,
+}
+
+impl MemorySettings {
+    /// A store that only its own clones share.
+    pub fn private() -> Self {
+        Self::default()
+    }
+
+    /// The store of this name, in this process.
+    pub fn named(name: impl Into<String>) -> Self {
+        Self { name: Some(name.into()), ..Self::default() }
+    }
+
+    /// Whether expiry leaves a marker that watchers are told of.
+    #[must_use]
+    pub fn markers(mut self, markers: bool) -> Self {
+        self.markers = markers;
+        self
+    }
+}
+
+/// The named stores somebody has open.
+static NAMED: LazyLock<Mutex<HashMap<String, Weak<Shared>>>> = LazyLock::new(Mutex::default);
+
+/// A connection to a store in memory. A clone is another connection to the same store.
+#[derive(Debug)]
+pub struct Memory {
+    shared: Arc<Shared>,
+    closed: CancellationToken,
+}
+
+#[derive(Debug)]
+struct Shared {
+    markers: bool,
+    clock: Clock,
+    life: Mutex<Life>,
+}
+
+/// One life of the store, from its making to its [reset](Memory::reset).
+#[derive(Debug)]
+struct Life {
+    incarnation: Incarnation,
+    born: Instant,
+    never_used: bool,
+    newest: Revision,
+    rows: BTreeMap<String, Row>,
+    changes: broadcast::Sender<Watched>,
+}
+
+#[derive(Clone, Debug)]
+struct Row {
+    entry: Entry,
+    /// The lease of the last live record under this key.
+    lease: Duration,
+    /// When a live record is over; never for anything else.
+    over: Instant,
+}
+
+impl Memory {
+    /// Opens a store; `clock` decides when its records are over.
+    ///
+    /// # Errors
+    /// [`InvalidSetting`](ErrorKind::InvalidSetting) where a store of that name is open with other
+    /// settings.
+    pub fn open(settings: &MemorySettings, clock: &Clock) -> Result<Self> {
+        let Some(name) = &settings.name else {
+            return Ok(Self::on(Arc::new(Shared::new(settings.markers, clock))));
+        };
+        let mut open = lock(&NAMED);
+        open.retain(|_, store| store.strong_count() > 0);
+        if let Some(shared) = open.get(name).and_then(Weak::upgrade) {
+            if shared.markers != settings.markers {
+                let (is, was) = (settings.markers, shared.markers);
+                return Err(Error::new(
+                    ErrorKind::InvalidSetting,
+                    format!("memory:{name} is open with markers={was} already; open it so, not with {is}"),
+                ));
+            }
+            return Ok(Self::on(shared));
+        }
+        let shared = Arc::new(Shared::new(settings.markers, clock));
+        open.insert(name.clone(), Arc::downgrade(&shared));
+        Ok(Self::on(shared))
+    }
+
+    /// Deletes the store and makes it anew, under everybody who has it open: all records are gone,
+    /// revisions start again, the incarnation is larger, and watches end.
+    pub fn reset(&self) {
+        let mut life = lock(&self.shared.life);
+        *life = Life { never_used: false, ..Life::new(&self.shared.clock) };
+    }
+
+    fn on(shared: Arc<Shared>) -> Self {
+        Self { shared, closed: CancellationToken::new() }
+    }
+
+    /// The present life, its expired records removed, unless this connection is closed.
+    fn life(&self) -> Result<MutexGuard<'_, Life>, Fault> {
+        if self.closed.is_cancelled() {
+            let detail = "this connection to the memory store is closed".to_owned();
+            return Err(Fault { kind: FaultKind::Unreachable, detail });
+        }
+        Ok(self.shared.swept())
+    }
+}
+
+impl Clone for Memory {
+    fn clone(&self) -> Self {
+        Self::on(Arc::clone(&self.shared))
+    }
+}
+
+/// Nothing panics while a lock of this module is held, so a poisoned one is as good as any.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    fn new(markers: bool, clock: &Clock) -> Self {
+        Self { markers, clock: clock.clone(), life: Mutex::new(Life::new(clock)) }
+    }
+
+    fn swept(&self) -> MutexGuard<'_, Life> {
+        let mut life = lock(&self.life);
+        life.sweep(self.clock.now(), self.markers);
+        life
+    }
+}
+
+impl Life {
+    fn new(clock: &Clock) -> Self {
+        Self {
+            incarnation: incarnation::next(),
+            born: clock.now(),
+            never_used: true,
+            newest: Revision(0),
+            rows: BTreeMap::new(),
+            changes: broadcast::Sender::new(BACKLOG),
+        }
+    }
+
+    fn entry(&self, key: &str) -> Entry {
+        self.rows.get(key).map_or(Entry::Vacant, |row| row.entry.clone())
+    }
+
+    /// The newest entries of all keys, oldest revision first.
+    fn entries(&self) -> Vec<Watched> {
+        let mut entries: Vec<_> = self
+            .rows
+            .iter()
+            .map(|(key, row)| Watched { key: key.clone(), entry: row.entry.clone() })
+            .collect();
+        entries.sort_by_key(|watched| watched.entry.revision());
+        entries
+    }
+
+    /// When the next record is over.
+    fn next_over(&self) -> Instant {
+        self.rows.values().map(|row| row.over).min().unwrap_or(Instant::NEVER)
+    }
+
+    /// Removes the records whose time is over.
+    fn sweep(&mut self, now: Instant, markers: bool) {
+        if now < self.next_over() {
+            return;
+        }
+        let mut over: Vec<_> = self
+            .rows
+            .iter()
+            .filter(|(_, row)| row.over <= now)
+            .map(|(k, row)| (row.over, k.clone()))
+            .collect();
+        over.sort();
+        for (_, key) in over {
+            if markers {
+                self.put(&key, now, Message { kind: Kind::Expired, value: b"", headers: &[], lease: None });
+            } else {
+                self.rows.remove(&key);
+            }
+        }
+    }
+
+    fn put(&mut self, key: &str, now: Instant, message: Message<'_>) -> Revision {
+        self.newest = Revision(self.newest.0 + 1);
+        let entry = Entry::decode(self.newest, message.kind, message.value, pairs(message.headers));
+        let lease =
+            message.lease.or_else(|| self.rows.get(key).map(|row| row.lease)).unwrap_or(FOREIGN_LEASE);
+        let over = if message.kind == Kind::Live { now + lease } else { Instant::NEVER };
+        self.rows.insert(key.to_owned(), Row { entry: entry.clone(), lease, over });
+        // An error says that nobody watches.
+        let _ = self.changes.send(Watched { key: key.to_owned(), entry });
+        self.newest
+    }
+}
+
+#[async_trait]
+impl Adapter for Memory {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            own_lease: true,
+            lease_step: Duration::from_millis(1),
+            shortest: Duration::from_millis(1),
+            longest: LONGEST_LEASE,
+            granularity: Duration::ZERO,
+            expiry_pushed: self.shared.markers,
+            incarnation_acked: true,
+            fail_over: Duration::ZERO,
+        }
+    }
+
+    fn check_key(&self, key: &str) -> Result<()> {
+        names::check("key", key)
+    }
+
+    fn check_name(&self, name: &str) -> Result<()> {
+        names::check("candidate's name", name)
+    }
+
+    async fn inspect(&self) -> Result<Facts, Fault> {
+        let asked_at = self.shared.clock.now();
+        let life = self.life()?;
+        Ok(Facts {
+            asked_at,
+            incarnation: life.incarnation,
+            age: Some(self.shared.clock.now().since(life.born)),
+            never_used: life.never_used,
+            max_age: None,
+            newest: Some(life.newest),
+        })
+    }
+
+    async fn write(&self, key: &str, write: &Write) -> Outcome {
+        let Ok(mut life) = self.life() else { return Outcome::NotSent };
+        let current = life.entry(key).revision();
+        let expected = match write.expect {
+            Expect::Absent => None,
+            Expect::Revision(revision) => Some(revision),
+        };
+        if current != expected {
+            return Outcome::Refused { current: current.unwrap_or_default() };
+        }
+        let revision = life.put(key, self.shared.clock.now(), Message::of(&write.action));
+        Outcome::Applied { revision, incarnation: Some(life.incarnation) }
+    }
+
+    async fn read(&self, key: &str) -> Result<Entry, Fault> {
+        Ok(self.life()?.entry(key))
+    }
+
+    async fn list(&self) -> Result<Vec<Watched>, Fault> {
+        Ok(self.life()?.entries())
+    }
+
+    async fn watch(&self) -> Result<BoxStream<'static, Watched>, Fault> {
+        let life = self.life()?;
+        let watch = Watch {
+            first: life.entries().into(),
+            changes: life.changes.subscribe(),
+            shared: Arc::clone(&self.shared),
+            closed: self.closed.clone(),
+        };
+        Ok(stream::unfold(watch, Watch::next).boxed())
+    }
+
+    async fn reconnect(&self) {}
+
+    async fn close(&self) {
+        self.closed.cancel();
+    }
+}
+
+#[async_trait]
+impl Operate for Memory {
+    async fn put(&self, key: &str, value: &[u8]) -> Result<Revision, Fault> {
+        Ok(self.life()?.put(key, self.shared.clock.now(), Message::foreign(value)))
+    }
+
+    async fn delete(&self, key: &str) -> Result<Revision, Fault> {
+        Ok(self.life()?.put(key, self.shared.clock.now(), Message::deletion()))
+    }
+}
+
+struct Watch {
+    first: VecDeque<Watched>,
+    changes: broadcast::Receiver<Watched>,
+    shared: Arc<Shared>,
+    closed: CancellationToken,
+}
+
+impl Watch {
+    /// The next change; `None` when the connection is closed, the store is reset, or this watcher
+    /// is so far behind that it has missed something.
+    async fn next(mut self) -> Option<(Watched, Self)> {
+        loop {
+            if let Some(watched) = self.first.pop_front() {
+                return Some((watched, self));
+            }
+            let expiry = if self.shared.markers { self.shared.swept().next_over() } else { Instant::NEVER };
+            tokio::select! {
+                biased;
+                () = self.closed.cancelled() => return None,
+                change = self.changes.recv() => return Some((change.ok()?, self)),
+                // Its marker comes as a change.
+                () = self.shared.clock.sleep_until(expiry), if expiry < Instant::NEVER => {}
+            }
+        }
+    }
+}

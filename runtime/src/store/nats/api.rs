@@ -1,0 +1,220 @@
+//! Requests to the JetStream API, and what its errors mean.
+//!
+//! The answers are read here, not by the client's own types: those leave out the time of an answer,
+//! and lose settings they do not know when a stream is updated.
+
+use async_nats::jetstream;
+use bytes::Bytes;
+use incumbent_core::store::{Fault, FaultKind};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::connection::{Connection, Silence};
+use crate::{Error, ErrorKind};
+
+/// The JetStream API as one account sees it, for one bucket.
+pub(super) struct Api {
+    pub(super) connection: Connection,
+    pub(super) bucket: Bucket,
+}
+
+/// The names that belong to a bucket.
+#[derive(Clone, Debug)]
+pub(super) struct Bucket {
+    pub(super) name: String,
+    /// The stream behind it.
+    pub(super) stream: String,
+    /// What its subjects begin with.
+    pub(super) prefix: String,
+    api_prefix: String,
+}
+
+impl Bucket {
+    pub(super) fn new(name: &str, api_prefix: Option<&str>) -> Self {
+        Self {
+            name: name.to_string(),
+            stream: format!("KV_{name}"),
+            prefix: format!("$KV.{name}."),
+            api_prefix: api_prefix.unwrap_or(DEFAULT_API_PREFIX).to_string(),
+        }
+    }
+
+    /// The subject a key is stored under.
+    pub(super) fn subject(&self, key: &str) -> String {
+        format!("{}{key}", self.prefix)
+    }
+
+    /// The subject a key is written to: with a domain or an import, the API's prefix comes before it.
+    pub(super) fn write_subject(&self, key: &str) -> String {
+        if self.api_prefix == DEFAULT_API_PREFIX {
+            self.subject(key)
+        } else {
+            format!("{}.{}{key}", self.api_prefix, self.prefix)
+        }
+    }
+
+    /// The subject of a request to the API.
+    pub(super) fn api_subject(&self, request: &str) -> String {
+        format!("{}.{request}", self.api_prefix)
+    }
+}
+
+const DEFAULT_API_PREFIX: &str = "$JS.API";
+
+/// Why a request of the API brought nothing.
+#[derive(Debug)]
+pub(super) enum Failure {
+    Silence(Silence),
+    /// The server said no.
+    Api(ApiError),
+    /// The answer cannot be read.
+    Unreadable(String),
+}
+
+/// An error as the API words it.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+pub(super) struct ApiError {
+    /// The code that tells errors apart; see the server's `errors.json`.
+    #[serde(default)]
+    pub(super) err_code: u64,
+    #[serde(default)]
+    pub(super) description: String,
+}
+
+pub(super) const STREAM_NOT_FOUND: u64 = 10059;
+pub(super) const NOT_ENABLED_FOR_ACCOUNT: u64 = 10039;
+pub(super) const NOT_ENABLED: u64 = 10076;
+
+impl From<&jetstream::Error> for ApiError {
+    fn from(error: &jetstream::Error) -> Self {
+        Self { err_code: error.error_code().0, description: error.to_string() }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Reply<T> {
+    Refused { error: ApiError },
+    Granted(T),
+}
+
+impl Api {
+    /// Asks the API, by the part of the subject after the prefix.
+    pub(super) async fn ask<T: DeserializeOwned>(
+        &self,
+        request: &str,
+        payload: &impl Serialize,
+    ) -> Result<T, Failure> {
+        let payload = serde_json::to_vec(payload).map_err(|error| Failure::Unreadable(error.to_string()))?;
+        let subject = self.bucket.api_subject(request);
+        let reply =
+            self.connection.ask(&subject, None, Bytes::from(payload)).await.map_err(Failure::Silence)?;
+        match serde_json::from_slice(&reply.payload) {
+            Ok(Reply::Granted(answer)) => Ok(answer),
+            Ok(Reply::Refused { error }) => Err(Failure::Api(error)),
+            Err(error) => Err(Failure::Unreadable(format!("{subject}: {error}"))),
+        }
+    }
+
+    /// Asks for the bucket's stream.
+    pub(super) async fn stream_info<T: DeserializeOwned>(&self) -> Result<T, Failure> {
+        self.ask(&format!("STREAM.INFO.{}", self.bucket.stream), &serde_json::json!({})).await
+    }
+}
+
+impl Failure {
+    /// The fault to tell, with the remedy.
+    pub(super) fn fault(self, bucket: &Bucket) -> Fault {
+        let name = &bucket.name;
+        let (kind, detail) = match self {
+            Self::Silence(silence) => return silence_fault(&silence, bucket),
+            Self::Unreadable(why) => {
+                (FaultKind::Broken, format!("NATS gave an answer that cannot be read: {why}"))
+            }
+            Self::Api(error) => return error.fault(name),
+        };
+        Fault { kind, detail }
+    }
+
+    /// The same, for a caller that is opening the store.
+    pub(super) fn error(self, bucket: &Bucket) -> Error {
+        let missing = matches!(&self, Self::Api(error) if error.err_code == STREAM_NOT_FOUND);
+        if missing {
+            let name = &bucket.name;
+            return Error::new(
+                ErrorKind::NotFound,
+                format!("the NATS bucket {name:?} does not exist; `incumbent init` makes it"),
+            );
+        }
+        fault_error(self.fault(bucket))
+    }
+}
+
+/// A fault as an error.
+pub(super) fn fault_error(fault: Fault) -> Error {
+    let kind = match fault.kind {
+        FaultKind::Denied => ErrorKind::Denied,
+        FaultKind::Broken => ErrorKind::Broken,
+        FaultKind::Unreachable => ErrorKind::Unreachable,
+    };
+    Error::new(kind, fault.detail)
+}
+
+/// What it means that nobody answered.
+pub(super) fn silence_fault(silence: &Silence, bucket: &Bucket) -> Fault {
+    let (kind, detail) = match silence {
+        Silence::NotConnected => (FaultKind::Unreachable, "there is no connection to NATS".to_string()),
+        Silence::Disconnected => {
+            (FaultKind::Unreachable, "the connection to NATS broke before the answer came".to_string())
+        }
+        Silence::NoResponders => (
+            FaultKind::Unreachable,
+            format!(
+                "nobody answers for the NATS bucket {:?}: JetStream is not enabled there, or is starting, \
+                 or the `domain` or `api_prefix` is wrong",
+                bucket.name
+            ),
+        ),
+        Silence::NotSendable(why) => (FaultKind::Broken, format!("cannot be sent over NATS: {why}")),
+        Silence::PublishDenied { subject, .. } => {
+            (FaultKind::Denied, format!("NATS does not let us publish to {subject}; allow it to our user"))
+        }
+        Silence::RepliesDenied { subject } => (
+            FaultKind::Denied,
+            format!(
+                "NATS does not let us hear replies on {subject}; allow it to our user, or set \
+                 `inbox_prefix` to what is allowed"
+            ),
+        ),
+    };
+    Fault { kind, detail }
+}
+
+impl ApiError {
+    /// The fault to tell, with the remedy.
+    pub(super) fn fault(&self, bucket: &str) -> Fault {
+        let said = &self.description;
+        let (kind, detail) = match self.err_code {
+            STREAM_NOT_FOUND => (
+                FaultKind::Broken,
+                format!("the NATS bucket {bucket:?} does not exist any more; `incumbent init` makes it"),
+            ),
+            NOT_ENABLED | NOT_ENABLED_FOR_ACCOUNT => (
+                FaultKind::Broken,
+                format!("{said} ({}): enable JetStream for the account of our user", self.err_code),
+            ),
+            // 10008 and 10009: the cluster has no leader, for now.
+            10008 | 10009 => {
+                (FaultKind::Unreachable, format!("NATS cannot serve the bucket {bucket:?} now: {said}"))
+            }
+            10118 | 10194 => (
+                FaultKind::Broken,
+                format!(
+                    "the stream of the NATS bucket {bucket:?} is offline: start the servers that hold it"
+                ),
+            ),
+            code => (FaultKind::Broken, format!("NATS refuses for the bucket {bucket:?}: {said} ({code})")),
+        };
+        Fault { kind, detail }
+    }
+}

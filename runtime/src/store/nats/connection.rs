@@ -1,0 +1,322 @@
+//! One dedicated connection, and requests over it.
+//!
+//! Two habits of the client are dealt with here. It queues what is sent while it is disconnected and
+//! sends it later: so nothing is handed to it then, and the answer is [`Silence::NotConnected`].
+//! And it keeps a request waiting when its connection goes: so every wait ends with the connection.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_nats::client::Request;
+use async_nats::connection::State;
+use async_nats::jetstream::{self, context::ContextBuilder};
+use async_nats::{
+    AuthError, Client, ConnectErrorKind, ConnectOptions, HeaderMap, Message, ReconnectToServer,
+    RequestErrorKind, ServerAddr,
+};
+use bytes::Bytes;
+use tokio::sync::watch;
+use tokio::task::spawn_blocking;
+
+use super::event::ConnectionEvent;
+use super::rotation::Rotation;
+use super::settings::NatsSettings;
+use super::waiting::{Interruption, Waiting};
+use crate::{Error, ErrorKind, Result};
+
+/// The longest wait between two attempts to connect; the design's limit for retries.
+const LONGEST_DELAY: Duration = Duration::from_secs(1);
+
+/// A client of our own, shared with nobody.
+pub(super) struct Connection {
+    client: Client,
+    jetstream: jetstream::Context,
+    waiting: Arc<Waiting>,
+    link: watch::Receiver<Link>,
+    closed: Arc<AtomicBool>,
+}
+
+/// Which connection the client is on, as its events tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Link {
+    /// How many there were so far.
+    pub(super) number: u64,
+    /// Whether the newest one stands.
+    pub(super) up: bool,
+}
+
+/// Why a request has no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Silence {
+    /// There is no connection; nothing was sent.
+    NotConnected,
+    /// Nobody listens on the subject; nothing was delivered.
+    NoResponders,
+    /// The client refused to send it.
+    NotSendable(String),
+    /// The connection went; it may have been delivered.
+    Disconnected,
+    /// A permission is missing: to publish on the subject.
+    PublishDenied { subject: String, certain: bool },
+    /// A permission is missing: to subscribe to the replies.
+    RepliesDenied { subject: String },
+}
+
+impl Connection {
+    /// Connects, and waits for a server unless told to fail fast.
+    pub(super) async fn open(settings: &NatsSettings) -> Result<Self> {
+        settings.check_files()?;
+        let mut attempt = 1;
+        loop {
+            let error = match Self::attempt(settings).await {
+                Ok(connection) => return Ok(connection),
+                Err(error) => error,
+            };
+            if settings.fail_fast || error.kind() != ErrorKind::Unreachable {
+                return Err(error);
+            }
+            settings.listener.tell(ConnectionEvent::Failed { detail: error.message().to_string() });
+            attempt += 1;
+            tokio::time::sleep(delay(attempt)).await;
+        }
+    }
+
+    /// Tries every server once.
+    ///
+    /// The client's own `retry_on_initial_connect` is not used: it would go on in the background
+    /// after the caller has given up.
+    async fn attempt(settings: &NatsSettings) -> Result<Self> {
+        let waiting = Arc::new(Waiting::default());
+        let closed = Arc::new(AtomicBool::new(false));
+        let (link_sender, link) = watch::channel(Link::default());
+        let options = options(settings, &closed);
+        let options = options.event_callback({
+            let (waiting, listener) = (waiting.clone(), settings.listener.clone());
+            move |event| {
+                if let Some(event) = ConnectionEvent::of(&event) {
+                    waiting.heed(&event);
+                    link_sender.send_modify(|link| match event {
+                        ConnectionEvent::Connected => *link = Link { number: link.number + 1, up: true },
+                        ConnectionEvent::Disconnected => link.up = false,
+                        _ => {}
+                    });
+                    listener.tell(event);
+                }
+                std::future::ready(())
+            }
+        });
+        let client = options.connect(settings.servers.as_slice()).await.map_err(|error| {
+            let kind = match error.kind() {
+                ConnectErrorKind::Authentication => ErrorKind::Credentials,
+                ConnectErrorKind::AuthorizationViolation => ErrorKind::Denied,
+                ConnectErrorKind::ServerParse => ErrorKind::InvalidUrl,
+                ConnectErrorKind::Dns
+                | ConnectErrorKind::TimedOut
+                | ConnectErrorKind::Tls
+                | ConnectErrorKind::Io
+                | ConnectErrorKind::MaxReconnects => ErrorKind::Unreachable,
+            };
+            let servers = settings.servers_shown();
+            let message = match kind {
+                ErrorKind::Denied => {
+                    format!("NATS refuses our credentials at {servers}: check user, token, nkey or creds")
+                }
+                ErrorKind::Credentials => {
+                    format!("cannot answer the nonce of NATS at {servers}: check nkey or creds")
+                }
+                _ => format!("cannot connect to NATS at {servers}: {}", chain(&error)),
+            };
+            Error::new(kind, message).caused_by(error)
+        })?;
+        let jetstream = match &settings.api_prefix {
+            Some(prefix) => ContextBuilder::new().api_prefix(prefix).build(client.clone()),
+            None => jetstream::new(client.clone()),
+        };
+        Ok(Self { client, jetstream, waiting, link, closed })
+    }
+
+    pub(super) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    pub(super) fn jetstream(&self) -> &jetstream::Context {
+        &self.jetstream
+    }
+
+    /// How many connections there were; unlike [`Link::number`] it does not lag behind.
+    pub(super) fn number(&self) -> u64 {
+        self.client.statistics().connects.load(Ordering::Relaxed)
+    }
+
+    /// What ends with the present connection.
+    pub(super) fn link(&self) -> watch::Receiver<Link> {
+        self.link.clone()
+    }
+
+    /// Whether what is sent now goes out now.
+    pub(super) fn is_usable(&self) -> bool {
+        !self.closed.load(Ordering::Acquire) && self.client.connection_state() == State::Connected
+    }
+
+    /// Asks, and waits for the answer for as long as one can come.
+    pub(super) async fn ask(
+        &self,
+        subject: &str,
+        headers: Option<HeaderMap>,
+        payload: Bytes,
+    ) -> Result<Message, Silence> {
+        // The caller bounds the wait.
+        let request = Request { payload: Some(payload), headers, timeout: Some(None), inbox: None };
+        let answer = self.client.send_request(subject.to_string(), request);
+        self.await_answer(subject, answer).await?.map_err(|error| match error.kind() {
+            RequestErrorKind::NoResponders => Silence::NoResponders,
+            RequestErrorKind::InvalidSubject | RequestErrorKind::MaxPayloadExceeded => {
+                Silence::NotSendable(error.to_string())
+            }
+            RequestErrorKind::TimedOut | RequestErrorKind::Other => Silence::Disconnected,
+        })
+    }
+
+    /// Drives a request that the client sends on `subject`, and abandons it once no answer can come.
+    pub(super) async fn await_answer<F: Future>(
+        &self,
+        subject: &str,
+        request: F,
+    ) -> Result<F::Output, Silence> {
+        if !self.is_usable() {
+            return Err(Silence::NotConnected);
+        }
+        let mut ticket = self.waiting.note(self.number(), subject);
+        let request = pin!(request);
+        tokio::select! {
+            biased;
+            answer = request => {
+                ticket.answered();
+                Ok(answer)
+            }
+            why = ticket.interrupted() => Err(match why {
+                Interruption::Disconnected => Silence::Disconnected,
+                Interruption::PublishDenied { certain } => {
+                    Silence::PublishDenied { subject: subject.to_string(), certain }
+                }
+                Interruption::RepliesDenied { subject } => Silence::RepliesDenied { subject },
+            }),
+        }
+    }
+
+    /// Leaves the present connection for a new one, and waits until it stands.
+    pub(super) async fn renew(&self) {
+        let before = self.number();
+        // Where it is being renewed already, asking once more would only break the new one.
+        if self.is_usable() && self.client.force_reconnect().await.is_err() {
+            return;
+        }
+        let mut link = self.link();
+        // An error means that the client is gone, which nobody can wait for.
+        let _ = link.wait_for(|link| link.up && link.number > before).await;
+    }
+
+    /// Ends the connection, also for streams that still hold the client.
+    pub(super) async fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+        // An error means that it has ended already.
+        let _ = self.client.drain().await;
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.closed.store(true, Ordering::Release);
+    }
+}
+
+fn options(settings: &NatsSettings, closed: &Arc<AtomicBool>) -> ConnectOptions {
+    let credentials = settings.credentials.clone();
+    let mut options = ConnectOptions::with_auth_callback(move |nonce| {
+        let credentials = credentials.clone();
+        async move {
+            spawn_blocking(move || credentials.answer(&nonce))
+                .await
+                .map_err(AuthError::new)?
+                .map_err(|error| AuthError::new(error.message()))
+        }
+    })
+    .name(settings.client_name.as_deref().unwrap_or("incumbent"))
+    .connection_timeout(settings.connect_timeout)
+    .ping_interval(settings.effective_ping_interval())
+    .request_timeout(None)
+    .require_tls(settings.wants_tls())
+    .reconnect_delay_callback(delay);
+    if settings.tls_first {
+        options = options.tls_first();
+    }
+    if let Some(ca) = &settings.ca {
+        options = options.add_root_certificates(ca.clone());
+    }
+    if let Some((certificate, key)) = &settings.certificate {
+        options = options.add_client_certificate(certificate.clone(), key.clone());
+    }
+    if let Some(prefix) = &settings.inbox_prefix {
+        options = options.custom_inbox_prefix(prefix);
+    }
+    if settings.servers.iter().any(ServerAddr::is_websocket) {
+        // A cluster advertises its plain addresses, which are no good to us then.
+        options = options.ignore_discovered_servers();
+    }
+    let rotation = Arc::new(Mutex::new(Rotation::default()));
+    let closed = closed.clone();
+    options.reconnect_to_server_callback(move |pool, _| {
+        let closed = closed.load(Ordering::Acquire);
+        let next = rotation.lock().unwrap_or_else(PoisonError::into_inner).next(&pool);
+        async move {
+            if closed {
+                // The client has no other way to stop one that is trying to reconnect.
+                std::future::pending::<()>().await;
+            }
+            next.map(|addr| ReconnectToServer { addr, delay: None })
+        }
+    })
+}
+
+/// How long to wait before the attempt of that number: nothing before the first, then 50 ms, doubled up
+/// to a second, ±20 % so that many clients do not come at once.
+fn delay(attempt: usize) -> Duration {
+    let Some(exponent) = attempt.checked_sub(2) else { return Duration::ZERO };
+    let full = Duration::from_millis(50) * 2_u32.saturating_pow(exponent.min(10) as u32);
+    // Without a random number all come at once, which is harmless.
+    let spread = getrandom::u32().unwrap_or(u32::MAX / 2) % 401;
+    full.min(LONGEST_DELAY) * (800 + spread) / 1000
+}
+
+/// An error and its causes; the client's own text names only its kind.
+pub(super) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text.push_str(": ");
+            text.push_str(&more);
+        }
+        cause = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attempts_are_spaced_further_and_further_up_to_a_second() {
+        assert_eq!(delay(0), Duration::ZERO);
+        assert_eq!(delay(1), Duration::ZERO);
+        for (attempt, full) in [(2, 50), (3, 100), (5, 400), (7, 1000), (1000, 1000)] {
+            let wait = delay(attempt).as_millis() as u64;
+            assert!((full * 8 / 10..=full * 12 / 10).contains(&wait), "{attempt}: {wait} ms");
+        }
+    }
+}

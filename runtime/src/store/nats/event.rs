@@ -1,0 +1,150 @@
+//! What a connection tells of itself.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_nats::{ClientError, Event, ServerError};
+
+/// Something that happened to the connection, told as it happens.
+///
+/// Requests do not wait for these: a request that cannot be answered any more ends by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ConnectionEvent {
+    /// A connection stands, the first or a new one. What was known of the store may be out of date.
+    Connected,
+    /// The connection is gone; another is being made.
+    Disconnected,
+    /// A server could not be reached, or refused us. The next attempt follows.
+    Failed {
+        /// What went wrong, without credentials.
+        detail: String,
+    },
+    /// The server does not accept our credentials, or accepts them no more.
+    NotAuthorized {
+        /// What the server said.
+        detail: String,
+    },
+    /// A permission is missing. Whatever needs it goes unanswered until somebody grants it.
+    NotPermitted {
+        /// What was tried.
+        action: Action,
+        /// The subject to allow.
+        subject: String,
+    },
+    /// The server will shut down soon.
+    ServerLeaving,
+}
+
+/// What a permission allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Action {
+    /// To send to a subject.
+    Publish,
+    /// To hear a subject.
+    Subscribe,
+}
+
+/// Who is told of events.
+#[derive(Clone, Default)]
+pub(super) struct Listener(Option<Arc<dyn Fn(ConnectionEvent) + Send + Sync>>);
+
+impl Listener {
+    pub(super) fn new(listener: impl Fn(ConnectionEvent) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(listener)))
+    }
+
+    pub(super) fn tell(&self, event: ConnectionEvent) {
+        if let Some(listener) = &self.0 {
+            listener(event);
+        }
+    }
+}
+
+impl fmt::Debug for Listener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "listener" } else { "nobody" })
+    }
+}
+
+impl ConnectionEvent {
+    /// What the client's event means to us; `None` for those that mean nothing.
+    pub(super) fn of(event: &Event) -> Option<Self> {
+        match event {
+            Event::Connected => Some(Self::Connected),
+            Event::Disconnected => Some(Self::Disconnected),
+            Event::LameDuckMode => Some(Self::ServerLeaving),
+            Event::ServerError(ServerError::AuthorizationViolation) => {
+                Some(Self::NotAuthorized { detail: "authorization violation".into() })
+            }
+            Event::ServerError(ServerError::Other(text)) => Some(Self::of_server_error(text)),
+            // The client tells a failed attempt by the name of its kind alone.
+            Event::ClientError(ClientError::Other(kind)) if kind == "authorization violation" => {
+                Some(Self::NotAuthorized { detail: kind.clone() })
+            }
+            Event::ClientError(error) => Some(Self::Failed { detail: error.to_string() }),
+            // A subscriber that is too slow loses messages; the watch notices the gap.
+            Event::ServerError(ServerError::SlowConsumer(_))
+            | Event::SlowConsumer(_)
+            | Event::Draining
+            | Event::Closed => None,
+        }
+    }
+
+    fn of_server_error(text: &str) -> Self {
+        let lower = text.to_ascii_lowercase();
+        if let Some((_, what)) = lower.split_once("permissions violation for ") {
+            // The subject's case matters, so it is cut from the original.
+            let subject = text.split('"').nth(1).unwrap_or_default().to_string();
+            // "Publish with Reply of" is about the reply subject, which we must be allowed to hear.
+            let publish = what.starts_with("publish to ");
+            let action = if publish { Action::Publish } else { Action::Subscribe };
+            return Self::NotPermitted { action, subject };
+        }
+        let about_us = ["authentication", "authorization", "credentials", "account"];
+        if about_us.iter().any(|word| lower.contains(word)) {
+            return Self::NotAuthorized { detail: text.to_string() };
+        }
+        Self::Failed { detail: text.to_string() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of_server(text: &str) -> ConnectionEvent {
+        ConnectionEvent::of(&Event::ServerError(ServerError::Other(text.into()))).unwrap()
+    }
+
+    #[test]
+    fn a_missing_permission_is_told_with_its_subject() {
+        assert_eq!(
+            of_server("Permissions Violation for Publish to \"$KV.Elections.a\""),
+            ConnectionEvent::NotPermitted { action: Action::Publish, subject: "$KV.Elections.a".into() }
+        );
+        assert_eq!(
+            of_server("Permissions Violation for Subscription to \"_INBOX.x.*\" (sid \"0\")"),
+            ConnectionEvent::NotPermitted { action: Action::Subscribe, subject: "_INBOX.x.*".into() }
+        );
+        assert_eq!(
+            of_server("Permissions Violation for Publish with Reply of \"_INBOX.x.y\""),
+            ConnectionEvent::NotPermitted { action: Action::Subscribe, subject: "_INBOX.x.y".into() }
+        );
+    }
+
+    #[test]
+    fn credentials_that_are_no_good_any_more_are_told_as_that() {
+        for text in
+            ["User Authentication Expired", "Account Authentication Expired", "Authentication Revoked"]
+        {
+            assert_eq!(of_server(text), ConnectionEvent::NotAuthorized { detail: text.into() });
+        }
+    }
+
+    #[test]
+    fn anything_else_a_server_says_is_a_failure() {
+        let text = "maximum connections exceeded";
+        assert_eq!(of_server(text), ConnectionEvent::Failed { detail: text.into() });
+    }
+}

@@ -1,0 +1,211 @@
+//! One consumer for all keys of a bucket.
+//!
+//! The client has an ordered consumer too, but that one repairs itself: after a gap or a restart it
+//! goes on from the last sequence it saw. In a bucket that was deleted and made again such a
+//! sequence means nothing, and whoever watches would never learn of the gap. So this one ends
+//! instead, as soon as it cannot promise that it saw every change in order, and the hub begins
+//! anew with what is there.
+
+use std::time::Duration;
+
+use async_nats::header::NATS_LAST_CONSUMER;
+use async_nats::{HeaderValue, Message, StatusCode, Subscriber, jetstream};
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::{self, BoxStream};
+use incumbent_core::store::{Fault, FaultKind};
+use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+
+use super::api::{Api, Failure};
+use super::connection::{Link, Silence};
+use super::message;
+use crate::store::Watched;
+
+/// Heartbeats further apart leave a dead consumer unnoticed for long.
+const LONGEST_HEARTBEAT: Duration = Duration::from_secs(5);
+/// The server takes none shorter than 100 ms.
+const SHORTEST_HEARTBEAT: Duration = Duration::from_millis(200);
+/// After this many heartbeats without a sign the consumer counts as dead.
+const MISSED_HEARTBEATS: u32 = 3;
+/// Where a consumer waits for an answer to a request of flow control that we did not see.
+const STALLED: &str = "Nats-Consumer-Stalled";
+/// When the server may remove a consumer nobody listens to.
+const INACTIVE: Duration = Duration::from_secs(5);
+
+/// A consumer and how far it has come.
+pub(super) struct Follow {
+    subscriber: Subscriber,
+    jetstream: jetstream::Context,
+    prefix: String,
+    link: watch::Receiver<Link>,
+    connection: u64,
+    /// The number of the newest delivery.
+    delivered: u64,
+    /// How many entries were waiting when it was made.
+    waiting: u64,
+    patience: Duration,
+    last_sign: Instant,
+}
+
+/// An entry, and how many more were waiting when it was sent.
+pub(super) struct Delivery {
+    pub(super) watched: Watched,
+    pub(super) pending: u64,
+}
+
+/// What to ask for: every key's newest message, then every change.
+#[derive(Serialize)]
+struct Create<'a> {
+    stream_name: &'a str,
+    config: ConsumerConfig<'a>,
+}
+
+#[derive(Serialize)]
+struct ConsumerConfig<'a> {
+    deliver_subject: &'a str,
+    deliver_policy: &'a str,
+    filter_subject: &'a str,
+    ack_policy: &'a str,
+    replay_policy: &'a str,
+    max_deliver: u32,
+    flow_control: bool,
+    idle_heartbeat: u64,
+    inactive_threshold: u64,
+    num_replicas: u32,
+    mem_storage: bool,
+}
+
+#[derive(Deserialize)]
+struct Created {
+    #[serde(default)]
+    num_pending: u64,
+}
+
+impl Follow {
+    /// Makes the consumer. `interval` is how soon a silent one should be noticed, about.
+    pub(super) async fn begin(api: &Api, interval: Duration) -> Result<Self, Failure> {
+        if !api.connection.is_usable() {
+            return Err(Failure::Silence(Silence::NotConnected));
+        }
+        let heartbeat = interval.clamp(SHORTEST_HEARTBEAT, LONGEST_HEARTBEAT);
+        let connection = api.connection.number();
+        let client = api.connection.client();
+        let inbox = client.new_inbox();
+        let subscriber = client
+            .subscribe(inbox.clone())
+            .await
+            .map_err(|error| Failure::Unreadable(format!("the inbox {inbox}: {error}")))?;
+        let filter = api.bucket.subject(">");
+        let request = Create {
+            stream_name: &api.bucket.stream,
+            config: ConsumerConfig {
+                deliver_subject: &inbox,
+                deliver_policy: "last_per_subject",
+                filter_subject: &filter,
+                ack_policy: "none",
+                replay_policy: "instant",
+                max_deliver: 1,
+                flow_control: true,
+                idle_heartbeat: nanos(heartbeat),
+                inactive_threshold: nanos(INACTIVE),
+                // It dies with its server; that is noticed, and another is made.
+                num_replicas: 1,
+                mem_storage: true,
+            },
+        };
+        let created: Created = api.ask(&format!("CONSUMER.CREATE.{}", api.bucket.stream), &request).await?;
+        Ok(Self {
+            subscriber,
+            jetstream: api.connection.jetstream().clone(),
+            prefix: api.bucket.prefix.clone(),
+            link: api.connection.link(),
+            connection,
+            delivered: 0,
+            waiting: created.num_pending,
+            patience: heartbeat * MISSED_HEARTBEATS,
+            last_sign: Instant::now(),
+        })
+    }
+
+    /// The next entry; `None` once the order is no longer certain.
+    pub(super) async fn next(&mut self) -> Option<Delivery> {
+        loop {
+            let connection = self.connection;
+            let message = tokio::select! {
+                biased;
+                message = self.subscriber.next() => message?,
+                _ = self.link.wait_for(|link| link.is_over(connection)) => return None,
+                () = sleep_until(self.last_sign + self.patience) => return None,
+            };
+            self.last_sign = Instant::now();
+            match message.status {
+                None => return self.deliver(message),
+                Some(StatusCode::IDLE_HEARTBEAT) => self.heed_control(&message).await?,
+                // The consumer was deleted, for instance.
+                Some(_) => return None,
+            }
+        }
+    }
+
+    fn deliver(&mut self, message: Message) -> Option<Delivery> {
+        let message = jetstream::Message { message, context: self.jetstream.clone() };
+        let info = message.info().ok()?;
+        if info.consumer_sequence != self.delivered + 1 {
+            return None;
+        }
+        self.delivered += 1;
+        let key = message.subject.strip_prefix(&self.prefix)?.to_string();
+        let entry = message::decode(info.stream_sequence, message.headers.as_ref(), &message.payload);
+        Some(Delivery { watched: Watched { key, entry }, pending: info.pending })
+    }
+
+    /// Answers a request of flow control, and checks what a heartbeat says was sent so far.
+    async fn heed_control(&mut self, message: &Message) -> Option<()> {
+        let headers = message.headers.as_ref();
+        let stalled = headers.and_then(|headers| headers.get(STALLED)).map(|subject| subject.as_str().into());
+        if let Some(subject) = message.reply.clone().or(stalled) {
+            return self.jetstream.client().publish(subject, Bytes::new()).await.ok();
+        }
+        let sent = headers.and_then(|headers| headers.get(NATS_LAST_CONSUMER)).map(HeaderValue::as_str);
+        let sent = sent.and_then(|text| text.parse::<u64>().ok());
+        sent.is_none_or(|sent| sent == self.delivered).then_some(())
+    }
+
+    /// Every key's newest entry, in the order of their keys.
+    pub(super) async fn collect(mut self) -> Result<Vec<Watched>, Fault> {
+        let mut newest = std::collections::BTreeMap::new();
+        let mut pending = self.waiting;
+        while pending > 0 {
+            let Some(delivery) = self.next().await else {
+                let detail = "the connection to NATS broke before every key was listed".to_string();
+                return Err(Fault { kind: FaultKind::Unreachable, detail });
+            };
+            pending = delivery.pending;
+            newest.insert(delivery.watched.key, delivery.watched.entry);
+        }
+        Ok(newest.into_iter().map(|(key, entry)| Watched { key, entry }).collect())
+    }
+
+    /// The entries as a stream.
+    pub(super) fn into_stream(self) -> BoxStream<'static, Watched> {
+        stream::unfold(self, |mut follow| async {
+            let delivery = follow.next().await?;
+            Some((delivery.watched, follow))
+        })
+        .boxed()
+    }
+}
+
+impl Link {
+    /// Whether the connection of that number has ended, as far as events have told.
+    fn is_over(self, connection: u64) -> bool {
+        self.number > connection || (self.number == connection && !self.up)
+    }
+}
+
+fn nanos(span: Duration) -> u64 {
+    // All spans here are constants of a few seconds.
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,264 @@
+//! Elections in a NATS JetStream key-value bucket.
+//!
+//! The key-value helpers of the client are not used, for they lose what an election lives by: they
+//! answer "exists" for a write of one's own whose acknowledgement was lost, drop a record's lease
+//! over a tombstone, and read from a replica that may lag. Instead every write is published with the
+//! sequence it expects, and every answer is classified by the server's own error code:
+//!
+//! | answer | outcome |
+//! |---|---|
+//! | acknowledgement | `Applied` |
+//! | 10071, wrong last sequence | `Refused`, with the key's last sequence |
+//! | 10164, a write in flight | `Busy` |
+//! | 503, no connection, 10167 | `NotSent` |
+//! | bucket full or gone, lease times refused, a permission missing | `Failed` |
+//! | a broken connection, a duplicate, anything else | `Unknown` |
+//!
+//! A record is a message under `$KV.BUCKET.KEY`: the value is the candidate's name, everything else
+//! travels in headers. A release is a `KV-Operation: PURGE` without a rollup.
+
+mod api;
+mod connection;
+mod context;
+mod credentials;
+mod event;
+mod follow;
+mod init;
+mod message;
+mod names;
+mod operate;
+mod outcome;
+mod rotation;
+mod safety;
+mod secret;
+mod settings;
+mod stream;
+mod url;
+mod waiting;
+
+use std::error::Error as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use async_nats::jetstream;
+use async_nats::jetstream::context::{RequestError, RequestErrorKind};
+use async_nats::jetstream::stream::{LastRawMessageError, LastRawMessageErrorKind};
+use async_trait::async_trait;
+use futures_util::stream::BoxStream;
+use incumbent_core::Incarnation;
+use incumbent_core::record::Entry;
+use incumbent_core::store::{Capabilities, Facts, Fault, FaultKind, Outcome, Write};
+
+pub use self::event::{Action, ConnectionEvent};
+pub use self::init::{Difference, InitOptions, InitReport, init};
+pub use self::settings::NatsSettings;
+
+use self::api::{Api, ApiError, Bucket, Failure};
+use self::connection::{Connection, Silence, chain};
+use self::follow::Follow;
+use self::stream::{AccountInfo, StreamInfo};
+use super::{Adapter, Watched};
+use crate::clock::Clock;
+use crate::{Error, ErrorKind, Result};
+
+/// How long the API may take to answer while a store is opened; its own requests among servers
+/// take up to 4 s.
+const OPENING_PATIENCE: Duration = Duration::from_secs(5);
+/// How long to wait before asking a store again that could not be opened yet.
+const OPENING_PAUSE: Duration = Duration::from_millis(500);
+
+/// A bucket, over one connection of its own.
+pub struct Nats {
+    api: Api,
+    stream: jetstream::stream::Stream<()>,
+    clock: Clock,
+    capabilities: Capabilities,
+    level: u32,
+    /// The life of the bucket that was last found safe.
+    checked: AtomicU64,
+    /// The bucket's maximum age in nanoseconds, as last told; 0 for none.
+    max_age: AtomicU64,
+    interval: Duration,
+}
+
+impl Nats {
+    /// Connects to a bucket and makes sure that an election on it is safe.
+    ///
+    /// Where no server answers it waits for one, and the [listener](NatsSettings::on_event) is told of
+    /// each attempt that fails; [`NatsSettings::fail_fast`] makes it return the first failure.
+    ///
+    /// # Errors
+    /// `NotFound` for a bucket that does not exist, `UnsafeStore` for one an election would be unsafe
+    /// on, `Unsupported` for servers that are too old, `Credentials` and `Denied` where we are not let
+    /// in, `Unreachable` where nothing answers and waiting was not wished for.
+    pub async fn open(settings: &NatsSettings, clock: &Clock) -> Result<Self> {
+        let connection = Connection::open(settings).await?;
+        let bucket = Bucket::new(&settings.bucket, settings.api_prefix.as_deref());
+        let api = Api { connection, bucket };
+        check_server(&api)?;
+        let (info, level) = loop {
+            let error = match tokio::time::timeout(OPENING_PATIENCE, learn(&api)).await {
+                Ok(Ok(learned)) => break learned,
+                Ok(Err(Failure::Silence(Silence::NoResponders))) => {
+                    let fault = api::silence_fault(&Silence::NoResponders, &api.bucket);
+                    return Err(Error::new(ErrorKind::Broken, fault.detail));
+                }
+                Ok(Err(failure)) => failure.error(&api.bucket),
+                Err(_) => Error::new(
+                    ErrorKind::Unreachable,
+                    format!("JetStream at {} does not answer", settings.servers_shown()),
+                ),
+            };
+            if settings.fail_fast || error.kind() != ErrorKind::Unreachable {
+                return Err(error);
+            }
+            settings.listener.tell(ConnectionEvent::Failed { detail: error.message().to_string() });
+            tokio::time::sleep(OPENING_PAUSE).await;
+        };
+        safety::check(&api.bucket, &info.config, level)?;
+        let stream = api.connection.jetstream().get_stream_no_info(&api.bucket.stream).await;
+        let stream = stream.map_err(|error| Error::new(ErrorKind::InvalidName, error.to_string()))?;
+        Ok(Self {
+            api,
+            stream,
+            clock: clock.clone(),
+            capabilities: info.capabilities(level),
+            level,
+            checked: AtomicU64::new(info.incarnation().0),
+            max_age: AtomicU64::new(max_age_nanos(&info)),
+            interval: settings.effective_ping_interval(),
+        })
+    }
+
+    /// The bucket's maximum age, where it takes lease times per record.
+    fn own_lease(&self) -> Option<Duration> {
+        let max_age = Duration::from_nanos(self.max_age.load(Ordering::Relaxed));
+        self.capabilities.own_lease.then_some(max_age)
+    }
+
+    /// A bucket that was made anew may be unsafe where the one before was not.
+    fn check_again(&self, info: &StreamInfo) -> Result<(), Fault> {
+        let Incarnation(incarnation) = info.incarnation();
+        if self.checked.load(Ordering::Relaxed) != incarnation {
+            safety::check(&self.api.bucket, &info.config, self.level)
+                .map_err(|error| Fault { kind: FaultKind::Broken, detail: error.message().to_string() })?;
+            self.checked.store(incarnation, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Adapter for Nats {
+    fn capabilities(&self) -> Capabilities {
+        self.capabilities
+    }
+
+    fn check_key(&self, key: &str) -> Result<()> {
+        names::check_key(key)
+    }
+
+    fn check_name(&self, name: &str) -> Result<()> {
+        names::check_name(name)
+    }
+
+    async fn inspect(&self) -> Result<Facts, Fault> {
+        let asked_at = self.clock.now();
+        let info: StreamInfo =
+            self.api.stream_info().await.map_err(|failure| failure.fault(&self.api.bucket))?;
+        self.check_again(&info)?;
+        self.max_age.store(max_age_nanos(&info), Ordering::Relaxed);
+        Ok(info.facts(asked_at))
+    }
+
+    async fn write(&self, key: &str, write: &Write) -> Outcome {
+        let (headers, payload) = match message::encode(write, self.own_lease()) {
+            Ok(message) => message,
+            Err(detail) => return Outcome::Failed(Fault { kind: FaultKind::Broken, detail }),
+        };
+        let bucket = &self.api.bucket;
+        match self.api.connection.ask(&bucket.write_subject(key), Some(headers), payload).await {
+            Ok(answer) => outcome::of_answer(&answer.payload, bucket),
+            Err(silence) => outcome::of_silence(&silence, bucket),
+        }
+    }
+
+    async fn read(&self, key: &str) -> Result<Entry, Fault> {
+        let bucket = &self.api.bucket;
+        // Not the direct get that a bucket may allow: any replica answers that.
+        let request = bucket.api_subject(&format!("STREAM.MSG.GET.{}", bucket.stream));
+        let subject = bucket.subject(key);
+        let answer = self.stream.get_last_raw_message_by_subject(&subject);
+        match self.api.connection.await_answer(&request, answer).await {
+            Ok(Ok(found)) => Ok(message::decode(found.sequence, Some(&found.headers), &found.payload)),
+            Ok(Err(error)) => match error.kind() {
+                LastRawMessageErrorKind::NoMessageFound => Ok(Entry::Vacant),
+                _ => Err(read_failure(&error).fault(bucket)),
+            },
+            Err(silence) => Err(api::silence_fault(&silence, bucket)),
+        }
+    }
+
+    async fn list(&self) -> Result<Vec<Watched>, Fault> {
+        let follow = Follow::begin(&self.api, self.interval).await;
+        follow.map_err(|failure| failure.fault(&self.api.bucket))?.collect().await
+    }
+
+    async fn watch(&self) -> Result<BoxStream<'static, Watched>, Fault> {
+        let follow = Follow::begin(&self.api, self.interval).await;
+        Ok(follow.map_err(|failure| failure.fault(&self.api.bucket))?.into_stream())
+    }
+
+    async fn reconnect(&self) {
+        self.api.connection.renew().await;
+    }
+
+    async fn close(&self) {
+        self.api.connection.close().await;
+    }
+}
+
+/// The bucket, and the API level that all servers concerned have.
+async fn learn(api: &Api) -> Result<(StreamInfo, u32), Failure> {
+    let info: StreamInfo = api.stream_info().await?;
+    let of_stream = info.config.level();
+    let level = account_level(api).await?.map_or(of_stream, |of_account| of_account.min(of_stream));
+    Ok((info, level))
+}
+
+/// The API level of the account's servers, where our user may ask for it.
+async fn account_level(api: &Api) -> Result<Option<u32>, Failure> {
+    match api.ask::<AccountInfo>("INFO", &serde_json::json!({})).await {
+        Ok(account) => Ok(Some(account.level())),
+        Err(Failure::Silence(Silence::PublishDenied { .. })) => Ok(None),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// Refuses a server that is too old for any election.
+fn check_server(api: &Api) -> Result<()> {
+    let client = api.connection.client();
+    if client.is_server_compatible(2, 10, 0) {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::Unsupported,
+        format!("nats-server is {:?}; elections need 2.10 or newer: upgrade", client.server_info().version),
+    ))
+}
+
+fn max_age_nanos(info: &StreamInfo) -> u64 {
+    u64::try_from(info.config.max_age).unwrap_or(0)
+}
+
+fn read_failure(error: &LastRawMessageError) -> Failure {
+    if let LastRawMessageErrorKind::JetStream(error) = error.kind() {
+        return Failure::Api(ApiError::from(&error));
+    }
+    let request = error.source().and_then(|source| source.downcast_ref::<RequestError>());
+    match request.map(RequestError::kind) {
+        Some(RequestErrorKind::NoResponders) => Failure::Silence(Silence::NoResponders),
+        Some(RequestErrorKind::TimedOut) => Failure::Silence(Silence::Disconnected),
+        _ => Failure::Unreadable(chain(error)),
+    }
+}

@@ -1,0 +1,43 @@
+//! An operator's writes.
+
+use async_nats::HeaderMap;
+use async_trait::async_trait;
+use bytes::Bytes;
+use incumbent_core::Revision;
+use incumbent_core::store::{Fault, FaultKind, Outcome};
+
+use super::{Nats, api, message, outcome};
+use crate::store::Operate;
+
+#[async_trait]
+impl Operate for Nats {
+    async fn put(&self, key: &str, value: &[u8]) -> Result<Revision, Fault> {
+        self.publish(key, None, Bytes::copy_from_slice(value)).await
+    }
+
+    async fn delete(&self, key: &str) -> Result<Revision, Fault> {
+        self.publish(key, Some(message::tombstone()), Bytes::new()).await
+    }
+}
+
+impl Nats {
+    /// Publishes without comparing. Nothing is queued: it is sent now or never.
+    async fn publish(
+        &self,
+        key: &str,
+        headers: Option<HeaderMap>,
+        payload: Bytes,
+    ) -> Result<Revision, Fault> {
+        let bucket = &self.api.bucket;
+        let sent = self.api.connection.ask(&bucket.write_subject(key), headers, payload).await;
+        let answer = sent.map_err(|silence| api::silence_fault(&silence, bucket))?;
+        match outcome::of_answer(&answer.payload, bucket) {
+            Outcome::Applied { revision, .. } => Ok(revision),
+            Outcome::Failed(fault) => Err(fault),
+            Outcome::Refused { .. } | Outcome::Busy | Outcome::NotSent | Outcome::Unknown => Err(Fault {
+                kind: FaultKind::Unreachable,
+                detail: format!("NATS did not say clearly whether it changed the key {key:?}: try again"),
+            }),
+        }
+    }
+}

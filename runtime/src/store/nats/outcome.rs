@@ -1,0 +1,236 @@
+//! What became of a write: the table of a campaign's outcomes, for NATS.
+//!
+//! The codes are those of the server's `errors.json`. Only an answer that *proves* the write was
+//! not applied is anything but `Unknown`.
+
+use incumbent_core::Revision;
+use incumbent_core::store::{Fault, FaultKind, Outcome};
+use serde::Deserialize;
+
+use super::api::{self, ApiError, Bucket};
+use super::connection::Silence;
+
+const WRONG_LAST_SEQUENCE: u64 = 10071;
+const IN_FLIGHT: u64 = 10164;
+const TOO_MANY_REQUESTS: u64 = 10167;
+const STORE_FAILED: u64 = 10077;
+const TTL_INVALID: u64 = 10165;
+const TTL_DISABLED: u64 = 10166;
+
+/// The acknowledgement of a publish.
+#[derive(Deserialize)]
+struct Acknowledgement {
+    #[serde(default)]
+    error: Option<ApiError>,
+    #[serde(default)]
+    stream: String,
+    #[serde(default)]
+    seq: u64,
+    #[serde(default)]
+    duplicate: bool,
+}
+
+/// What an answer means.
+pub(super) fn of_answer(payload: &[u8], bucket: &Bucket) -> Outcome {
+    let acknowledgement: Acknowledgement = match serde_json::from_slice(payload) {
+        Ok(acknowledgement) => acknowledgement,
+        Err(error) => {
+            tracing::warn!(bucket = bucket.name, %error, "NATS answered a write with something unreadable");
+            return Outcome::Unknown;
+        }
+    };
+    match acknowledgement {
+        Acknowledgement { error: Some(error), .. } => of_error(&error, bucket),
+        // We send no `Nats-Msg-Id`, so a duplicate is not of our making.
+        Acknowledgement { duplicate: true, .. } | Acknowledgement { seq: 0, .. } => Outcome::Unknown,
+        Acknowledgement { stream, .. } if stream != bucket.stream => Outcome::Unknown,
+        Acknowledgement { seq, .. } => Outcome::Applied { revision: Revision(seq), incarnation: None },
+    }
+}
+
+fn of_error(error: &ApiError, bucket: &Bucket) -> Outcome {
+    let name = &bucket.name;
+    let broken = |detail: String| Outcome::Failed(Fault { kind: FaultKind::Broken, detail });
+    match error.err_code {
+        WRONG_LAST_SEQUENCE => Outcome::Refused { current: last_sequence(&error.description) },
+        IN_FLIGHT => Outcome::Busy,
+        // Dropped before it was looked at.
+        TOO_MANY_REQUESTS => Outcome::NotSent,
+        // With these words a limit was met before anything was stored. With others, a disk that fails for
+        // instance, another replica may have stored it.
+        STORE_FAILED if is_limit(&error.description) => broken(format!(
+            "the NATS bucket {name:?} is full ({}): raise its limits, or remove keys nobody needs",
+            error.description
+        )),
+        TTL_INVALID | TTL_DISABLED => broken(format!(
+            "the NATS bucket {name:?} takes no lease times per record any more ({}): set `allow_msg_ttl` \
+             again with `incumbent init --own-leases`, or reopen the store",
+            error.description
+        )),
+        // 10054 and 10097: the record is too large; 10109: the stream is sealed; 10002, 10023, 10047: the
+        // account's or the server's resources are used up.
+        10002 | 10023 | 10047 | 10054 | 10097 | 10109 => broken(format!(
+            "NATS takes no write to the bucket {name:?}: {} ({})",
+            error.description, error.err_code
+        )),
+        api::STREAM_NOT_FOUND | api::NOT_ENABLED | api::NOT_ENABLED_FOR_ACCOUNT | 10118 | 10194 => {
+            Outcome::Failed(error.fault(name))
+        }
+        code => {
+            tracing::warn!(bucket = name, code, said = error.description, "NATS refused a write unclearly");
+            Outcome::Unknown
+        }
+    }
+}
+
+/// The server's words for a limit of the stream.
+fn is_limit(description: &str) -> bool {
+    description.contains("exceeded") || description.contains("too large")
+}
+
+/// The number in `wrong last sequence: 7`; zero, which is what an empty key has, where there is none.
+fn last_sequence(description: &str) -> Revision {
+    let number = description.rsplit(':').next().unwrap_or_default();
+    Revision(number.trim().parse().unwrap_or(0))
+}
+
+/// What the lack of an answer means.
+pub(super) fn of_silence(silence: &Silence, bucket: &Bucket) -> Outcome {
+    match silence {
+        Silence::NotConnected | Silence::NoResponders => Outcome::NotSent,
+        Silence::NotSendable(_) | Silence::PublishDenied { certain: true, .. } => {
+            Outcome::Failed(api::silence_fault(silence, bucket))
+        }
+        // Without replies a write may well be applied.
+        Silence::Disconnected
+        | Silence::PublishDenied { certain: false, .. }
+        | Silence::RepliesDenied { .. } => Outcome::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bucket() -> Bucket {
+        Bucket::new("b", None)
+    }
+
+    fn answer(text: &str) -> Outcome {
+        of_answer(text.as_bytes(), &bucket())
+    }
+
+    fn error(code: u64, description: &str) -> Outcome {
+        let text = format!(
+            r#"{{"error": {{"code": 400, "err_code": {code}, "description": "{description}"}}, "stream": "KV_b", "seq": 0}}"#
+        );
+        answer(&text)
+    }
+
+    fn kind(outcome: &Outcome) -> Option<FaultKind> {
+        match outcome {
+            Outcome::Failed(fault) => Some(fault.kind),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn an_acknowledgement_is_applied_at_its_sequence() {
+        assert_eq!(
+            answer(r#"{"stream": "KV_b", "seq": 42, "domain": "hub"}"#),
+            Outcome::Applied { revision: Revision(42), incarnation: None }
+        );
+    }
+
+    #[test]
+    fn a_duplicate_is_unknown() {
+        assert_eq!(answer(r#"{"stream": "KV_b", "seq": 42, "duplicate": true}"#), Outcome::Unknown);
+    }
+
+    #[test]
+    fn an_acknowledgement_of_another_stream_is_unknown() {
+        assert_eq!(answer(r#"{"stream": "OTHER", "seq": 42}"#), Outcome::Unknown);
+    }
+
+    #[test]
+    fn an_answer_that_cannot_be_read_is_unknown() {
+        for text in ["", "null", "+OK", r#"{"stream": "KV_b"}"#, r#"{"stream": "KV_b", "seq": 0}"#] {
+            assert_eq!(answer(text), Outcome::Unknown, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_failed_compare_is_refused_with_the_keys_last_sequence() {
+        assert_eq!(error(10071, "wrong last sequence: 7"), Outcome::Refused { current: Revision(7) });
+        assert_eq!(error(10071, "wrong last sequence: 0"), Outcome::Refused { current: Revision(0) });
+        assert_eq!(error(10071, "wrong last sequence"), Outcome::Refused { current: Revision(0) });
+    }
+
+    #[test]
+    fn a_write_in_flight_is_busy() {
+        assert_eq!(error(10164, "wrong last sequence"), Outcome::Busy);
+    }
+
+    #[test]
+    fn a_server_with_too_much_to_do_has_not_taken_the_write() {
+        assert_eq!(error(10167, "too many requests"), Outcome::NotSent);
+    }
+
+    #[test]
+    fn a_limit_of_the_bucket_is_broken_and_says_the_remedy() {
+        let outcome = error(10077, "maximum bytes exceeded");
+        assert_eq!(kind(&outcome), Some(FaultKind::Broken));
+        assert!(format!("{outcome:?}").contains("raise its limits"), "{outcome:?}");
+    }
+
+    #[test]
+    fn a_failing_disk_is_unknown() {
+        assert_eq!(error(10077, "write /data/1.blk: no space left on device"), Outcome::Unknown);
+        assert_eq!(error(10077, "store is closed"), Outcome::Unknown);
+    }
+
+    #[test]
+    fn what_needs_a_person_is_broken() {
+        for code in
+            [10002, 10023, 10039, 10047, 10054, 10059, 10076, 10097, 10109, 10118, 10165, 10166, 10194]
+        {
+            let outcome = error(code, "said");
+            assert_eq!(kind(&outcome), Some(FaultKind::Broken), "{code}");
+            assert!(format!("{outcome:?}").contains("said") || format!("{outcome:?}").contains("\\\"b\\\""));
+        }
+    }
+
+    #[test]
+    fn any_other_error_is_unknown() {
+        for code in [0, 10008, 10009, 10068, 10070, 19999] {
+            assert_eq!(error(code, "said"), Outcome::Unknown, "{code}");
+        }
+    }
+
+    #[test]
+    fn nothing_was_sent_where_there_was_no_connection_or_no_responder() {
+        assert_eq!(of_silence(&Silence::NotConnected, &bucket()), Outcome::NotSent);
+        assert_eq!(of_silence(&Silence::NoResponders, &bucket()), Outcome::NotSent);
+    }
+
+    #[test]
+    fn a_broken_connection_is_unknown() {
+        assert_eq!(of_silence(&Silence::Disconnected, &bucket()), Outcome::Unknown);
+    }
+
+    #[test]
+    fn a_missing_permission_is_denied_only_where_it_concerns_this_write() {
+        let denied =
+            |certain| of_silence(&Silence::PublishDenied { subject: "$KV.b.k".into(), certain }, &bucket());
+        assert_eq!(
+            denied(true),
+            Outcome::Failed(Fault {
+                kind: FaultKind::Denied,
+                detail: "NATS does not let us publish to $KV.b.k; allow it to our user".into(),
+            })
+        );
+        assert_eq!(denied(false), Outcome::Unknown);
+        let replies = Silence::RepliesDenied { subject: "_INBOX.>".into() };
+        assert_eq!(of_silence(&replies, &bucket()), Outcome::Unknown);
+    }
+}

@@ -1,0 +1,166 @@
+//! Whether an election on a bucket would be safe.
+
+use super::api::Bucket;
+use super::stream::{Config, LEVEL_2_12};
+use crate::{Error, ErrorKind, Result};
+
+/// Refuses what would break the promise, with the remedy. `level` is the servers' API level.
+pub(super) fn check(bucket: &Bucket, config: &Config, level: u32) -> Result<()> {
+    if let Some((what, remedy)) = unsafe_setting(bucket, config) {
+        let name = &bucket.name;
+        return Err(Error::new(
+            ErrorKind::UnsafeStore,
+            format!("an election on the NATS bucket {name:?} would be unsafe: {what}; {remedy}"),
+        ));
+    }
+    if config.num_replicas > 1 && level < LEVEL_2_12 {
+        let name = &bucket.name;
+        return Err(Error::new(
+            ErrorKind::Unsupported,
+            format!(
+                "the NATS bucket {name:?} has {} replicas, which is safe from nats-server 2.12 on: upgrade \
+                 the servers, or use a bucket with one replica",
+                config.num_replicas
+            ),
+        ));
+    }
+    Ok(())
+}
+
+const ADJUST: &str = "`incumbent init --update` sets it right";
+const REMAKE: &str = "delete the bucket and make it anew with `incumbent init`";
+
+/// The first setting that is unsafe, and its remedy.
+fn unsafe_setting(bucket: &Bucket, config: &Config) -> Option<(String, &'static str)> {
+    let found = |what: &str, remedy| Some((what.to_string(), remedy));
+    if config.mirror.is_some() {
+        return found("it mirrors another", "use the bucket it mirrors");
+    }
+    if config.sources.as_ref().is_some_and(|sources| !sources.is_empty()) {
+        return found("it takes in records of other streams", "use a bucket without sources");
+    }
+    if config.storage != "file" {
+        return found(
+            &format!("it is kept in {} and comes back empty after a restart", config.storage),
+            REMAKE,
+        );
+    }
+    if config.persist_mode.as_deref().is_some_and(|mode| !mode.is_empty() && mode != "default") {
+        return found("it acknowledges writes before they are stored", REMAKE);
+    }
+    if config.max_age <= 0 {
+        return found("it has no TTL, so a leader that dies is never replaced", ADJUST);
+    }
+    if config.max_msgs_per_subject != 1 {
+        let history = config.max_msgs_per_subject;
+        return found(&format!("its history is {history}, and must be 1"), ADJUST);
+    }
+    if config.retention != "limits" {
+        return found(&format!("its retention is {:?}, and must be \"limits\"", config.retention), REMAKE);
+    }
+    if config.discard != "new" && (config.max_bytes > 0 || config.max_msgs > 0) {
+        return found("when it is full it drops records that leaders still hold (discard \"old\")", ADJUST);
+    }
+    if config.discard_new_per_subject {
+        return found("it refuses to replace a record (discard_new_per_subject)", ADJUST);
+    }
+    if config.no_ack {
+        return found("it does not acknowledge writes (no_ack)", ADJUST);
+    }
+    if config.sealed {
+        return found("it is sealed", REMAKE);
+    }
+    if config.allow_msg_counter {
+        return found("it holds counters, not records (allow_msg_counter)", REMAKE);
+    }
+    if config.subject_transform.is_some() {
+        return found("it stores records under other subjects (subject_transform)", ADJUST);
+    }
+    let subject = bucket.subject(">");
+    if !config.subjects.contains(&subject) {
+        return found(&format!("its stream does not hold {subject}"), REMAKE);
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bucket() -> Bucket {
+        Bucket::new("b", None)
+    }
+
+    fn safe() -> Config {
+        Config {
+            subjects: vec!["$KV.b.>".into()],
+            retention: "limits".into(),
+            storage: "file".into(),
+            num_replicas: 1,
+            max_msgs_per_subject: 1,
+            max_msgs: -1,
+            max_bytes: -1,
+            max_age: 30_000_000_000,
+            discard: "new".into(),
+            deny_delete: true,
+            ..Config::default()
+        }
+    }
+
+    fn parsed(text: &str) -> Config {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn a_bucket_as_any_client_makes_it_is_safe() {
+        check(&bucket(), &safe(), 0).unwrap();
+        let marked = Config {
+            allow_msg_ttl: true,
+            subject_delete_marker_ttl: 30_000_000_000,
+            allow_rollup_hdrs: true,
+            ..safe()
+        };
+        check(&bucket(), &marked, 5).unwrap();
+        check(&bucket(), &Config { max_bytes: 1 << 20, persist_mode: Some("default".into()), ..safe() }, 5)
+            .unwrap();
+    }
+
+    #[test]
+    fn what_would_break_the_promise_is_refused_with_the_remedy() {
+        let mirror = parsed(r#"{"mirror": {"name": "KV_a"}}"#).mirror;
+        let sources = parsed(r#"{"sources": [{"name": "KV_a"}]}"#).sources;
+        let transform = parsed(r#"{"subject_transform": {"src": "a", "dest": "b"}}"#).subject_transform;
+        for (config, what, remedy) in [
+            (Config { mirror, ..safe() }, "mirrors another", "use the bucket it mirrors"),
+            (Config { sources, ..safe() }, "records of other streams", "without sources"),
+            (Config { storage: "memory".into(), ..safe() }, "kept in memory", REMAKE),
+            (Config { persist_mode: Some("async".into()), ..safe() }, "before they are stored", REMAKE),
+            (Config { max_age: 0, ..safe() }, "has no TTL", ADJUST),
+            (Config { max_msgs_per_subject: 5, ..safe() }, "its history is 5", ADJUST),
+            (Config { max_msgs_per_subject: -1, ..safe() }, "its history is -1", ADJUST),
+            (Config { retention: "interest".into(), ..safe() }, "\"interest\"", REMAKE),
+            (Config { discard: "old".into(), max_bytes: 9, ..safe() }, "discard \"old\"", ADJUST),
+            (Config { discard: "old".into(), max_msgs: 9, ..safe() }, "discard \"old\"", ADJUST),
+            (Config { discard_new_per_subject: true, ..safe() }, "discard_new_per_subject", ADJUST),
+            (Config { no_ack: true, ..safe() }, "no_ack", ADJUST),
+            (Config { sealed: true, ..safe() }, "sealed", REMAKE),
+            (Config { allow_msg_counter: true, ..safe() }, "allow_msg_counter", REMAKE),
+            (Config { subject_transform: transform, ..safe() }, "subject_transform", ADJUST),
+            (Config { subjects: vec!["x".into()], ..safe() }, "does not hold $KV.b.>", REMAKE),
+        ] {
+            let error = check(&bucket(), &config, 5).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::UnsafeStore);
+            assert!(error.message().contains(what), "{error}");
+            assert!(error.message().ends_with(remedy) || error.message().contains(remedy), "{error}");
+        }
+    }
+
+    #[test]
+    fn replicas_want_a_server_that_checks_the_compare_first() {
+        let config = Config { num_replicas: 3, ..safe() };
+        check(&bucket(), &config, LEVEL_2_12).unwrap();
+        let error = check(&bucket(), &config, LEVEL_2_12 - 1).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        assert!(error.message().contains("2.12"), "{error}");
+    }
+}

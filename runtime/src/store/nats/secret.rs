@@ -1,0 +1,24 @@
+//! A text that is never shown.
+
+use std::fmt;
+
+/// A password or token. `Debug` hides it, and there is no `Display`.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Secret(String);
+
+impl Secret {
+    pub(super) fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text itself, for the server's eyes only.
+    pub(super) fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(hidden)")
+    }
+}

@@ -1,0 +1,420 @@
+//! How to reach a bucket.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use async_nats::ServerAddr;
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+
+use super::context::Environment;
+use super::credentials::Credentials;
+use super::event::{ConnectionEvent, Listener};
+use super::names;
+use super::secret::Secret;
+use super::url::{self, Authority};
+use crate::{Error, ErrorKind, Result};
+
+/// How long a server may take to answer a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// The lease assumed where the opener tells none: the default of a campaign.
+const USUAL_LEASE: Duration = Duration::from_secs(30);
+/// Shorter intervals than this only cost; the server answers pings, however many.
+const SHORTEST_PING: Duration = Duration::from_millis(100);
+/// Longer ones leave a dead connection unnoticed for minutes.
+const LONGEST_PING: Duration = Duration::from_secs(20);
+
+/// How to reach a NATS JetStream key-value bucket, and as whom.
+///
+/// Everything a `nats://` URL can say, this type says too. It holds no open resources; files it
+/// names are read when a connection is made.
+///
+/// ```
+/// use std::time::Duration;
+/// use incumbent::store::nats::NatsSettings;
+///
+/// let settings = NatsSettings::new("nats://a:4222,b:4222", "elections")?
+///     .credentials_file("/etc/app/app.creds")
+///     .connect_timeout(Duration::from_secs(5));
+/// # Ok::<(), incumbent::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct NatsSettings {
+    pub(super) bucket: String,
+    pub(super) servers: Vec<ServerAddr>,
+    pub(super) credentials: Credentials,
+    pub(super) ca: Option<PathBuf>,
+    pub(super) certificate: Option<(PathBuf, PathBuf)>,
+    pub(super) tls_first: bool,
+    pub(super) inbox_prefix: Option<String>,
+    pub(super) api_prefix: Option<String>,
+    pub(super) connect_timeout: Duration,
+    pub(super) fail_fast: bool,
+    pub(super) client_name: Option<String>,
+    pub(super) listener: Listener,
+    ping_interval: Option<Duration>,
+    expected_lease: Duration,
+}
+
+impl NatsSettings {
+    /// A bucket on one server, or on several separated by commas, each `host`, `host:port` or a URL
+    /// with the scheme `nats`, `tls`, `ws` or `wss`. A URL may carry `user:password@` or `token@`.
+    ///
+    /// # Errors
+    /// `InvalidUrl` for a server, `InvalidName` for a bucket, that cannot be.
+    pub fn new(servers: &str, bucket: &str) -> Result<Self> {
+        let authority = Authority::parse(None, servers)?;
+        let mut settings = Self::bare(authority.servers, bucket)?;
+        settings.credentials = authority.credentials.unwrap_or_default();
+        Ok(settings)
+    }
+
+    /// A bucket by URL: `nats://host:4222/BUCKET?creds=FILE`. The schemes are `nats`, `tls`, `ws` and
+    /// `wss`; several hosts are separated by commas; `user:password@` and `token@` are
+    /// percent-decoded. The parameters:
+    ///
+    /// | parameter | meaning |
+    /// |---|---|
+    /// | `context` | a context of the `nats` tool, for whatever the URL does not say |
+    /// | `creds` | a credentials file |
+    /// | `nkey` | a file with an nkey's seed |
+    /// | `token` | a token |
+    /// | `tls_ca` | a file of certificates to trust instead of the system's |
+    /// | `tls_cert`, `tls_key` | the client's certificate and its key, as files |
+    /// | `tls_first` | `true`: TLS before the server's greeting |
+    /// | `inbox_prefix` | what reply subjects begin with, instead of `_INBOX` |
+    /// | `domain` | the JetStream domain |
+    /// | `api_prefix` | what the JetStream API's subjects begin with, instead of `$JS.API` |
+    /// | `connect_timeout` | how long a server may take to answer, for instance `5s` |
+    /// | `ping_interval` | how often the connection is tried, for instance `500ms` |
+    /// | `fail_fast` | `true`: fail at once where no server answers, instead of waiting for one |
+    ///
+    /// A URL without a host, `nats:///BUCKET`, takes the context that `context` names, or
+    /// `$NATS_CONTEXT`, or the one `nats context select` chose.
+    ///
+    /// # Errors
+    /// `InvalidUrl` names what cannot be read, `InvalidName` a bucket that cannot be, `Credentials` a
+    /// context that cannot be used.
+    pub fn from_url(text: &str) -> Result<Self> {
+        url::read(text, &Environment::of_process())
+    }
+
+    /// A bucket reached as a context of the `nats` tool says: the one named, or `$NATS_CONTEXT`, or the
+    /// one `nats context select` chose.
+    ///
+    /// # Errors
+    /// `Credentials` for a context that cannot be used, `InvalidUrl` where none is named or selected.
+    pub fn from_context(name: Option<&str>, bucket: &str) -> Result<Self> {
+        Self::in_context(&Environment::of_process(), name, bucket)
+    }
+
+    pub(super) fn in_context(environment: &Environment, name: Option<&str>, bucket: &str) -> Result<Self> {
+        let Some(name) = name.map(str::to_string).or_else(|| environment.selected()) else {
+            return Err(Error::new(
+                ErrorKind::InvalidUrl,
+                "no NATS server is named: give a host, or a context with ?context=NAME or $NATS_CONTEXT, \
+                 or choose one with `nats context select NAME`",
+            ));
+        };
+        let context = environment.load(&name)?;
+        // The default of the `nats` tool.
+        let authority = Authority::parse(None, context.url.as_deref().unwrap_or("nats://127.0.0.1:4222"))?;
+        let mut settings = Self::bare(authority.servers, bucket)?;
+        settings.credentials = context.credentials.or(authority.credentials).unwrap_or_default();
+        settings.ca = context.ca;
+        settings.certificate = match (context.certificate, context.key) {
+            (Some(certificate), Some(key)) => Some((certificate, key)),
+            (None, None) => None,
+            _ => {
+                return Err(Error::new(
+                    ErrorKind::Credentials,
+                    format!("the NATS context {name:?} cannot be used: `cert` and `key` go together"),
+                ));
+            }
+        };
+        settings.tls_first = context.tls_first;
+        settings.inbox_prefix = context.inbox_prefix;
+        if let Some(domain) = context.domain {
+            settings = settings.domain(&domain);
+        }
+        if let Some(prefix) = context.api_prefix {
+            settings = settings.api_prefix(prefix);
+        }
+        Ok(settings)
+    }
+
+    pub(super) fn bare(servers: Vec<ServerAddr>, bucket: &str) -> Result<Self> {
+        names::check_bucket(bucket)?;
+        Ok(Self {
+            bucket: bucket.to_string(),
+            servers,
+            credentials: Credentials::Nothing,
+            ca: None,
+            certificate: None,
+            tls_first: false,
+            inbox_prefix: None,
+            api_prefix: None,
+            connect_timeout: CONNECT_TIMEOUT,
+            fail_fast: false,
+            client_name: None,
+            listener: Listener::default(),
+            ping_interval: None,
+            expected_lease: USUAL_LEASE,
+        })
+    }
+
+    /// The bucket's name.
+    pub fn bucket(&self) -> &str {
+        &self.bucket
+    }
+
+    /// Authenticate with a name and a password, instead of any way set before.
+    #[must_use]
+    pub fn user_and_password(mut self, name: impl Into<String>, password: impl Into<String>) -> Self {
+        self.credentials = Credentials::User { name: name.into(), password: Secret::new(password) };
+        self
+    }
+
+    /// Authenticate with a token, instead of any way set before.
+    #[must_use]
+    pub fn token(mut self, token: impl Into<String>) -> Self {
+        self.credentials = Credentials::Token(Secret::new(token));
+        self
+    }
+
+    /// Authenticate with the nkey whose seed is in a file, instead of any way set before.
+    #[must_use]
+    pub fn nkey_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.credentials = Credentials::Seed(path.into());
+        self
+    }
+
+    /// Authenticate with a credentials file (JWT and nkey), instead of any way set before.
+    #[must_use]
+    pub fn credentials_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.credentials = Credentials::File(path.into());
+        self
+    }
+
+    /// Use TLS, and trust the certificates in this PEM file instead of the system's.
+    #[must_use]
+    pub fn tls_ca(mut self, path: impl Into<PathBuf>) -> Self {
+        self.ca = Some(path.into());
+        self
+    }
+
+    /// Use TLS, and show the server this certificate; both files are PEM.
+    #[must_use]
+    pub fn tls_client_certificate(
+        mut self,
+        certificate: impl Into<PathBuf>,
+        key: impl Into<PathBuf>,
+    ) -> Self {
+        self.certificate = Some((certificate.into(), key.into()));
+        self
+    }
+
+    /// Begin with TLS before the server's greeting, for servers that are set up so.
+    #[must_use]
+    pub fn tls_first(mut self, first: bool) -> Self {
+        self.tls_first = first;
+        self
+    }
+
+    /// What reply subjects begin with, where permissions do not allow `_INBOX`.
+    #[must_use]
+    pub fn inbox_prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.inbox_prefix = Some(prefix.into());
+        self
+    }
+
+    /// The JetStream domain that holds the bucket.
+    #[must_use]
+    pub fn domain(self, domain: &str) -> Self {
+        self.api_prefix(format!("$JS.{domain}.API"))
+    }
+
+    /// What the JetStream API's subjects begin with, where it is imported from another account.
+    #[must_use]
+    pub fn api_prefix(mut self, prefix: impl Into<String>) -> Self {
+        let mut prefix = prefix.into();
+        prefix.truncate(prefix.trim_end_matches('.').len());
+        self.api_prefix = Some(prefix);
+        self
+    }
+
+    /// How long a server may take to answer a connection; 2 s by default.
+    #[must_use]
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.connect_timeout = timeout;
+        self
+    }
+
+    /// How often the connection is tried with a ping; three that stay unanswered end it. By default a
+    /// tenth of the [expected lease](Self::expected_lease), between 100 ms and 20 s.
+    #[must_use]
+    pub fn ping_interval(mut self, interval: Duration) -> Self {
+        self.ping_interval = Some(interval);
+        self
+    }
+
+    /// The shortest lease of the elections that will run on this connection; 30 s by default.
+    #[must_use]
+    pub fn expected_lease(mut self, lease: Duration) -> Self {
+        self.expected_lease = lease;
+        self
+    }
+
+    /// Fail at once where no server answers, instead of waiting for one.
+    #[must_use]
+    pub fn fail_fast(mut self, fail_fast: bool) -> Self {
+        self.fail_fast = fail_fast;
+        self
+    }
+
+    /// The connection's name in the server's monitoring; `incumbent` by default.
+    #[must_use]
+    pub fn client_name(mut self, name: impl Into<String>) -> Self {
+        self.client_name = Some(name.into());
+        self
+    }
+
+    /// Who is told of the connection's events, from the first attempt to connect until the store is
+    /// dropped. Called on the connection's task, so it must return at once.
+    #[must_use]
+    pub fn on_event(mut self, listener: impl Fn(ConnectionEvent) + Send + Sync + 'static) -> Self {
+        self.listener = Listener::new(listener);
+        self
+    }
+
+    /// Adds somebody who is told of the connection's events, after whoever is told already.
+    pub(crate) fn also_on_event(self, listener: impl Fn(ConnectionEvent) + Send + Sync + 'static) -> Self {
+        let first = self.listener.clone();
+        self.on_event(move |event| {
+            first.tell(event.clone());
+            listener(event);
+        })
+    }
+
+    /// The ping interval in force.
+    pub(super) fn effective_ping_interval(&self) -> Duration {
+        self.ping_interval.unwrap_or_else(|| (self.expected_lease / 10).clamp(SHORTEST_PING, LONGEST_PING))
+    }
+
+    /// Whether every connection must be encrypted.
+    pub(super) fn wants_tls(&self) -> bool {
+        self.ca.is_some()
+            || self.certificate.is_some()
+            || self.tls_first
+            || self.servers.iter().any(ServerAddr::tls_required)
+    }
+
+    /// The servers as a person reads them, without credentials.
+    pub(super) fn servers_shown(&self) -> String {
+        let shown =
+            |server: &ServerAddr| format!("{}://{}:{}", server.scheme(), server.host(), server.port());
+        self.servers.iter().map(shown).collect::<Vec<_>>().join(", ")
+    }
+
+    /// What can be found wrong before a connection is tried: files that cannot be used.
+    pub(super) fn check_files(&self) -> Result<()> {
+        if self.connect_timeout.is_zero() {
+            return Err(zero("connect_timeout"));
+        }
+        if self.ping_interval.is_some_and(|interval| interval.is_zero()) {
+            return Err(zero("ping_interval"));
+        }
+        self.credentials.check()?;
+        if let Some(ca) = &self.ca {
+            check_certificates(ca, "tls_ca")?;
+        }
+        if let Some((certificate, key)) = &self.certificate {
+            check_certificates(certificate, "tls_cert")?;
+            PrivateKeyDer::from_pem_file(key).map_err(|_| unusable(key, "tls_key", "private key"))?;
+        }
+        Ok(())
+    }
+}
+
+fn check_certificates(path: &Path, setting: &str) -> Result<()> {
+    let unusable = || unusable(path, setting, "certificate");
+    let certificates = CertificateDer::pem_file_iter(path).map_err(|_| unusable())?;
+    let certificates = certificates.collect::<std::result::Result<Vec<_>, _>>().map_err(|_| unusable())?;
+    if certificates.is_empty() { Err(unusable()) } else { Ok(()) }
+}
+
+fn unusable(path: &Path, setting: &str, what: &str) -> Error {
+    Error::new(
+        ErrorKind::Credentials,
+        format!("the file {} that `{setting}` names cannot be read as a PEM {what}", path.display()),
+    )
+}
+
+fn zero(setting: &str) -> Error {
+    Error::new(
+        ErrorKind::InvalidSetting,
+        format!("`{setting}` is 0 s; it must be longer than that, for instance 2s"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn settings() -> NatsSettings {
+        NatsSettings::new("localhost", "b").unwrap()
+    }
+
+    #[test]
+    fn pings_come_ten_times_a_lease_within_bounds() {
+        let interval =
+            |lease| settings().expected_lease(Duration::from_millis(lease)).effective_ping_interval();
+        assert_eq!(interval(30_000), Duration::from_secs(3));
+        assert_eq!(interval(500), SHORTEST_PING);
+        assert_eq!(interval(3_600_000), LONGEST_PING);
+        let explicit = settings().ping_interval(Duration::from_secs(60));
+        assert_eq!(explicit.effective_ping_interval(), Duration::from_secs(60));
+    }
+
+    #[test]
+    fn a_domain_is_a_prefix_of_the_api() {
+        assert_eq!(settings().domain("hub").api_prefix.as_deref(), Some("$JS.hub.API"));
+        assert_eq!(settings().api_prefix("JS.acc.").api_prefix.as_deref(), Some("JS.acc"));
+    }
+
+    #[test]
+    fn debug_shows_servers_and_no_secret() {
+        let settings = NatsSettings::new("nats://ada:hunter2@one:4222", "b").unwrap();
+        let shown = format!("{settings:?} {:?}", settings.clone().token("t0ken"));
+        assert!(shown.contains("one") && shown.contains("ada"), "{shown}");
+        assert!(!shown.contains("hunter2") && !shown.contains("t0ken"), "{shown}");
+    }
+
+    #[test]
+    fn a_file_without_a_certificate_or_key_is_named_with_its_setting() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), "not PEM").unwrap();
+        let path = file.path();
+        for (settings, setting) in
+            [(settings().tls_ca(path), "tls_ca"), (settings().tls_client_certificate(path, path), "tls_cert")]
+        {
+            let error = settings.check_files().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Credentials);
+            assert!(error.message().contains(setting), "{error}");
+            assert!(error.message().contains(&path.display().to_string()), "{error}");
+        }
+    }
+
+    #[test]
+    fn intervals_of_nothing_are_refused_by_name() {
+        for (settings, setting) in [
+            (settings().connect_timeout(Duration::ZERO), "connect_timeout"),
+            (settings().ping_interval(Duration::ZERO), "ping_interval"),
+        ] {
+            let error = settings.check_files().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidSetting);
+            assert!(error.message().contains(setting), "{error}");
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! What the server says of a bucket's stream, and what follows from it.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use incumbent_core::Instant;
+use incumbent_core::store::{Capabilities, Facts};
+use incumbent_core::{Incarnation, Revision};
+use serde::de::{Error as _, IgnoredAny};
+use serde::{Deserialize, Deserializer};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+/// The metadata in which `init --new` states that the bucket's name was never used before: the
+/// creation time of the very stream it was said of, so that a copied configuration says nothing.
+pub(super) const NEVER_USED: &str = "incumbent.never-used";
+
+/// The server's own metadata: the API level of the server that leads the stream.
+const SERVER_LEVEL: &str = "_nats.level";
+
+/// The level of the API since 2.11, with markers and lease times per record.
+pub(super) const LEVEL_2_11: u32 = 1;
+/// The level since 2.12, which checks the compare of a replicated stream before it is proposed.
+pub(super) const LEVEL_2_12: u32 = 2;
+
+/// How long after its time a record may stay: the shortest wait between two of the server's
+/// checks (`resetAgeChk` in its `filestore.go`).
+const GRANULARITY: Duration = Duration::from_millis(250);
+/// The same before 2.11, where a check that comes a little early is repeated after a second.
+const OLD_GRANULARITY: Duration = Duration::from_secs(1);
+/// A cluster elects another leader for a stream in 5 to 7 s (measured on 2.15).
+const CLUSTER_FAIL_OVER: Duration = Duration::from_secs(7);
+/// A single server is away for as long as it takes to start again: with little data, a few seconds.
+const RESTART: Duration = Duration::from_secs(5);
+/// Lease times travel in milliseconds.
+const FINEST_LEASE: Duration = Duration::from_millis(1);
+/// `Nats-TTL` takes whole seconds.
+const TTL_STEP: Duration = Duration::from_secs(1);
+
+/// The answer to `STREAM.INFO`, as far as an election needs it.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct StreamInfo {
+    pub(super) config: Config,
+    pub(super) created: Timestamp,
+    /// When it was answered, by the clock of the stream's leader; servers before 2.10 do not say.
+    #[serde(default, rename = "ts")]
+    pub(super) answered: Option<Timestamp>,
+    pub(super) state: State,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct State {
+    pub(super) last_seq: u64,
+}
+
+/// The stream's settings, as far as they matter.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[serde(default)]
+pub(super) struct Config {
+    pub(super) subjects: Vec<String>,
+    pub(super) retention: String,
+    pub(super) storage: String,
+    pub(super) persist_mode: Option<String>,
+    pub(super) num_replicas: u32,
+    pub(super) max_msgs_per_subject: i64,
+    pub(super) max_msgs: i64,
+    pub(super) max_bytes: i64,
+    /// In nanoseconds, like every time here.
+    pub(super) max_age: i64,
+    pub(super) discard: String,
+    pub(super) discard_new_per_subject: bool,
+    pub(super) no_ack: bool,
+    pub(super) sealed: bool,
+    pub(super) deny_delete: bool,
+    pub(super) deny_purge: bool,
+    pub(super) allow_rollup_hdrs: bool,
+    pub(super) allow_msg_ttl: bool,
+    pub(super) allow_msg_counter: bool,
+    pub(super) subject_delete_marker_ttl: i64,
+    pub(super) mirror: Option<IgnoredAny>,
+    pub(super) sources: Option<Vec<IgnoredAny>>,
+    pub(super) subject_transform: Option<IgnoredAny>,
+    pub(super) metadata: HashMap<String, String>,
+}
+
+/// The answer to `INFO`, as far as it matters.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct AccountInfo {
+    api: ApiInfo,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct ApiInfo {
+    #[serde(default)]
+    level: u32,
+}
+
+impl AccountInfo {
+    /// The API level of the account's servers; 0 before 2.11.
+    pub(super) fn level(&self) -> u32 {
+        self.api.level
+    }
+}
+
+/// Nanoseconds since 1970, read from RFC 3339.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Timestamp(pub(super) u64);
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let time = OffsetDateTime::parse(&text, &Rfc3339).map_err(D::Error::custom)?;
+        u64::try_from(time.unix_timestamp_nanos()).map(Self).map_err(D::Error::custom)
+    }
+}
+
+impl StreamInfo {
+    pub(super) fn incarnation(&self) -> Incarnation {
+        Incarnation(self.created.0)
+    }
+
+    /// The facts for a campaign; `asked_at` was read before the question left.
+    pub(super) fn facts(&self, asked_at: Instant) -> Facts {
+        Facts {
+            asked_at,
+            incarnation: self.incarnation(),
+            age: self.answered.map(|now| Duration::from_nanos(now.0.saturating_sub(self.created.0))),
+            never_used: self.is_never_used(),
+            max_age: self.config.max_age(),
+            newest: Some(Revision(self.state.last_seq)),
+        }
+    }
+
+    pub(super) fn is_never_used(&self) -> bool {
+        self.config.metadata.get(NEVER_USED).is_some_and(|text| *text == self.created.0.to_string())
+    }
+
+    /// What the bucket can do, on servers of that API level.
+    pub(super) fn capabilities(&self, level: u32) -> Capabilities {
+        let config = &self.config;
+        let longest = config.max_age().unwrap_or(Duration::MAX);
+        let own_lease = config.allow_msg_ttl && level >= LEVEL_2_11;
+        Capabilities {
+            own_lease,
+            lease_step: if own_lease { TTL_STEP } else { FINEST_LEASE },
+            shortest: if own_lease { TTL_STEP.min(longest) } else { longest },
+            longest,
+            granularity: if level >= LEVEL_2_11 { GRANULARITY } else { OLD_GRANULARITY },
+            expiry_pushed: config.subject_delete_marker_ttl > 0 && level >= LEVEL_2_11,
+            incarnation_acked: false,
+            fail_over: if config.num_replicas > 1 { CLUSTER_FAIL_OVER } else { RESTART },
+        }
+    }
+}
+
+impl Config {
+    /// The bucket's TTL; `None` where records never expire.
+    pub(super) fn max_age(&self) -> Option<Duration> {
+        u64::try_from(self.max_age).ok().filter(|nanos| *nanos > 0).map(Duration::from_nanos)
+    }
+
+    /// The API level of the server that leads the stream; 0 before 2.11.
+    pub(super) fn level(&self) -> u32 {
+        self.metadata.get(SERVER_LEVEL).and_then(|level| level.parse().ok()).unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn info(config: &str) -> StreamInfo {
+        let text = format!(
+            r#"{{"type": "io.nats.jetstream.api.v1.stream_info_response", "total": 0,
+                "config": {config}, "created": "2026-11-21T09:00:00.000000001Z",
+                "state": {{"messages": 1, "last_seq": 17}}, "ts": "2026-11-21T10:00:01.5+01:00"}}"#
+        );
+        serde_json::from_str(&text).unwrap()
+    }
+
+    const CREATED: u64 = 1_795_251_600_000_000_001;
+
+    #[test]
+    fn the_incarnation_is_the_creation_time_in_nanoseconds() {
+        assert_eq!(info("{}").incarnation(), Incarnation(CREATED));
+    }
+
+    #[test]
+    fn facts_are_read_from_one_answer() {
+        let facts = info(r#"{"max_age": 30000000000}"#).facts(Instant::from_nanos(5));
+        assert_eq!(
+            facts,
+            Facts {
+                asked_at: Instant::from_nanos(5),
+                incarnation: Incarnation(CREATED),
+                age: Some(Duration::from_nanos(1_499_999_999)),
+                never_used: false,
+                max_age: Some(Duration::from_secs(30)),
+                newest: Some(Revision(17)),
+            }
+        );
+    }
+
+    #[test]
+    fn a_statement_that_the_name_was_never_used_holds_for_its_own_stream_alone() {
+        let stated = |created: u64| {
+            info(&format!(r#"{{"metadata": {{"incumbent.never-used": "{created}"}}}}"#)).is_never_used()
+        };
+        assert!(stated(CREATED));
+        assert!(!stated(CREATED - 1));
+    }
+
+    #[test]
+    fn a_plain_bucket_has_one_lease_for_all() {
+        let capabilities = info(r#"{"max_age": 30000000000, "num_replicas": 3}"#).capabilities(5);
+        let lease = Duration::from_secs(30);
+        assert_eq!(
+            capabilities,
+            Capabilities {
+                own_lease: false,
+                lease_step: Duration::from_millis(1),
+                shortest: lease,
+                longest: lease,
+                granularity: Duration::from_millis(250),
+                expiry_pushed: false,
+                incarnation_acked: false,
+                fail_over: Duration::from_secs(7),
+            }
+        );
+    }
+
+    #[test]
+    fn lease_times_per_record_and_markers_count_from_2_11_on() {
+        let config = r#"{"max_age": 86400000000000, "allow_msg_ttl": true, "num_replicas": 1,
+            "subject_delete_marker_ttl": 30000000000}"#;
+        let new = info(config).capabilities(LEVEL_2_11);
+        assert!(new.own_lease && new.expiry_pushed);
+        assert_eq!((new.shortest, new.longest), (Duration::from_secs(1), Duration::from_secs(86_400)));
+        assert_eq!(new.lease_step, Duration::from_secs(1));
+        let old = info(config).capabilities(0);
+        assert!(!old.own_lease && !old.expiry_pushed);
+        assert_eq!(old.granularity, Duration::from_secs(1));
+    }
+}

@@ -1,0 +1,153 @@
+//! What can go wrong with the file, and what that means to a campaign.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use incumbent_core::store::{Fault, FaultKind, Outcome};
+use rusqlite::ErrorCode;
+
+use crate::{Error, ErrorKind};
+
+/// Why something was not done, on the file it concerns.
+#[derive(Debug)]
+pub(super) struct Failure {
+    path: Arc<Path>,
+    cause: Cause,
+}
+
+/// Why something was not done.
+#[derive(Debug)]
+pub(super) enum Cause {
+    /// SQLite says so.
+    Sql(rusqlite::Error),
+    /// The file must not be used, or cannot be made.
+    Refused(ErrorKind, String),
+    /// The file was deleted or replaced in the middle.
+    Replaced,
+    /// A machine that was started at another time writes to the file.
+    Elsewhere,
+    /// This connection is closed.
+    Closed,
+    /// Nobody knows: the thread that was at it is gone.
+    Lost,
+}
+
+impl From<rusqlite::Error> for Cause {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sql(error)
+    }
+}
+
+impl Cause {
+    pub(super) fn on(self, path: &Arc<Path>) -> Failure {
+        Failure { path: Arc::clone(path), cause: self }
+    }
+
+    /// Whether a connection that met this is of no further use.
+    pub(super) fn spoils_connection(&self) -> bool {
+        match self {
+            Self::Sql(error) => !is_busy(error) && error.sqlite_error_code() != Some(ErrorCode::DiskFull),
+            _ => true,
+        }
+    }
+}
+
+impl Failure {
+    /// What became of a write that met this before it was committed.
+    pub(super) fn outcome(self) -> Outcome {
+        match &self.cause {
+            Cause::Sql(error) if is_busy(error) => Outcome::Busy,
+            Cause::Replaced | Cause::Lost => Outcome::Unknown,
+            Cause::Closed => Outcome::NotSent,
+            Cause::Sql(_) | Cause::Refused(..) | Cause::Elsewhere => Outcome::Failed(self.into()),
+        }
+    }
+
+    /// Whether the same may succeed a moment later.
+    pub(super) fn is_passing(&self) -> bool {
+        matches!(&self.cause, Cause::Sql(error) if is_busy(error))
+    }
+
+    fn kind(&self) -> ErrorKind {
+        match &self.cause {
+            Cause::Refused(kind, _) => *kind,
+            Cause::Closed | Cause::Lost => ErrorKind::Closed,
+            Cause::Replaced | Cause::Elsewhere => ErrorKind::Broken,
+            Cause::Sql(error) => match error.sqlite_error_code() {
+                Some(
+                    ErrorCode::PermissionDenied
+                    | ErrorCode::ReadOnly
+                    | ErrorCode::CannotOpen
+                    | ErrorCode::AuthorizationForStatementDenied,
+                ) => ErrorKind::Denied,
+                _ => ErrorKind::Broken,
+            },
+        }
+    }
+
+    fn detail(&self) -> String {
+        let path = self.path.display();
+        match &self.cause {
+            Cause::Refused(_, detail) => format!("{path}: {detail}"),
+            Cause::Closed => format!("{path}: this connection is closed"),
+            Cause::Lost => format!("{path}: the connection's thread is gone; open the store again"),
+            Cause::Replaced => format!("{path} was deleted or replaced while it was read or written"),
+            Cause::Elsewhere => format!(
+                "{path} is written by a machine that was started at another time; two machines must not \
+                 share a file: give each its own, or use a store with a server"
+            ),
+            Cause::Sql(error) => format!("{path}: {}", explain(error)),
+        }
+    }
+}
+
+impl From<Failure> for Fault {
+    fn from(failure: Failure) -> Self {
+        let kind = match &failure.cause {
+            Cause::Sql(error) if is_busy(error) => FaultKind::Unreachable,
+            Cause::Closed | Cause::Lost | Cause::Replaced => FaultKind::Unreachable,
+            _ if failure.kind() == ErrorKind::Denied => FaultKind::Denied,
+            _ => FaultKind::Broken,
+        };
+        Self { kind, detail: failure.detail() }
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        let error = Self::new(failure.kind(), failure.detail());
+        match failure.cause {
+            Cause::Sql(cause) => error.caused_by(cause),
+            _ => error,
+        }
+    }
+}
+
+/// Another connection held the lock for longer than ours waits.
+pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+}
+
+/// The disk failed. A commit that meets this may still be found in the write-ahead log after a
+/// crash, so nobody can say that it was not applied.
+pub(super) fn is_io(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure)
+}
+
+fn explain(error: &rusqlite::Error) -> String {
+    let remedy = match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            "another program holds it locked; end its transaction"
+        }
+        Some(ErrorCode::DiskFull) => "the disk is full; free some space",
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+            "it is damaged, or no SQLite database; move it away together with its -wal and -shm, and a \
+             new one is made"
+        }
+        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
+            "it cannot be written here; check the permissions of the file and of its folder"
+        }
+        _ => return error.to_string(),
+    };
+    format!("{remedy} ({error})")
+}

@@ -1,0 +1,218 @@
+//! The store of several processes on one machine: one SQLite file, `sqlite:elections.db`.
+//!
+//! Each write compares and writes in one transaction and is on the disk before it is acknowledged.
+//! Revisions come from a counter in the file, so they grow across all keys, and over deletions,
+//! expiries, crashes and reboots. A record is over when the machine's suspend-aware clock says so,
+//! which every process reads the same; the file remembers which boot of the machine that clock
+//! counts from, and after another boot every earlier lease is over, since no leader can have
+//! survived it.
+//!
+//! A connection is two threads, so that the tasks of a runtime never wait for a disk or a lock:
+//! one writes, one reads and watches.
+//!
+//! ```text
+//!  Adapter ──write──▶ writer ──commit──▶ elections.db ◀──read── reader ◀──read, watch── Adapter
+//!                       └──────────────── "there is news" ────────▲
+//! ```
+//!
+//! What it cannot do: two machines must not share a file (network file systems are refused), nor
+//! containers with time namespaces of their own. The file may be deleted or replaced as a whole,
+//! which is noticed; never copy over it in place, or replace it without its `-wal` and `-shm`
+//! companions (<https://sqlite.org/howtocorrupt.html>, section 1.4 and 2.2).
+
+mod connection;
+mod failure;
+mod file;
+mod filesystem;
+mod neighbours;
+mod settings;
+mod table;
+mod watchers;
+mod worker;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::stream::{self, BoxStream, StreamExt};
+use incumbent_core::Revision;
+use incumbent_core::record::Entry;
+use incumbent_core::store::{Capabilities, Facts, Fault, Outcome, Write};
+use tokio::sync::mpsc;
+
+pub use settings::SqliteSettings;
+
+use super::{Adapter, Operate, Watched, names};
+use crate::clock::Clock;
+use crate::{Error, ErrorKind, Result};
+use connection::Connection;
+use failure::{Cause, Failure};
+use file::Database;
+use neighbours::Neighbour;
+use worker::{Desk, Worker};
+
+/// The longest lease, in a store that has no reason for a limit: a year.
+const LONGEST_LEASE: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// An open SQLite store.
+#[derive(Debug)]
+pub struct Sqlite {
+    clock: Clock,
+    writer: Worker,
+    reader: Worker,
+    // Dropped with the store, or the reader would live on for its neighbours' sake.
+    _neighbour: Neighbour,
+}
+
+impl Sqlite {
+    /// Opens the file, and makes it where it does not exist; `clock` decides when records are over,
+    /// and must be the same for every process, as [`Clock::system`] is.
+    ///
+    /// # Errors
+    /// - [`NotFound`](ErrorKind::NotFound): the folder does not exist, or the file does not and the
+    ///   settings say not to make it.
+    /// - [`Denied`](ErrorKind::Denied): the file or its folder cannot be written.
+    /// - [`UnsafeStore`](ErrorKind::UnsafeStore): another program's database, or a network file system.
+    /// - [`Unsupported`](ErrorKind::Unsupported): made by a newer version, or no clock here that
+    ///   processes share.
+    /// - [`Broken`](ErrorKind::Broken): damaged, locked by another program, or on a full disk.
+    pub async fn open(settings: &SqliteSettings, clock: &Clock) -> Result<Self> {
+        let settings = Arc::new(settings.resolved()?);
+        let start = |name| Worker::start(name, Connection::new(&settings, clock), settings.poll);
+        // The writer first: it makes the file.
+        let writer = start("incumbent-write").await?;
+        let reader = start("incumbent-read").await?;
+        let neighbour = Neighbour::new(&settings.path, reader.jobs());
+        Ok(Self { clock: clock.clone(), writer, reader, _neighbour: neighbour })
+    }
+
+    /// Makes the file where it does not exist, and says what it is. With `never_used` it is written
+    /// down that nobody ever held an election under this path, which spares the first leader the
+    /// wait for a leader of an earlier life of the file.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), and [`UnsafeStore`](ErrorKind::UnsafeStore) where `never_used` is
+    /// said of a file that has been written to.
+    pub async fn init(settings: &SqliteSettings, clock: &Clock, never_used: bool) -> Result<Facts> {
+        let settings = SqliteSettings { create: true, ..settings.resolved()? };
+        let mut connection = Connection::new(&Arc::new(settings), clock);
+        let initialised = tokio::task::spawn_blocking(move || {
+            if never_used {
+                connection.with(|database| database.mark_never_used())?;
+            }
+            connection.with(|database| database.facts())
+        });
+        match initialised.await {
+            Ok(facts) => Ok(facts?),
+            Err(stopped) => {
+                Err(Error::new(ErrorKind::Closed, "the runtime was shut down").caused_by(stopped))
+            }
+        }
+    }
+}
+
+impl Sqlite {
+    async fn on_reader<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Database) -> Result<T, Cause> + Send + 'static,
+    ) -> Result<T, Failure> {
+        self.reader.ask(|desk| desk.connection.with(work)).await
+    }
+
+    async fn on_writer<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Database) -> Result<T, Cause> + Send + 'static,
+    ) -> Result<T, Failure> {
+        let job = |desk: &mut Desk| {
+            let result = desk.connection.with(work);
+            neighbours::tell(desk.connection.path());
+            result
+        };
+        self.writer.ask(job).await
+    }
+}
+
+#[async_trait]
+impl Adapter for Sqlite {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            own_lease: true,
+            lease_step: Duration::from_millis(1),
+            shortest: Duration::from_millis(1),
+            longest: LONGEST_LEASE,
+            granularity: Duration::ZERO,
+            expiry_pushed: false,
+            incarnation_acked: true,
+            fail_over: Duration::ZERO,
+        }
+    }
+
+    fn check_key(&self, key: &str) -> Result<()> {
+        names::check("key", key)
+    }
+
+    fn check_name(&self, name: &str) -> Result<()> {
+        names::check("candidate's name", name)
+    }
+
+    async fn inspect(&self) -> Result<Facts, Fault> {
+        let asked_at = self.clock.now();
+        let facts = self.on_reader(|database| database.facts()).await?;
+        Ok(Facts { asked_at, ..facts })
+    }
+
+    async fn write(&self, key: &str, write: &Write) -> Outcome {
+        let (key, write) = (key.to_owned(), write.clone());
+        self.on_writer(move |database| database.write(&key, &write)).await.unwrap_or_else(Failure::outcome)
+    }
+
+    async fn read(&self, key: &str) -> Result<Entry, Fault> {
+        let key = key.to_owned();
+        Ok(self.on_reader(move |database| database.read(&key)).await?)
+    }
+
+    async fn list(&self) -> Result<Vec<Watched>, Fault> {
+        Ok(self.on_reader(|database| Ok(database.changes_after(Revision(0))?.entries)).await?)
+    }
+
+    async fn watch(&self) -> Result<BoxStream<'static, Watched>, Fault> {
+        let changes = self.reader.ask(|desk| desk.watchers.add(&mut desk.connection)).await?;
+        let next = |mut changes: mpsc::Receiver<Watched>| async move {
+            changes.recv().await.map(|change| (change, changes))
+        };
+        Ok(stream::unfold(changes, next).boxed())
+    }
+
+    async fn reconnect(&self) {
+        let again = |desk: &mut Desk| {
+            desk.connection.forget();
+            desk.look();
+            desk.connection.with(|_| Ok(()))
+        };
+        // What keeps it from opening is told by the next call, which tries again.
+        let _ = tokio::join!(self.writer.ask(again), self.reader.ask(again));
+    }
+
+    async fn close(&self) {
+        let close = |desk: &mut Desk| {
+            desk.connection.close();
+            desk.look();
+            Ok(())
+        };
+        // A worker that is gone has closed its file.
+        let _ = tokio::join!(self.writer.ask(close), self.reader.ask(close));
+    }
+}
+
+#[async_trait]
+impl Operate for Sqlite {
+    async fn put(&self, key: &str, value: &[u8]) -> Result<Revision, Fault> {
+        let (key, value) = (key.to_owned(), value.to_owned());
+        Ok(self.on_writer(move |database| database.put(&key, &value)).await?)
+    }
+
+    async fn delete(&self, key: &str) -> Result<Revision, Fault> {
+        let key = key.to_owned();
+        Ok(self.on_writer(move |database| database.delete(&key)).await?)
+    }
+}

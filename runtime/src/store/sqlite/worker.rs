@@ -1,0 +1,91 @@
+//! The threads that wait for the disk, so that no task of a runtime does.
+
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tokio::sync::oneshot;
+
+use super::connection::Connection;
+use super::failure::{Cause, Failure};
+use super::watchers::Watchers;
+use crate::{Error, ErrorKind, Result};
+
+/// Something to do on a worker's thread.
+pub(super) type Job = Box<dyn FnOnce(&mut Desk) + Send>;
+
+/// What a worker works with.
+#[derive(Debug)]
+pub(super) struct Desk {
+    pub(super) connection: Connection,
+    pub(super) watchers: Watchers,
+}
+
+/// A thread with a connection of its own. It ends when its `Worker` and all who may send it jobs
+/// are gone.
+#[derive(Debug)]
+pub(super) struct Worker {
+    jobs: Sender<Job>,
+    path: std::sync::Arc<std::path::Path>,
+}
+
+impl Worker {
+    /// Starts the thread and opens the file.
+    pub(super) async fn start(name: &str, connection: Connection, poll: Duration) -> Result<Self> {
+        let (jobs, queue) = mpsc::channel();
+        let worker = Self { jobs, path: connection.path().clone() };
+        let desk = Desk { connection, watchers: Watchers::new(poll) };
+        thread::Builder::new().name(name.to_owned()).spawn(move || work(desk, &queue)).map_err(|cause| {
+            let message = format!("no thread can be started for {}: {cause}", worker.path.display());
+            Error::new(ErrorKind::Broken, message).caused_by(cause)
+        })?;
+        worker.ask(|desk| desk.connection.with(|_| Ok(()))).await?;
+        Ok(worker)
+    }
+
+    /// Has `job` done and waits for its answer. Who stops waiting does not stop the job.
+    pub(super) async fn ask<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(&mut Desk) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, Failure> {
+        let (answer, answered) = oneshot::channel();
+        let job: Job = Box::new(move |desk| {
+            // Nobody may be waiting any more.
+            let _ = answer.send(job(desk));
+        });
+        self.jobs.send(job).map_err(|_| Cause::Closed.on(&self.path))?;
+        answered.await.unwrap_or_else(|_| Err(Cause::Lost.on(&self.path)))
+    }
+
+    /// A way to send jobs that outlives nothing: whoever holds it keeps the thread alive.
+    pub(super) fn jobs(&self) -> Sender<Job> {
+        self.jobs.clone()
+    }
+}
+
+fn work(mut desk: Desk, queue: &Receiver<Job>) {
+    let mut next_look = Instant::now();
+    loop {
+        let job = if desk.watchers.are_none() {
+            queue.recv().map_err(|_| RecvTimeoutError::Disconnected)
+        } else {
+            queue.recv_timeout(next_look.saturating_duration_since(Instant::now()))
+        };
+        match job {
+            Ok(job) => job(&mut desk),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+        if !desk.watchers.are_none() && Instant::now() >= next_look {
+            desk.look();
+            next_look = Instant::now() + desk.watchers.poll;
+        }
+    }
+}
+
+impl Desk {
+    /// Tells the watchers what is new.
+    pub(super) fn look(&mut self) {
+        self.watchers.look(&mut self.connection);
+    }
+}

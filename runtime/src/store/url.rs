@@ -1,0 +1,323 @@
+//! Stores by URL: the same text in every language and on the command line.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use percent_encoding::percent_decode_str;
+
+use super::{Adapter, Memory, MemorySettings, Operate};
+#[cfg(feature = "nats")]
+use super::{Nats, NatsSettings};
+#[cfg(feature = "sqlite")]
+use super::{Sqlite, SqliteSettings};
+use crate::clock::Clock;
+use crate::{Error, ErrorKind, Result};
+
+/// The schemes of a URL and the stores behind them, as an error shows them.
+const FORMS: &str = "memory:, memory:NAME, sqlite:PATH, nats://HOST:4222/BUCKET";
+
+/// What a store's URL says.
+///
+/// | URL | store |
+/// |---|---|
+/// | `memory:` | in memory, shared with nobody |
+/// | `memory:NAME` | in memory, shared by who opens the same name in this process |
+/// | `sqlite:PATH` | a SQLite file, shared by the processes of this machine |
+/// | `nats://HOST:4222/BUCKET` | a NATS JetStream key-value bucket; see `NatsSettings::from_url` |
+///
+/// Parameters follow a `?`: `markers=true` for memory (expiry is told to watchers), `poll=10ms` (how
+/// often a watcher looks) and `create=false` (do not make the file) for SQLite. A `%`, `?` or `#` in
+/// a path or name is written `%25`, `%3F`, `%23`.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum StoreSettings {
+    /// In memory.
+    Memory(MemorySettings),
+    /// A SQLite file.
+    #[cfg(feature = "sqlite")]
+    Sqlite(SqliteSettings),
+    /// A NATS JetStream key-value bucket.
+    #[cfg(feature = "nats")]
+    Nats(Box<NatsSettings>),
+}
+
+impl StoreSettings {
+    /// Opens the store; `clock` is the one its records expire by.
+    ///
+    /// # Errors
+    /// Those of the store: [`Memory::open`], [`Sqlite::open`], [`Nats::open`].
+    pub async fn open(&self, clock: &Clock) -> Result<Box<dyn Adapter>> {
+        Ok(match self {
+            Self::Memory(settings) => Box::new(Memory::open(settings, clock)?),
+            #[cfg(feature = "sqlite")]
+            Self::Sqlite(settings) => Box::new(Sqlite::open(settings, clock).await?),
+            #[cfg(feature = "nats")]
+            Self::Nats(settings) => Box::new(Nats::open(settings, clock).await?),
+        })
+    }
+
+    /// Opens the store for an operator's unconditional writes.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub async fn operate(&self, clock: &Clock) -> Result<Box<dyn Operate>> {
+        Ok(match self {
+            Self::Memory(settings) => Box::new(Memory::open(settings, clock)?),
+            #[cfg(feature = "sqlite")]
+            Self::Sqlite(settings) => Box::new(Sqlite::open(settings, clock).await?),
+            #[cfg(feature = "nats")]
+            Self::Nats(settings) => Box::new(Nats::open(settings, clock).await?),
+        })
+    }
+}
+
+/// Opens the store a URL names; see [`StoreSettings`] for what a URL can say.
+///
+/// # Errors
+/// [`InvalidUrl`](ErrorKind::InvalidUrl) for what cannot be read, [`Unsupported`](ErrorKind::Unsupported)
+/// for a store this build does not have, and those of the store.
+pub async fn open(url: &str, clock: &Clock) -> Result<Box<dyn Adapter>> {
+    url.parse::<StoreSettings>()?.open(clock).await
+}
+
+impl FromStr for StoreSettings {
+    type Err = Error;
+
+    fn from_str(url: &str) -> Result<Self> {
+        let Some((scheme, rest)) = url.split_once(':') else {
+            return Err(invalid(format!("a store is named by a URL: one of {FORMS}")));
+        };
+        match scheme {
+            "memory" => memory(rest).map(Self::Memory),
+            "sqlite" => sqlite(rest),
+            "nats" | "tls" | "ws" | "wss" => nats(url),
+            _ => Err(invalid(format!("no store has the scheme {scheme:?}; known are {FORMS}"))),
+        }
+    }
+}
+
+fn memory(rest: &str) -> Result<MemorySettings> {
+    let (name, mut query) = split("memory", rest)?;
+    let settings = MemorySettings {
+        name: (!name.is_empty()).then_some(name),
+        markers: query.flag("markers")?.unwrap_or(false),
+    };
+    query.finish()?;
+    Ok(settings)
+}
+
+#[cfg(feature = "sqlite")]
+fn sqlite(rest: &str) -> Result<StoreSettings> {
+    let (path, mut query) = split("sqlite", rest)?;
+    // Other libraries read the first part of sqlite://a/b as a host, or as a folder: neither is meant.
+    let path = match path.strip_prefix("//") {
+        Some(absolute) if absolute.starts_with('/') => absolute,
+        Some(_) => {
+            let message = "a path after sqlite:// has no host; write sqlite:elections.db or \
+                           sqlite:///var/lib/elections.db";
+            return Err(invalid(message));
+        }
+        None => &path,
+    };
+    if path.is_empty() {
+        return Err(invalid("sqlite: names no file; write sqlite:elections.db"));
+    }
+    if path == ":memory:" {
+        return Err(invalid("SQLite's :memory: is shared with no other process; write memory: instead"));
+    }
+    let defaults = SqliteSettings::new(path);
+    let settings = SqliteSettings {
+        poll: query.duration("poll")?.unwrap_or(defaults.poll),
+        create: query.flag("create")?.unwrap_or(defaults.create),
+        ..defaults
+    };
+    query.finish()?;
+    Ok(StoreSettings::Sqlite(settings))
+}
+
+#[cfg(not(feature = "sqlite"))]
+fn sqlite(_rest: &str) -> Result<StoreSettings> {
+    Err(absent("SQLite", "sqlite"))
+}
+
+#[cfg(feature = "nats")]
+fn nats(url: &str) -> Result<StoreSettings> {
+    Ok(StoreSettings::Nats(Box::new(NatsSettings::from_url(url)?)))
+}
+
+#[cfg(not(feature = "nats"))]
+fn nats(_url: &str) -> Result<StoreSettings> {
+    Err(absent("NATS", "nats"))
+}
+
+/// The decoded part before the `?`, and the parameters after it.
+fn split(scheme: &'static str, rest: &str) -> Result<(String, Query)> {
+    if rest.contains('#') {
+        return Err(invalid(format!("a {scheme}: URL has no part after #; write %23 for a # in it")));
+    }
+    let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
+    Ok((decode(scheme, place)?, Query::read(scheme, query)?))
+}
+
+/// The parameters of a URL. Each is [taken](Query::take) by name, which also makes it known;
+/// [`finish`](Query::finish) refuses what nobody took.
+struct Query {
+    scheme: &'static str,
+    pairs: Vec<(String, String)>,
+    known: Vec<&'static str>,
+}
+
+impl Query {
+    fn read(scheme: &'static str, text: &str) -> Result<Self> {
+        let mut pairs = Vec::<(String, String)>::new();
+        for pair in text.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let (name, value) = (decode(scheme, name)?, decode(scheme, value)?);
+            if pairs.iter().any(|(other, _)| *other == name) {
+                return Err(invalid(format!("the {scheme}: URL gives {name} twice; give it once")));
+            }
+            pairs.push((name, value));
+        }
+        Ok(Self { scheme, pairs, known: Vec::new() })
+    }
+
+    fn take(&mut self, name: &'static str) -> Option<String> {
+        self.known.push(name);
+        let index = self.pairs.iter().position(|(other, _)| other == name)?;
+        Some(self.pairs.swap_remove(index).1)
+    }
+
+    fn flag(&mut self, name: &'static str) -> Result<Option<bool>> {
+        let Some(value) = self.take(name) else { return Ok(None) };
+        match value.as_str() {
+            "true" => Ok(Some(true)),
+            "false" => Ok(Some(false)),
+            _ => Err(invalid(format!("{name}={value} in the {}: URL: write true or false", self.scheme))),
+        }
+    }
+
+    fn duration(&mut self, name: &'static str) -> Result<Option<Duration>> {
+        let Some(value) = self.take(name) else { return Ok(None) };
+        match duration(&value) {
+            Some(duration) => Ok(Some(duration)),
+            None => Err(invalid(format!(
+                "{name}={value} in the {}: URL is no duration; write it like 10ms, 2s or 1m",
+                self.scheme
+            ))),
+        }
+    }
+
+    fn finish(self) -> Result<()> {
+        let Some((name, _)) = self.pairs.first() else { return Ok(()) };
+        let known = self.known.join(", ");
+        Err(invalid(format!("a {}: URL has no parameter {name:?}; known are {known}", self.scheme)))
+    }
+}
+
+/// A whole number and its unit: `ms`, `s`, `m` or `h`.
+fn duration(text: &str) -> Option<Duration> {
+    let digits = text.find(|c: char| !c.is_ascii_digit())?;
+    let (number, unit) = text.split_at(digits);
+    let millis: u64 = match unit {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        _ => return None,
+    };
+    Some(Duration::from_millis(number.parse::<u64>().ok()?.checked_mul(millis)?))
+}
+
+fn decode(scheme: &str, text: &str) -> Result<String> {
+    percent_decode_str(text).decode_utf8().map(Into::into).map_err(|cause| {
+        invalid(format!("the {scheme}: URL is not UTF-8 once its %XX are read")).caused_by(cause)
+    })
+}
+
+fn invalid(message: impl fmt::Display) -> Error {
+    Error::new(ErrorKind::InvalidUrl, message.to_string())
+}
+
+#[cfg(not(all(feature = "nats", feature = "sqlite")))]
+fn absent(store: &str, feature: &str) -> Error {
+    let message = format!("this build has no {store} store; build it with the feature {feature:?}");
+    Error::new(ErrorKind::Unsupported, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(url: &str) -> String {
+        let error = url.parse::<StoreSettings>().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidUrl, "{url}");
+        error.message().to_owned()
+    }
+
+    #[test]
+    fn a_memory_url_names_a_store_or_none() {
+        let read = |url: &str| match url.parse().unwrap() {
+            StoreSettings::Memory(settings) => settings,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(read("memory:"), MemorySettings::private());
+        assert_eq!(read("memory:jobs"), MemorySettings::named("jobs"));
+        assert_eq!(read("memory:a%3Fb?markers=true"), MemorySettings::named("a?b").markers(true));
+    }
+
+    #[test]
+    #[cfg(feature = "sqlite")]
+    fn a_sqlite_url_names_a_file_relative_or_absolute() {
+        let read = |url: &str| match url.parse().unwrap() {
+            StoreSettings::Sqlite(settings) => settings,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(read("sqlite:elections.db"), SqliteSettings::new("elections.db"));
+        assert_eq!(read("sqlite:/var/lib/e.db"), SqliteSettings::new("/var/lib/e.db"));
+        assert_eq!(read("sqlite:///var/lib/e.db"), SqliteSettings::new("/var/lib/e.db"));
+        assert_eq!(read("sqlite:100%25.db"), SqliteSettings::new("100%.db"));
+        let all = SqliteSettings::new("e.db").poll(Duration::from_millis(5)).create(false);
+        assert_eq!(read("sqlite:e.db?poll=5ms&create=false"), all);
+    }
+
+    #[test]
+    fn a_url_without_a_known_scheme_is_refused_with_those_there_are() {
+        for url in ["", "elections.db", "redis://localhost", "MEMORY:"] {
+            let message = refused(url);
+            assert!(message.ends_with(FORMS), "{message}");
+        }
+    }
+
+    #[test]
+    #[cfg(feature = "sqlite")]
+    fn an_unknown_parameter_is_refused_with_those_there_are() {
+        assert_eq!(
+            refused("sqlite:e.db?pol=5ms"),
+            "a sqlite: URL has no parameter \"pol\"; known are poll, create"
+        );
+        assert_eq!(refused("memory:?x"), "a memory: URL has no parameter \"x\"; known are markers");
+    }
+
+    #[test]
+    #[cfg(feature = "sqlite")]
+    fn a_malformed_url_is_refused_with_the_part_and_the_remedy() {
+        for (url, part) in [
+            ("sqlite:", "names no file"),
+            ("sqlite:?poll=5ms", "names no file"),
+            ("sqlite::memory:", "write memory: instead"),
+            ("sqlite://elections.db", "sqlite:elections.db"),
+            ("sqlite:e.db#x", "%23"),
+            ("sqlite:%ff.db", "UTF-8"),
+            ("sqlite:e.db?poll=5", "poll=5"),
+            ("sqlite:e.db?poll=ms", "poll=ms"),
+            ("sqlite:e.db?poll=99999999999999999999h", "10ms"),
+            ("sqlite:e.db?create=yes", "true or false"),
+            ("sqlite:e.db?poll=5ms&poll=6ms", "twice"),
+            ("memory:?markers", "true or false"),
+        ] {
+            let message = refused(url);
+            assert!(message.contains(part), "{url}: {message}");
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! One uninterrupted leadership, as its holder sees it.
+
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::task::Poll;
+use std::time::Duration;
+
+use incumbent_core::campaign::Reason;
+use incumbent_core::{Instant, Token};
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::Clock;
+use crate::driver::{Command, Driver};
+use crate::fork::Birth;
+
+/// One uninterrupted leadership: from `Won` to `Lost`.
+///
+/// Whoever works for the term keeps a clone. When the leader leaves of its own will, the term is
+/// *draining* until the last clone is dropped, or [`drained`](Self::drained) is called, or the drain
+/// time is over; the lease is held and renewed meanwhile. Where nobody keeps a clone there is
+/// nothing to wait for, and the term ends at once.
+///
+/// ```
+/// # use incumbent::{CampaignOptions, Store};
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> incumbent::Result<()> {
+/// # let store = Store::open("memory:").await?;
+/// # let candidate = store.campaign("jobs", CampaignOptions::new()).await?;
+/// let term = candidate.won().await?;
+/// println!("leading with fencing token {}", term.token());
+/// let answer = term.run(async { 6 * 7 }).await.expect("nobody ended the term meanwhile");
+/// assert_eq!(answer, 42);
+/// # drop(term);
+/// # candidate.close().await }
+/// ```
+pub struct Term {
+    tenure: Arc<Tenure>,
+}
+
+/// A term ended before the work that was run in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TermEnded {
+    /// Why.
+    pub reason: Reason,
+}
+
+impl Term {
+    /// The fencing token: constant for the term, larger for every later one. Send it with every
+    /// request, and let the resource refuse a smaller one than it has seen.
+    pub fn token(&self) -> Token {
+        self.tenure.token
+    }
+
+    /// The key of the election.
+    pub fn election(&self) -> &str {
+        &self.tenure.election
+    }
+
+    /// When the candidate was told that it leads, on the store's clock.
+    pub fn started(&self) -> Instant {
+        self.tenure.started
+    }
+
+    /// Until when the lease is proven so far, on the store's clock; renewals move it on. The clock's
+    /// origin once the term has ended.
+    pub fn deadline(&self) -> Instant {
+        Instant::from_nanos(self.tenure.deadline.load(Ordering::Acquire))
+    }
+
+    /// How long the lease is proven for; zero once the term has ended.
+    pub fn remaining(&self) -> Duration {
+        let deadline = self.deadline();
+        if self.tenure.birth.is_elsewhere() { Duration::ZERO } else { deadline.since(self.tenure.clock.now()) }
+    }
+
+    /// Whether the term is not over *now*, by the clock and not by a timer; without a lock. Never
+    /// true in a forked child.
+    pub fn is_current(&self) -> bool {
+        self.tenure.is_current()
+    }
+
+    /// Why the term ended; `None` while it has not.
+    ///
+    /// It can be `None` for a moment after [`is_current`](Self::is_current) turned false by the clock.
+    pub fn reason(&self) -> Option<Reason> {
+        self.tenure.reason.get().copied()
+    }
+
+    /// Until when a draining leader may finish its work; `None` while it is not draining.
+    pub fn drains_until(&self) -> Option<Instant> {
+        self.tenure.drains_until.get().copied()
+    }
+
+    /// Returns when the leader begins to leave of its own will, or the term is over: time to stop
+    /// taking on new work.
+    pub async fn draining(&self) {
+        self.tenure.draining.cancelled().await;
+    }
+
+    /// Returns when the term is over, with the reason; at once in a forked child.
+    pub async fn ended(&self) -> Reason {
+        if !self.tenure.birth.is_elsewhere() {
+            self.tenure.ended.cancelled().await;
+        }
+        self.reason_or_expired()
+    }
+
+    /// Cancelled the moment the term ends. Cancelling it ends nothing but its own listeners.
+    pub fn cancellation(&self) -> CancellationToken {
+        self.tenure.ended.child_token()
+    }
+
+    /// Says that the work of the term is done, whoever else keeps a clone: a draining term ends now.
+    /// Does nothing to a term that is not draining.
+    pub fn drained(&self) {
+        self.tenure.send_drained();
+    }
+
+    /// Ends the term because its work failed, with [`Reason::HandlerFailed`]; nothing is drained.
+    pub fn fail(&self) {
+        self.tenure.send(Command::HandlerFailed(self.tenure.token));
+    }
+
+    /// Runs `work` until it is done or the term ends, whichever comes first; the work is then dropped.
+    ///
+    /// The clock is read before every poll, so work is not resumed after the deadline even if the
+    /// process was stopped or its timers are late.
+    ///
+    /// # Errors
+    /// [`TermEnded`] where the term ended first.
+    pub async fn run<T>(&self, work: impl Future<Output = T>) -> Result<T, TermEnded> {
+        let mut work = pin!(work);
+        let mut ended = pin!(self.tenure.ended.cancelled());
+        poll_fn(|cx| {
+            if ended.as_mut().poll(cx).is_ready() || !self.is_current() {
+                return Poll::Ready(Err(TermEnded { reason: self.reason_or_expired() }));
+            }
+            work.as_mut().poll(cx).map(Ok)
+        })
+        .await
+    }
+
+    fn reason_or_expired(&self) -> Reason {
+        self.reason().unwrap_or(Reason::Expired)
+    }
+}
+
+impl Clone for Term {
+    fn clone(&self) -> Self {
+        Tenure::hold(&self.tenure)
+    }
+}
+
+impl Drop for Term {
+    fn drop(&mut self) {
+        // Both this and the driver's check when a drain begins write one of the two before reading the
+        // other, sequentially consistent: one of them sees that nobody is left.
+        let last = self.tenure.holders.fetch_sub(1, Ordering::SeqCst) == 1;
+        if last && self.tenure.is_draining.load(Ordering::SeqCst) {
+            self.tenure.send_drained();
+        }
+    }
+}
+
+impl PartialEq for Term {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.tenure, &other.tenure)
+    }
+}
+
+impl Eq for Term {}
+
+impl fmt::Debug for Term {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Term")
+            .field("election", &self.tenure.election)
+            .field("token", &format_args!("{}", self.tenure.token))
+            .field("is_current", &self.is_current())
+            .field("reason", &self.reason())
+            .finish()
+    }
+}
+
+impl fmt::Display for TermEnded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the term ended: {}", self.reason)
+    }
+}
+
+impl std::error::Error for TermEnded {}
+
+/// What all clones of a term share, with the driver and with the queues of events; unlike a
+/// [`Term`], having it does not hold up a drain.
+pub(crate) struct Tenure {
+    token: Token,
+    election: Arc<str>,
+    clock: Clock,
+    birth: Birth,
+    driver: Weak<dyn Driver>,
+    /// Written once, before the first handle is given out.
+    started: Instant,
+    /// In nanoseconds; zero once the term is over.
+    deadline: AtomicU64,
+    holders: AtomicUsize,
+    is_draining: AtomicBool,
+    drains_until: OnceLock<Instant>,
+    draining: CancellationToken,
+    reason: OnceLock<Reason>,
+    ended: CancellationToken,
+}
+
+impl Tenure {
+    pub(crate) fn new(
+        token: Token,
+        started: Instant,
+        election: Arc<str>,
+        clock: Clock,
+        driver: Weak<dyn Driver>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            token,
+            election,
+            clock,
+            birth: Birth::here(),
+            driver,
+            started,
+            deadline: AtomicU64::new(0),
+            holders: AtomicUsize::new(0),
+            is_draining: AtomicBool::new(false),
+            drains_until: OnceLock::new(),
+            draining: CancellationToken::new(),
+            reason: OnceLock::new(),
+            ended: CancellationToken::new(),
+        })
+    }
+
+    /// A handle that counts as a holder.
+    pub(crate) fn hold(tenure: &Arc<Self>) -> Term {
+        tenure.holders.fetch_add(1, Ordering::SeqCst);
+        Term { tenure: Arc::clone(tenure) }
+    }
+
+    pub(crate) fn token(&self) -> Token {
+        self.token
+    }
+
+    /// Moves the deadline, or with zero takes the right to lead away.
+    pub(crate) fn set_deadline(&self, deadline: Instant) {
+        self.deadline.store(deadline.as_nanos(), Ordering::Release);
+    }
+
+    /// Begins a drain, and says whether anybody holds the term. [`wake`](Self::wake) follows.
+    pub(crate) fn drain(&self, until: Instant) -> bool {
+        self.drains_until.get_or_init(|| until);
+        self.is_draining.store(true, Ordering::SeqCst);
+        self.holders.load(Ordering::SeqCst) > 0
+    }
+
+    /// Ends the term. [`wake`](Self::wake) follows.
+    pub(crate) fn end(&self, reason: Reason) {
+        self.set_deadline(Instant::ZERO);
+        self.reason.get_or_init(|| reason);
+    }
+
+    /// Wakes whoever waits for what [`drain`](Self::drain) or [`end`](Self::end) did; called with no
+    /// lock held, because a waker may do as it likes.
+    pub(crate) fn wake(&self) {
+        if self.reason.get().is_some() {
+            self.ended.cancel();
+        }
+        self.draining.cancel();
+    }
+
+    pub(crate) fn is_current(&self) -> bool {
+        leads(&self.deadline, &self.clock, self.birth)
+    }
+
+    fn send_drained(&self) {
+        self.send(Command::Drained(self.token));
+    }
+
+    fn send(&self, command: Command) {
+        if self.birth.is_elsewhere() {
+            return;
+        }
+        if let Some(driver) = self.driver.upgrade() {
+            driver.send(command);
+        }
+    }
+}
+
+/// Whether a deadline is still ahead, in the process that earned it.
+///
+/// The deadline is loaded *before* the clock is read: the answer is then true of the moment of the
+/// load, however long the thread is stopped between the two.
+pub(crate) fn leads(deadline: &AtomicU64, clock: &Clock, birth: Birth) -> bool {
+    let deadline = deadline.load(Ordering::Acquire);
+    clock.now().as_nanos() < deadline && !birth.is_elsewhere()
+}

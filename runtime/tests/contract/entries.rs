@@ -1,0 +1,122 @@
+//! What was written is read, over any connection, by the newest state.
+
+use incumbent::core::record::{Entry, LEASE, METADATA, NONCE, Record, Release};
+use incumbent::core::store::{Action, Expect, Put, Write};
+use incumbent::core::{Revision, record::Attempt};
+use incumbent::store::Watched;
+
+use super::{Fixture, HELD_IN, OWED, applied, release, renew, stamp, take};
+
+pub(crate) async fn a_key_never_written_is_vacant(fixture: &impl Fixture) {
+    let store = fixture.connect().await;
+    take(&*store, "jobs", "a", fixture.lease()).await;
+    assert_eq!(store.read("jobs2").await.unwrap(), Entry::Vacant);
+}
+
+pub(crate) async fn a_live_record_reads_back_with_all_its_headers(fixture: &impl Fixture) {
+    let store = fixture.connect().await;
+    let metadata = [("Host", "db-1.example:8080"), ("Zone", "eu \"west\" 'a', b=c;d"), ("Build", "1.2.3")];
+    let mut headers = vec![
+        (NONCE.to_string(), stamp(9).to_string()),
+        (LEASE.to_string(), fixture.lease().as_millis().to_string()),
+    ];
+    headers.extend(metadata.iter().map(|(name, text)| (format!("{METADATA}{name}"), (*text).to_owned())));
+    let put = Put { value: "worker-7 (été)".into(), headers, lease: fixture.lease() };
+    let write = Write { attempt: Attempt(9), expect: Expect::Absent, action: Action::Acquire(put) };
+    let revision = applied(store.write("jobs", &write).await);
+    let expected = Record {
+        revision,
+        candidate: "worker-7 (été)".into(),
+        stamp: Some(stamp(9)),
+        lease: Some(fixture.lease()),
+        metadata: metadata.iter().map(|(name, text)| ((*name).into(), (*text).into())).collect(),
+    };
+    let Entry::Live(mut found) = store.read("jobs").await.unwrap() else { panic!("not live") };
+    // A store may carry headers in any order.
+    found.metadata.sort();
+    let expected = Record { metadata: sorted(expected.metadata), ..expected };
+    assert_eq!(found, expected);
+}
+
+pub(crate) async fn a_release_reads_back_with_what_it_certifies(fixture: &impl Fixture) {
+    let store = fixture.connect().await;
+    let held = take(&*store, "jobs", "a", fixture.lease()).await;
+    let revision = applied(store.write("jobs", &release(2, held, None)).await);
+    assert_eq!(store.read("jobs").await.unwrap(), Entry::Released(released(revision, None)));
+}
+
+pub(crate) async fn a_release_that_names_a_successor_reads_back(fixture: &impl Fixture) {
+    let store = fixture.connect().await;
+    let held = take(&*store, "jobs", "a", fixture.lease()).await;
+    let revision = applied(store.write("jobs", &release(2, held, Some("worker-8"))).await);
+    assert_eq!(store.read("jobs").await.unwrap(), Entry::Released(released(revision, Some("worker-8"))));
+}
+
+pub(crate) async fn an_operators_deletion_certifies_nothing(fixture: &impl Fixture) {
+    let (store, operator) = (fixture.connect().await, fixture.operator().await);
+    take(&*store, "jobs", "a", fixture.lease()).await;
+    let revision = operator.delete("jobs").await.unwrap();
+    assert_eq!(store.read("jobs").await.unwrap(), Entry::Deleted { revision });
+}
+
+pub(crate) async fn a_foreign_value_is_a_record_without_a_stamp(fixture: &impl Fixture) {
+    let (store, operator) = (fixture.connect().await, fixture.operator().await);
+    take(&*store, "jobs", "a", fixture.lease()).await;
+    let revision = operator.put("jobs", b"go-1").await.unwrap();
+    assert_eq!(store.read("jobs").await.unwrap(), Entry::Live(foreign(revision, "go-1")));
+}
+
+pub(crate) async fn a_foreign_value_that_is_not_text_is_a_record_too(fixture: &impl Fixture) {
+    let (store, operator) = (fixture.connect().await, fixture.operator().await);
+    let revision = operator.put("jobs", b"\xff\x00go").await.unwrap();
+    assert_eq!(store.read("jobs").await.unwrap(), Entry::Live(foreign(revision, "\u{fffd}\0go")));
+}
+
+pub(crate) async fn an_empty_foreign_value_is_a_record_too(fixture: &impl Fixture) {
+    let (store, operator) = (fixture.connect().await, fixture.operator().await);
+    let revision = operator.put("jobs", b"").await.unwrap();
+    assert_eq!(store.read("jobs").await.unwrap(), Entry::Live(foreign(revision, "")));
+}
+
+pub(crate) async fn a_write_is_read_at_once_over_another_connection(fixture: &impl Fixture) {
+    let (writer, reader) = (fixture.connect().await, fixture.connect().await);
+    let mut revision = take(&*writer, "jobs", "a", fixture.lease()).await;
+    for attempt in 2..30 {
+        revision = applied(writer.write("jobs", &renew(attempt, revision, "a", fixture.lease())).await);
+        let entry = reader.read("jobs").await.unwrap();
+        let read = entry.live().map(|record| (record.revision, record.stamp));
+        assert_eq!(read, Some((revision, Some(stamp(attempt)))));
+    }
+}
+
+pub(crate) async fn a_list_tells_the_newest_entry_of_every_key(fixture: &impl Fixture) {
+    let (store, other) = (fixture.connect().await, fixture.connect().await);
+    let operator = fixture.operator().await;
+    let held = take(&*store, "a", "x", fixture.lease()).await;
+    let gone = take(&*store, "b", "x", fixture.lease()).await;
+    applied(store.write("a", &renew(2, held, "x", fixture.lease())).await);
+    applied(store.write("b", &release(3, gone, None)).await);
+    operator.put("c", b"go-1").await.unwrap();
+    operator.delete("c").await.unwrap();
+    let mut listed = other.list().await.unwrap();
+    listed.sort_by(|one, two| one.key.cmp(&two.key));
+    let mut read = Vec::new();
+    for key in ["a", "b", "c"] {
+        read.push(Watched { key: key.into(), entry: store.read(key).await.unwrap() });
+    }
+    assert_eq!(listed, read);
+}
+
+fn released(revision: Revision, successor: Option<&str>) -> Release {
+    let successor = successor.map(str::to_owned);
+    Release { revision, stamp: Some(stamp(2)), owed: OWED, incarnation: HELD_IN, successor }
+}
+
+fn foreign(revision: Revision, candidate: &str) -> Record {
+    Record { revision, candidate: candidate.into(), stamp: None, lease: None, metadata: vec![] }
+}
+
+fn sorted<T: Ord>(mut items: Vec<T>) -> Vec<T> {
+    items.sort();
+    items
+}

@@ -1,0 +1,96 @@
+//! A record is over when its lease is, never earlier, and later by no more than the granularity
+//! (which a busy machine may stretch, so that these tests wait for it with a generous limit).
+
+use incumbent::core::record::Entry;
+
+use super::{Fixture, acquire, applied, eventually, expect_of, next, renew, take};
+
+pub(crate) async fn a_record_lives_no_shorter_than_its_lease(fixture: &impl Fixture) {
+    let store = fixture.connect().await;
+    let sent = fixture.clock().now();
+    take(&*store, "jobs", "a", fixture.lease()).await;
+    fixture.pass(fixture.lease() / 2).await;
+    eventually("the record expires", || async {
+        let gone = store.read("jobs").await.unwrap().live().is_none();
+        // Read after the answer: only then has at least this much time passed for it.
+        let lived = fixture.clock().now().since(sent);
+        assert!(!gone || lived >= fixture.lease(), "gone after {lived:?} of {:?}", fixture.lease());
+        if !gone {
+            fixture.pass(fixture.lease() / 50).await;
+        }
+        gone.then_some(())
+    })
+    .await;
+}
+
+pub(crate) async fn an_expired_record_is_gone_and_its_key_can_be_acquired(fixture: &impl Fixture) {
+    let store = fixture.connect().await;
+    take(&*store, "jobs", "a", fixture.lease()).await;
+    fixture.pass(fixture.lease()).await;
+    let gone = expired(fixture, &*store, "jobs").await;
+    assert!(matches!(gone, Entry::Vacant | Entry::Expired { .. }), "{gone:?}");
+    applied(store.write("jobs", &acquire(2, expect_of(&gone), "b", fixture.lease())).await);
+    let entry = store.read("jobs").await.unwrap();
+    assert_eq!(entry.live().map(|record| record.candidate.as_str()), Some("b"));
+}
+
+pub(crate) async fn a_renewal_begins_the_lease_anew(fixture: &impl Fixture) {
+    let store = fixture.connect().await;
+    let mut revision = take(&*store, "jobs", "a", fixture.lease()).await;
+    for attempt in 2..6 {
+        fixture.pass(fixture.lease() / 2).await;
+        // Refused if the lease had not begun anew.
+        revision = applied(store.write("jobs", &renew(attempt, revision, "a", fixture.lease())).await);
+    }
+}
+
+pub(crate) async fn a_foreign_record_expires_as_the_one_before_it_would_have(fixture: &impl Fixture) {
+    let (store, operator) = (fixture.connect().await, fixture.operator().await);
+    take(&*store, "jobs", "a", fixture.lease()).await;
+    let foreign = operator.put("jobs", b"go-1").await.unwrap();
+    assert_eq!(store.read("jobs").await.unwrap().revision(), Some(foreign));
+    fixture.pass(fixture.lease()).await;
+    expired(fixture, &*store, "jobs").await;
+}
+
+pub(crate) async fn an_expired_record_is_not_listed_as_live(fixture: &impl Fixture) {
+    let store = fixture.connect().await;
+    take(&*store, "jobs", "a", fixture.lease()).await;
+    fixture.pass(fixture.lease()).await;
+    eventually("the list shows nothing live", || async {
+        let listed = store.list().await.unwrap();
+        listed.iter().all(|watched| watched.entry.live().is_none()).then_some(())
+    })
+    .await;
+}
+
+pub(crate) async fn watchers_are_told_of_an_expiry_where_that_is_promised(fixture: &impl Fixture) {
+    let store = fixture.connect().await;
+    let mut watch = store.watch().await.unwrap();
+    let revision = take(&*store, "jobs", "a", fixture.lease()).await;
+    let told = next(&mut watch).await.unwrap();
+    assert_eq!(told.entry.revision(), Some(revision));
+    fixture.pass(fixture.lease()).await;
+    if store.capabilities().expiry_pushed {
+        let told = next(&mut watch).await.unwrap();
+        let Entry::Expired { revision: marker } = told.entry else { panic!("{told:?}") };
+        assert_eq!((told.key.as_str(), marker > revision), ("jobs", true));
+        assert_eq!(store.read("jobs").await.unwrap(), Entry::Expired { revision: marker });
+    } else {
+        // The next thing it tells is the next thing written.
+        let gone = expired(fixture, &*store, "jobs").await;
+        let write = acquire(2, expect_of(&gone), "b", fixture.lease());
+        let after = applied(store.write("jobs", &write).await);
+        assert_eq!(next(&mut watch).await.unwrap().entry.revision(), Some(after));
+    }
+}
+
+/// What is there once the record is gone.
+async fn expired(fixture: &impl Fixture, store: &dyn incumbent::store::Adapter, key: &str) -> Entry {
+    let granularity = store.capabilities().granularity;
+    fixture.pass(granularity).await;
+    eventually("the record expires", || async {
+        Some(store.read(key).await.unwrap()).filter(|entry| entry.live().is_none())
+    })
+    .await
+}

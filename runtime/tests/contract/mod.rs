@@ -1,0 +1,247 @@
+//! What every store must do, as tests that any store can be put through.
+//!
+//! A store's own test file implements [`Fixture`] and says
+//! `contract::store_contract!(ItsFixture);`. Every
+//! behaviour then is a test of its own, on a store of its own.
+
+pub(crate) mod compare_and_swap;
+pub(crate) mod concurrency;
+pub(crate) mod connections;
+pub(crate) mod entries;
+pub(crate) mod expiry;
+pub(crate) mod inspection;
+pub(crate) mod names;
+pub(crate) mod revisions;
+pub(crate) mod watching;
+
+use std::fmt::Debug;
+use std::future::Future;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
+use incumbent::clock::Clock;
+use incumbent::core::record::{Attempt, Entry, Headers, LEASE, NONCE, Nonce, RELEASE, SUCCESSOR, Stamp};
+use incumbent::core::store::{Action, Expect, Outcome, Put, Write};
+use incumbent::core::{Incarnation, Revision};
+use incumbent::store::{Adapter, Operate, Watched};
+
+/// How long a test waits for what must happen soon.
+pub(crate) const LIMIT: Duration = Duration::from_secs(20);
+
+/// A store under test, which nobody else uses.
+pub(crate) trait Fixture: Sized + Send + Sync + 'static {
+    /// Makes an empty store.
+    fn start() -> impl Future<Output = Self> + Send;
+
+    /// Opens one more connection to it.
+    fn connect(&self) -> impl Future<Output = Box<dyn Adapter>> + Send;
+
+    /// Opens a connection for unconditional writes.
+    fn operator(&self) -> impl Future<Output = Box<dyn Operate>> + Send;
+
+    /// Deletes the store and makes it anew, under whoever has it open.
+    fn recreate(&self) -> impl Future<Output = ()> + Send;
+
+    /// The clock that was given to the connections.
+    fn clock(&self) -> &Clock;
+
+    /// A lease that is short for this store: tests wait until it is over.
+    fn lease(&self) -> Duration;
+
+    /// Lets this much time pass on the clock and in the store.
+    fn pass(&self, span: Duration) -> impl Future<Output = ()> + Send;
+}
+
+/// Puts a store through the contract.
+macro_rules! store_contract {
+    ($fixture:ident) => {
+        $crate::contract::store_contract! { $fixture:
+            compare_and_swap {
+                an_acquire_of_a_key_never_written_is_applied,
+                an_acquire_that_expects_absence_is_refused_over_a_record_and_told_its_revision,
+                a_write_that_expects_the_present_revision_is_applied,
+                a_write_that_expects_an_old_revision_is_refused_and_told_the_present_one,
+                a_write_that_expects_a_record_where_none_is_is_refused_and_told_zero,
+                a_refused_write_leaves_no_trace,
+                a_release_compares_as_any_write_does,
+                an_acquire_over_a_tombstone_expects_its_revision,
+                an_acquire_over_an_operators_tombstone_expects_its_revision,
+                keys_are_compared_one_by_one,
+                an_acknowledgement_carries_the_incarnation_where_that_is_promised,
+            }
+            revisions {
+                they_grow_over_renewals_releases_and_deletions,
+                they_grow_across_keys,
+                they_are_not_used_again_after_an_expiry,
+                the_newest_is_that_of_the_last_write,
+            }
+            entries {
+                a_key_never_written_is_vacant,
+                a_live_record_reads_back_with_all_its_headers,
+                a_release_reads_back_with_what_it_certifies,
+                a_release_that_names_a_successor_reads_back,
+                an_operators_deletion_certifies_nothing,
+                a_foreign_value_is_a_record_without_a_stamp,
+                a_foreign_value_that_is_not_text_is_a_record_too,
+                an_empty_foreign_value_is_a_record_too,
+                a_write_is_read_at_once_over_another_connection,
+                a_list_tells_the_newest_entry_of_every_key,
+            }
+            expiry {
+                a_record_lives_no_shorter_than_its_lease,
+                an_expired_record_is_gone_and_its_key_can_be_acquired,
+                a_renewal_begins_the_lease_anew,
+                a_foreign_record_expires_as_the_one_before_it_would_have,
+                an_expired_record_is_not_listed_as_live,
+                watchers_are_told_of_an_expiry_where_that_is_promised,
+            }
+            watching {
+                it_begins_with_what_is_there,
+                it_tells_nothing_of_an_empty_store_until_something_is_written,
+                it_tells_every_change_in_order_with_its_headers,
+                it_tells_of_a_release_and_of_a_deletion_as_what_they_are,
+                it_tells_of_foreign_values,
+                it_tells_what_other_connections_write,
+                it_covers_every_key,
+                it_ends_a_burst_of_changes_with_the_newest,
+                two_of_one_connection_are_independent,
+                it_ends_when_its_connection_is_closed,
+                it_ends_or_tells_the_new_life_when_the_store_is_made_anew,
+            }
+            inspection {
+                every_connection_sees_the_same_incarnation_and_it_stays,
+                the_clock_is_read_before_the_question_leaves,
+                the_age_grows_with_time,
+                a_store_made_anew_has_a_larger_incarnation_and_no_records,
+            }
+            names {
+                ordinary_keys_and_names_are_accepted,
+                keys_the_store_cannot_hold_are_refused,
+                names_the_store_cannot_hold_are_refused,
+            }
+            concurrency {
+                of_many_acquires_at_once_exactly_one_is_applied,
+                of_many_renewals_of_one_revision_exactly_one_is_applied,
+                writers_of_different_keys_all_get_through,
+            }
+            connections {
+                a_write_whose_wait_is_abandoned_is_applied_once_or_never,
+                abandoned_reads_and_watches_leave_a_connection_well,
+                a_reconnect_changes_nothing_in_the_store,
+                a_closed_connection_sends_nothing,
+            }
+        }
+    };
+    ($fixture:ident: $($theme:ident { $($behaviour:ident,)* })*) => {$(
+        mod $theme {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $behaviour() {
+                    let fixture = <super::$fixture as $crate::contract::Fixture>::start().await;
+                    $crate::contract::$theme::$behaviour(&fixture).await;
+                }
+            )*
+        }
+    )*};
+}
+pub(crate) use store_contract;
+
+/// The nonce of every write of these tests.
+pub(crate) const NONCE_OF_TESTS: Nonce = Nonce(0xc0ffee);
+
+pub(crate) fn stamp(attempt: u64) -> Stamp {
+    Stamp { nonce: NONCE_OF_TESTS, attempt: Attempt(attempt) }
+}
+
+fn put(attempt: u64, name: &str, lease: Duration) -> Put {
+    let headers = vec![
+        (NONCE.to_string(), stamp(attempt).to_string()),
+        (LEASE.to_string(), lease.as_millis().to_string()),
+    ];
+    Put { value: name.into(), headers, lease }
+}
+
+pub(crate) fn acquire(attempt: u64, expect: Expect, name: &str, lease: Duration) -> Write {
+    Write { attempt: Attempt(attempt), expect, action: Action::Acquire(put(attempt, name, lease)) }
+}
+
+pub(crate) fn renew(attempt: u64, expect: Revision, name: &str, lease: Duration) -> Write {
+    let action = Action::Renew(put(attempt, name, lease));
+    Write { attempt: Attempt(attempt), expect: Expect::Revision(expect), action }
+}
+
+pub(crate) fn release(attempt: u64, expect: Revision, successor: Option<&str>) -> Write {
+    let mut headers: Headers = vec![
+        (NONCE.into(), stamp(attempt).to_string()),
+        (RELEASE.into(), format!("{} {}", OWED.as_millis(), HELD_IN.0)),
+    ];
+    headers.extend(successor.map(|name| (SUCCESSOR.into(), name.into())));
+    let action = Action::Release { headers };
+    Write { attempt: Attempt(attempt), expect: Expect::Revision(expect), action }
+}
+
+/// What the releases of these tests say is owed, and the incarnation they name.
+pub(crate) const OWED: Duration = Duration::from_millis(1500);
+pub(crate) const HELD_IN: Incarnation = Incarnation(77);
+
+/// The revision of a write that was applied.
+#[track_caller]
+pub(crate) fn applied(outcome: Outcome) -> Revision {
+    match outcome {
+        Outcome::Applied { revision, .. } => revision,
+        other => panic!("expected Applied, got {other:?}"),
+    }
+}
+
+/// Takes a key that was never written.
+pub(crate) async fn take(store: &dyn Adapter, key: &str, name: &str, lease: Duration) -> Revision {
+    applied(store.write(key, &acquire(1, Expect::Absent, name, lease)).await)
+}
+
+/// What an acquire over this entry expects.
+pub(crate) fn expect_of(entry: &Entry) -> Expect {
+    entry.revision().map_or(Expect::Absent, Expect::Revision)
+}
+
+/// Asks again until the answer is `Some`, for no longer than [`LIMIT`].
+pub(crate) async fn eventually<T, F>(what: &str, mut ask: impl FnMut() -> F) -> T
+where
+    F: Future<Output = Option<T>>,
+{
+    let asking = async {
+        loop {
+            if let Some(answer) = ask().await {
+                return answer;
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    tokio::time::timeout(LIMIT, asking).await.unwrap_or_else(|_| panic!("within {LIMIT:?}: {what}"))
+}
+
+/// The next change; `None` when the watch has ended.
+pub(crate) async fn next(watch: &mut BoxStream<'static, Watched>) -> Option<Watched> {
+    let next = tokio::time::timeout(LIMIT, watch.next()).await;
+    next.unwrap_or_else(|_| panic!("the watch tells nothing within {LIMIT:?}"))
+}
+
+/// The changes up to the first that `is_last`.
+pub(crate) async fn until(
+    watch: &mut BoxStream<'static, Watched>,
+    is_last: impl Fn(&Watched) -> bool,
+) -> Vec<Watched> {
+    let mut told = Vec::new();
+    loop {
+        let change = next(watch).await.unwrap_or_else(|| panic!("the watch ended after {told:?}"));
+        told.push(change);
+        if told.last().is_some_and(&is_last) {
+            return told;
+        }
+    }
+}
+
+#[track_caller]
+pub(crate) fn assert_growing<T: PartialOrd + Debug>(numbers: &[T]) {
+    assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]), "not growing: {numbers:?}");
+}

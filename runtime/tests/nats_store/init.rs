@@ -1,0 +1,127 @@
+//! Making a bucket right.
+
+use std::time::Duration;
+
+use async_nats::jetstream::kv;
+use incumbent::ErrorKind;
+use incumbent::core::store::Expect;
+use incumbent::store::nats::{InitOptions, InitReport, init};
+use incumbent_testkit::nats::{NatsServer, Options};
+
+use crate::support::*;
+
+const NOTHING_TO_DO: InitReport = InitReport { created: false, updated: false, differences: Vec::new() };
+
+fn shown(report: &InitReport) -> Vec<(&str, &str, &str)> {
+    let differences = report.differences.iter();
+    differences.map(|it| (it.setting, it.is.as_str(), it.should.as_str())).collect()
+}
+
+#[tokio::test]
+async fn a_bucket_is_made_once() {
+    let server = NatsServer::start(Options::new());
+    let settings = settings(&server.url());
+    for options in [
+        InitOptions::new(LEASE),
+        InitOptions::new(LEASE).markers(true),
+        InitOptions::new(LEASE).own_leases(true).never_used(true),
+        InitOptions::new(Duration::from_millis(750)).markers(true).never_used(true),
+    ] {
+        let report = init(&settings, &options).await.unwrap();
+        assert_eq!(report, InitReport { created: true, ..NOTHING_TO_DO }, "{options:?}");
+        assert_eq!(
+            init(&settings, &options.clone().update(true)).await.unwrap(),
+            NOTHING_TO_DO,
+            "{options:?}"
+        );
+        open(&settings).await;
+        jetstream(&server.url()).await.delete_stream("KV_elections").await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_bucket_as_other_clients_make_it_is_shown_and_not_changed() {
+    let server = NatsServer::start(Options::new());
+    let config = kv::Config { bucket: BUCKET.into(), history: 3, ..Default::default() };
+    jetstream(&server.url()).await.create_key_value(config).await.unwrap();
+    for _ in 0..2 {
+        let report = init(&settings(&server.url()), &InitOptions::new(LEASE)).await.unwrap();
+        assert!(!report.created && !report.updated);
+        assert_eq!(
+            shown(&report),
+            [
+                ("max_msgs_per_subject", "3", "1"),
+                ("max_age", "none", "30s"),
+                ("deny_purge", "false", "true"),
+                ("allow_rollup_hdrs", "true", "false"),
+            ]
+        );
+        assert!(report.differences.iter().all(|difference| difference.changeable));
+    }
+}
+
+#[tokio::test]
+async fn a_bucket_is_changed_when_told_and_its_records_stay() {
+    let server = NatsServer::start(Options::new());
+    let config = kv::Config { bucket: BUCKET.into(), description: "ours".into(), ..Default::default() };
+    let bucket = jetstream(&server.url()).await.create_key_value(config).await.unwrap();
+    bucket.put(KEY, "go-1".into()).await.unwrap();
+    let options = InitOptions::new(LEASE).own_leases(true).never_used(true).update(true);
+    let report = init(&settings(&server.url()), &options).await.unwrap();
+    assert!(report.updated && !report.created);
+    assert_eq!(init(&settings(&server.url()), &options).await.unwrap(), NOTHING_TO_DO);
+
+    let (store, _) = open(&settings(&server.url())).await;
+    let held = read(&store, KEY).await.revision().unwrap();
+    applied(&store, KEY, &acquire(Expect::Revision(held))).await;
+    let stream = jetstream(&server.url()).await.get_stream("KV_elections").await.unwrap();
+    assert_eq!(stream.cached_info().config.description.as_deref(), Some("ours"));
+}
+
+#[tokio::test]
+async fn markers_can_be_switched_on_later() {
+    let server = NatsServer::start(Options::new());
+    let config = kv::Config { bucket: BUCKET.into(), max_age: LEASE, ..Default::default() };
+    jetstream(&server.url()).await.create_key_value(config).await.unwrap();
+    let report = init(&settings(&server.url()), &InitOptions::new(LEASE).markers(true).update(true)).await;
+    assert_eq!(
+        shown(&report.unwrap()),
+        [("allow_msg_ttl", "false", "true"), ("subject_delete_marker_ttl", "none", "30s")]
+    );
+}
+
+#[tokio::test]
+async fn what_cannot_be_changed_is_refused_with_the_remedy() {
+    let server = NatsServer::start(Options::new());
+    let config = kv::Config {
+        bucket: BUCKET.into(),
+        storage: async_nats::jetstream::stream::StorageType::Memory,
+        ..Default::default()
+    };
+    jetstream(&server.url()).await.create_key_value(config).await.unwrap();
+    let report = init(&settings(&server.url()), &InitOptions::new(LEASE)).await.unwrap();
+    assert!(shown(&report).contains(&("storage", "memory", "file")));
+    let error = init(&settings(&server.url()), &InitOptions::new(LEASE).update(true)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::UnsafeStore);
+    assert!(error.message().contains("storage is memory and should be file"), "{error}");
+    let stream = jetstream(&server.url()).await.get_stream("KV_elections").await.unwrap();
+    assert_eq!(stream.cached_info().config.max_age, Duration::ZERO, "it was changed in part");
+}
+
+#[tokio::test]
+async fn a_denial_of_purges_stands_in_the_way_of_markers() {
+    let server = NatsServer::start(Options::new());
+    init(&settings(&server.url()), &InitOptions::new(LEASE)).await.unwrap();
+    let report = init(&settings(&server.url()), &InitOptions::new(LEASE).markers(true)).await.unwrap();
+    let fixed = report.differences.iter().find(|difference| !difference.changeable).unwrap();
+    assert_eq!((fixed.setting, fixed.is.as_str()), ("deny_purge", "true"));
+}
+
+#[tokio::test]
+async fn an_unreachable_server_fails_at_once() {
+    let mut server = NatsServer::start(Options::new());
+    server.kill();
+    let patient = settings(&server.url()).fail_fast(false);
+    let error = within(init(&patient, &InitOptions::new(LEASE))).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unreachable);
+}

@@ -1,0 +1,107 @@
+//! What is refused when a store is opened, and how it is said.
+
+use std::time::Duration;
+
+use async_nats::jetstream::stream::{Config, DiscardPolicy, Source, StorageType};
+use incumbent::ErrorKind;
+use incumbent_testkit::nats::{NatsServer, Options};
+use incumbent_testkit::port::Port;
+
+use crate::support::*;
+
+fn bucket() -> Config {
+    Config {
+        name: "KV_elections".into(),
+        subjects: vec!["$KV.elections.>".into()],
+        max_messages_per_subject: 1,
+        max_age: LEASE,
+        discard: DiscardPolicy::New,
+        num_replicas: 1,
+        storage: StorageType::File,
+        ..Config::default()
+    }
+}
+
+async fn refused(config: Config) -> incumbent::Error {
+    let server = NatsServer::start(Options::new());
+    jetstream(&server.url()).await.create_stream(config).await.unwrap();
+    refusal(&settings(&server.url())).await
+}
+
+#[tokio::test]
+async fn a_bucket_any_client_made_can_be_opened() {
+    let server = NatsServer::start(Options::new());
+    let config =
+        async_nats::jetstream::kv::Config { bucket: BUCKET.into(), max_age: LEASE, ..Default::default() };
+    jetstream(&server.url()).await.create_key_value(config).await.unwrap();
+    open(&settings(&server.url())).await;
+}
+
+#[tokio::test]
+async fn a_missing_bucket_names_the_command_that_makes_it() {
+    let server = NatsServer::start(Options::new());
+    let error = refusal(&settings(&server.url())).await;
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    assert_eq!(error.message(), "the NATS bucket \"elections\" does not exist; `incumbent init` makes it");
+}
+
+#[tokio::test]
+async fn a_bucket_without_a_ttl_is_unsafe() {
+    let error = refused(Config { max_age: Duration::ZERO, ..bucket() }).await;
+    assert_eq!(error.kind(), ErrorKind::UnsafeStore);
+    assert!(error.message().contains("no TTL"), "{error}");
+}
+
+#[tokio::test]
+async fn a_bucket_with_a_history_is_unsafe() {
+    let error = refused(Config { max_messages_per_subject: 5, ..bucket() }).await;
+    assert_eq!(error.kind(), ErrorKind::UnsafeStore);
+    assert!(error.message().contains("history is 5"), "{error}");
+}
+
+#[tokio::test]
+async fn a_bucket_in_memory_is_unsafe() {
+    let error = refused(Config { storage: StorageType::Memory, ..bucket() }).await;
+    assert_eq!(error.kind(), ErrorKind::UnsafeStore);
+    assert!(error.message().contains("kept in memory"), "{error}");
+}
+
+#[tokio::test]
+async fn a_mirror_is_unsafe() {
+    let server = NatsServer::start(Options::new());
+    let jetstream = jetstream(&server.url()).await;
+    jetstream
+        .create_stream(Config { name: "KV_other".into(), subjects: vec!["$KV.other.>".into()], ..bucket() })
+        .await
+        .unwrap();
+    let mirror = Some(Source { name: "KV_other".into(), ..Default::default() });
+    jetstream.create_stream(Config { subjects: vec![], mirror, ..bucket() }).await.unwrap();
+    let error = refusal(&settings(&server.url())).await;
+    assert_eq!(error.kind(), ErrorKind::UnsafeStore);
+    assert!(error.message().contains("mirrors another"), "{error}");
+}
+
+#[tokio::test]
+async fn a_bucket_that_drops_the_oldest_when_full_is_unsafe() {
+    let error = refused(Config { discard: DiscardPolicy::Old, max_messages: 100, ..bucket() }).await;
+    assert_eq!(error.kind(), ErrorKind::UnsafeStore);
+    assert!(error.message().contains("discard \"old\""), "{error}");
+}
+
+#[tokio::test]
+async fn an_unreachable_server_is_named() {
+    let port = Port::free();
+    let error = refusal(&settings(&format!("nats://ada:hunter2@127.0.0.1:{}", port.number()))).await;
+    assert_eq!(error.kind(), ErrorKind::Unreachable);
+    assert!(error.message().contains(&format!("nats://127.0.0.1:{}", port.number())), "{error}");
+    assert!(!format!("{error} {error:?}").contains("hunter2"));
+}
+
+#[tokio::test]
+async fn a_server_without_jetstream_says_what_to_enable() {
+    let config = "accounts { A: { users: [ {user: u, password: p} ] } }";
+    let server = NatsServer::start(Options::new().config(config));
+    let error = refusal(&settings(&server.url().replace("nats://", "nats://u:p@"))).await;
+    assert_eq!(error.kind(), ErrorKind::Broken);
+    assert!(error.message().contains("JetStream"), "{error}");
+}

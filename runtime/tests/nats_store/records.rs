@@ -1,0 +1,131 @@
+//! What is read, listed, and how it expires.
+
+use std::time::Duration;
+
+use incumbent::core::record::Entry;
+use incumbent::core::store::Expect;
+use incumbent::store::Adapter;
+use incumbent::store::nats::InitOptions;
+use incumbent_testkit::wait::{self, GENEROUS};
+
+use crate::support::*;
+
+const SHORT: Duration = Duration::from_millis(600);
+
+#[tokio::test]
+async fn an_empty_key_is_vacant() {
+    let bench = Bench::start().await;
+    assert_eq!(read(&bench.store, KEY).await, Entry::Vacant);
+}
+
+#[tokio::test]
+async fn a_record_reads_back_with_its_headers() {
+    let bench = Bench::start().await;
+    let revision = applied(&bench.store, KEY, &acquire(Expect::Absent)).await;
+    let Entry::Live(record) = read(&bench.store, KEY).await else { panic!("not live") };
+    assert_eq!(record.revision, revision);
+    assert_eq!(record.candidate, "worker-1");
+    assert_eq!(record.lease, Some(LEASE));
+    assert_eq!(record.stamp.unwrap().to_string(), "000000000000000000000000000000aa.1");
+}
+
+#[tokio::test]
+async fn a_value_written_by_a_plain_client_is_a_foreign_record() {
+    let bench = Bench::start().await;
+    let bucket = bench.jetstream().await.get_key_value(BUCKET).await.unwrap();
+    bucket.put(KEY, "go-1".into()).await.unwrap();
+    let Entry::Live(record) = read(&bench.store, KEY).await else { panic!("not live") };
+    assert_eq!((record.candidate.as_str(), record.stamp, record.lease), ("go-1", None, None));
+}
+
+#[tokio::test]
+async fn a_deletion_by_a_plain_client_certifies_nothing() {
+    let bench = Bench::start().await;
+    applied(&bench.store, KEY, &acquire(Expect::Absent)).await;
+    let bucket = bench.jetstream().await.get_key_value(BUCKET).await.unwrap();
+    bucket.delete(KEY).await.unwrap();
+    assert!(matches!(read(&bench.store, KEY).await, Entry::Deleted { .. }));
+}
+
+#[tokio::test]
+async fn a_list_holds_the_newest_entry_of_every_key() {
+    let bench = Bench::start().await;
+    assert_eq!(within(bench.store.list()).await.unwrap(), []);
+    let held = applied(&bench.store, "b", &acquire(Expect::Absent)).await;
+    let renewed = applied(&bench.store, "b", &acquire(Expect::Revision(held))).await;
+    let first = applied(&bench.store, "a.x", &acquire(Expect::Absent)).await;
+    let released = applied(&bench.store, "a.x", &release(Expect::Revision(first))).await;
+    let listed = within(bench.store.list()).await.unwrap();
+    let listed: Vec<_> = listed.iter().map(|at| (at.key.as_str(), at.entry.revision().unwrap())).collect();
+    assert_eq!(listed, [("a.x", released), ("b", renewed)]);
+}
+
+#[tokio::test]
+async fn a_record_past_its_time_disappears_without_a_trace_where_there_are_no_markers() {
+    let bench = Bench::with(&InitOptions::new(SHORT)).await;
+    assert!(!bench.store.capabilities().expiry_pushed);
+    applied(&bench.store, KEY, &acquire_for(Expect::Absent, SHORT)).await;
+    wait::until_async("the record to expire", GENEROUS, || async {
+        read(&bench.store, KEY).await == Entry::Vacant
+    })
+    .await;
+    applied(&bench.store, KEY, &acquire_for(Expect::Absent, SHORT)).await;
+}
+
+#[tokio::test]
+async fn a_record_past_its_time_is_pushed_to_watchers_where_there_are_markers() {
+    let bench = Bench::with(&InitOptions::new(SHORT).markers(true)).await;
+    assert!(bench.store.capabilities().expiry_pushed);
+    let mut watch = within(bench.store.watch()).await.unwrap();
+    let held = applied(&bench.store, KEY, &acquire_for(Expect::Absent, SHORT)).await;
+    assert_eq!(next(&mut watch).await.entry.revision(), Some(held));
+    let marker = next(&mut watch).await;
+    assert_eq!(marker.key, KEY);
+    let Entry::Expired { revision } = marker.entry else { panic!("no marker: {marker:?}") };
+    assert!(revision > held);
+}
+
+#[tokio::test]
+async fn a_key_can_be_taken_over_its_expiry_marker() {
+    let bench = Bench::with(&InitOptions::new(Duration::from_secs(60)).markers(true)).await;
+    let mut watch = within(bench.store.watch()).await.unwrap();
+    applied(&bench.store, KEY, &acquire_for(Expect::Absent, Duration::from_secs(1))).await;
+    next(&mut watch).await;
+    let marker = next(&mut watch).await.entry.revision().unwrap();
+    assert_eq!(read(&bench.store, KEY).await, Entry::Expired { revision: marker });
+    applied(&bench.store, KEY, &acquire(Expect::Revision(marker))).await;
+}
+
+#[tokio::test]
+async fn a_lease_of_its_own_ends_before_the_buckets() {
+    let bench = Bench::with(&InitOptions::new(Duration::from_secs(3600)).own_leases(true)).await;
+    let capabilities = bench.store.capabilities();
+    assert!(capabilities.own_lease);
+    assert_eq!(capabilities.shortest, Duration::from_secs(1));
+    applied(&bench.store, KEY, &acquire_for(Expect::Absent, Duration::from_secs(1))).await;
+    wait::until_async("the record to expire", GENEROUS, || async {
+        read(&bench.store, KEY).await == Entry::Vacant
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_lone_purge_of_a_key_is_seen_as_a_deletion_where_there_are_markers() {
+    let bench = Bench::with(&InitOptions::new(LEASE).markers(true)).await;
+    applied(&bench.store, KEY, &acquire(Expect::Absent)).await;
+    let stream = bench.jetstream().await.get_stream("KV_elections").await.unwrap();
+    stream.purge().filter("$KV.elections.jobs.nightly").await.unwrap();
+    assert!(matches!(read(&bench.store, KEY).await, Entry::Deleted { .. } | Entry::Vacant));
+}
+
+#[tokio::test]
+async fn a_purge_is_denied_where_there_are_no_markers() {
+    let bench = Bench::start().await;
+    let held = applied(&bench.store, KEY, &acquire(Expect::Absent)).await;
+    let jetstream = bench.jetstream().await;
+    let stream = jetstream.get_stream("KV_elections").await.unwrap();
+    stream.purge().await.unwrap_err();
+    // A plain client's purge of a key is a rollup.
+    jetstream.get_key_value(BUCKET).await.unwrap().purge(KEY).await.unwrap_err();
+    assert_eq!(read(&bench.store, KEY).await.revision(), Some(held));
+}

@@ -1,0 +1,144 @@
+//! What these tests share.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_nats::jetstream;
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
+use incumbent::clock::Clock;
+use incumbent::core::Revision;
+use incumbent::core::record::{Attempt, Entry, Headers};
+use incumbent::core::store::{Action, Expect, Fault, Outcome, Put, Write};
+use incumbent::store::nats::{ConnectionEvent, InitOptions, Nats, NatsSettings, init};
+use incumbent::store::{Adapter, Watched};
+use incumbent_testkit::nats::{NatsServer, Options};
+use incumbent_testkit::wait::{self, GENEROUS};
+use tokio::time::timeout;
+
+pub(crate) const BUCKET: &str = "elections";
+pub(crate) const KEY: &str = "jobs.nightly";
+pub(crate) const LEASE: Duration = Duration::from_secs(30);
+
+/// A server with a bucket, and a store open on it.
+pub(crate) struct Bench {
+    pub(crate) server: NatsServer,
+    pub(crate) store: Nats,
+    pub(crate) events: Events,
+}
+
+impl Bench {
+    pub(crate) async fn start() -> Self {
+        Self::with(&InitOptions::new(LEASE)).await
+    }
+
+    pub(crate) async fn with(options: &InitOptions) -> Self {
+        let server = NatsServer::start(Options::new());
+        init(&settings(&server.url()), options).await.unwrap();
+        let (store, events) = open(&settings(&server.url())).await;
+        Self { server, store, events }
+    }
+
+    /// Another client's view of the same server.
+    pub(crate) async fn jetstream(&self) -> jetstream::Context {
+        jetstream(&self.server.url()).await
+    }
+}
+
+pub(crate) fn settings(url: &str) -> NatsSettings {
+    NatsSettings::new(url, BUCKET).unwrap().fail_fast(true).ping_interval(Duration::from_millis(200))
+}
+
+pub(crate) async fn open(settings: &NatsSettings) -> (Nats, Events) {
+    let events = Events::default();
+    let store = within(Nats::open(&events.hear(settings), &Clock::system())).await.unwrap();
+    (store, events)
+}
+
+pub(crate) async fn refusal(settings: &NatsSettings) -> incumbent::Error {
+    within(Nats::open(settings, &Clock::system())).await.err().expect("the store was opened")
+}
+
+pub(crate) async fn jetstream(url: &str) -> jetstream::Context {
+    jetstream::new(async_nats::connect(url).await.unwrap())
+}
+
+/// What a store tells of its connection.
+#[derive(Clone, Default)]
+pub(crate) struct Events(Arc<Mutex<Vec<ConnectionEvent>>>);
+
+impl Events {
+    pub(crate) fn hear(&self, settings: &NatsSettings) -> NatsSettings {
+        let events = self.0.clone();
+        settings.clone().on_event(move |event| events.lock().unwrap().push(event))
+    }
+
+    pub(crate) fn so_far(&self) -> Vec<ConnectionEvent> {
+        self.0.lock().unwrap().clone()
+    }
+
+    pub(crate) fn count(&self, event: &ConnectionEvent) -> usize {
+        self.so_far().iter().filter(|told| *told == event).count()
+    }
+
+    pub(crate) async fn wait_for(
+        &self,
+        what: &str,
+        found: impl Fn(&ConnectionEvent) -> bool,
+    ) -> ConnectionEvent {
+        wait::until_some_async(what, GENEROUS, || async { self.so_far().into_iter().find(&found) }).await
+    }
+}
+
+/// No call of these tests takes long on a store that works.
+pub(crate) async fn within<F: Future>(call: F) -> F::Output {
+    timeout(GENEROUS, call).await.expect("no answer within 20 s")
+}
+
+pub(crate) fn acquire(expect: Expect) -> Write {
+    acquire_for(expect, LEASE)
+}
+
+pub(crate) fn acquire_for(expect: Expect, lease: Duration) -> Write {
+    let headers = headers(&[("Incumbent-Lease", &lease.as_millis().to_string())]);
+    Write {
+        attempt: Attempt(1),
+        expect,
+        action: Action::Acquire(Put { value: "worker-1".into(), headers, lease }),
+    }
+}
+
+pub(crate) fn release(expect: Expect) -> Write {
+    Write {
+        attempt: Attempt(2),
+        expect,
+        action: Action::Release { headers: headers(&[("Incumbent-Release", "0 9")]) },
+    }
+}
+
+fn headers(more: &[(&str, &str)]) -> Headers {
+    let nonce = ("Incumbent-Nonce", "000000000000000000000000000000aa.1");
+    std::iter::once(&nonce).chain(more).map(|(name, text)| (name.to_string(), text.to_string())).collect()
+}
+
+pub(crate) async fn applied(store: &Nats, key: &str, write: &Write) -> Revision {
+    match within(store.write(key, write)).await {
+        Outcome::Applied { revision, .. } => revision,
+        other => panic!("not applied: {other:?}"),
+    }
+}
+
+pub(crate) async fn fault(store: &Nats, key: &str, write: &Write) -> Fault {
+    match within(store.write(key, write)).await {
+        Outcome::Failed(fault) => fault,
+        other => panic!("not failed: {other:?}"),
+    }
+}
+
+pub(crate) async fn read(store: &Nats, key: &str) -> Entry {
+    within(store.read(key)).await.unwrap()
+}
+
+pub(crate) async fn next(watch: &mut BoxStream<'static, Watched>) -> Watched {
+    within(watch.next()).await.expect("the watch has ended")
+}

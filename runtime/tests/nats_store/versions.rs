@@ -1,0 +1,80 @@
+//! The same on every version of the server that is supported.
+
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use incumbent::ErrorKind;
+use incumbent::core::record::Entry;
+use incumbent::core::store::{Expect, Outcome};
+use incumbent::store::Adapter;
+use incumbent::store::nats::{InitOptions, init};
+use incumbent_testkit::nats::{NatsServer, Options};
+use incumbent_testkit::tools::NatsVersion;
+use incumbent_testkit::wait::{self, GENEROUS};
+
+use crate::support::*;
+
+const SHORT: Duration = Duration::from_millis(600);
+
+async fn on_each(version: NatsVersion) {
+    let mut server = NatsServer::start(Options::new().version(version));
+    let settings = settings(&server.url());
+    init(&settings, &InitOptions::new(LEASE).never_used(true)).await.unwrap();
+    let (store, _) = open(&settings).await;
+    let facts = within(store.inspect()).await.unwrap();
+    assert!(facts.never_used && facts.age.is_some(), "{version:?}: {facts:?}");
+
+    let mut watch = within(store.watch()).await.unwrap();
+    let held = applied(&store, KEY, &acquire(Expect::Absent)).await;
+    let refused = within(store.write(KEY, &acquire(Expect::Absent))).await;
+    assert_eq!(refused, Outcome::Refused { current: held }, "{version:?}");
+    let released = applied(&store, KEY, &release(Expect::Revision(held))).await;
+    assert!(matches!(read(&store, KEY).await, Entry::Released(_)), "{version:?}");
+    for revision in [held, released] {
+        assert_eq!(next(&mut watch).await.entry.revision(), Some(revision), "{version:?}");
+    }
+    server.restart();
+    assert_eq!(within(watch.next()).await, None, "{version:?}");
+    within(store.reconnect()).await;
+    assert_eq!(within(store.inspect()).await.unwrap().incarnation, facts.incarnation, "{version:?}");
+    assert_eq!(within(store.list()).await.unwrap().len(), 1, "{version:?}");
+}
+
+#[tokio::test]
+async fn an_election_has_what_it_needs_on_every_version() {
+    for version in NatsVersion::tested() {
+        on_each(version).await;
+    }
+}
+
+#[tokio::test]
+async fn records_expire_on_every_version() {
+    for version in NatsVersion::tested() {
+        let server = NatsServer::start(Options::new().version(version));
+        init(&settings(&server.url()), &InitOptions::new(SHORT)).await.unwrap();
+        let (store, _) = open(&settings(&server.url())).await;
+        applied(&store, KEY, &acquire_for(Expect::Absent, SHORT)).await;
+        wait::until_async("the record to expire", GENEROUS, || async {
+            read(&store, KEY).await == Entry::Vacant
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn markers_and_leases_per_record_are_refused_where_the_server_knows_none() {
+    if !NatsVersion::tested().contains(&NatsVersion::V2_10) {
+        return;
+    }
+    let server = NatsServer::start(Options::new().version(NatsVersion::V2_10));
+    for options in [InitOptions::new(LEASE).markers(true), InitOptions::new(LEASE).own_leases(true)] {
+        let error = init(&settings(&server.url()), &options).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        assert!(error.message().contains("2.11"), "{error}");
+    }
+    init(&settings(&server.url()), &InitOptions::new(LEASE)).await.unwrap();
+    let (store, _) = open(&settings(&server.url())).await;
+    let capabilities = store.capabilities();
+    assert!(!capabilities.own_lease && !capabilities.expiry_pushed);
+    assert_eq!(capabilities.granularity, Duration::from_secs(1));
+}

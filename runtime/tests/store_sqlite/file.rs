@@ -1,0 +1,432 @@
+//! What can happen to the file of a SQLite store: reboots, locks, damage, deletion, wrong files.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::contract::{self, LIMIT, acquire, applied, eventually, next, renew, take};
+use incumbent::clock::Clock;
+use incumbent::core::record::Entry;
+use incumbent::core::store::{Expect, FaultKind, Outcome};
+use incumbent::core::{Instant, Revision};
+use incumbent::store::{Adapter, Operate, Sqlite, SqliteSettings};
+use incumbent::{Error, ErrorKind};
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+const LEASE: Duration = Duration::from_secs(10);
+
+fn clock() -> Clock {
+    Clock::manual(Instant::from_nanos(3_600_000_000_000))
+}
+
+/// The same machine, a minute after it was started again.
+fn clock_after_reboot() -> Clock {
+    Clock::manual(Instant::from_nanos(60_000_000_000)).in_boot("second")
+}
+
+fn file() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("elections.db");
+    (folder, path)
+}
+
+async fn open(path: &PathBuf, clock: &Clock) -> Sqlite {
+    Sqlite::open(&SqliteSettings::new(path), clock).await.unwrap()
+}
+
+async fn refused(settings: &SqliteSettings) -> Error {
+    match Sqlite::open(settings, &clock()).await {
+        Ok(_) => panic!("opened"),
+        Err(error) => error,
+    }
+}
+
+#[track_caller]
+fn failed(outcome: Outcome, kind: FaultKind, part: &str) {
+    let Outcome::Failed(fault) = outcome else { panic!("expected Failed, got {outcome:?}") };
+    assert_eq!(fault.kind, kind, "{fault}");
+    assert!(fault.detail.contains(part), "{fault}");
+}
+
+mod after_a_reboot {
+    use super::*;
+
+    #[tokio::test]
+    async fn every_earlier_lease_is_over_and_revisions_go_on() {
+        let (_folder, path) = file();
+        let before = open(&path, &clock()).await;
+        let old = take(&before, "jobs", "a", LEASE).await;
+        drop(before);
+        let after = open(&path, &clock_after_reboot()).await;
+        assert_eq!(after.read("jobs").await.unwrap(), Entry::Vacant);
+        let late = after.write("jobs", &renew(2, old, "a", LEASE)).await;
+        assert_eq!(late, Outcome::Refused { current: Revision(0) });
+        let new = applied(after.write("jobs", &acquire(3, Expect::Absent, "b", LEASE)).await);
+        assert!(new > old);
+    }
+
+    #[tokio::test]
+    async fn the_store_is_the_same_one_and_no_younger() {
+        let (_folder, path) = file();
+        let clock = clock();
+        let before = open(&path, &clock).await;
+        clock.advance(Duration::from_secs(500));
+        take(&before, "jobs", "a", LEASE).await;
+        let facts = before.inspect().await.unwrap();
+        assert_eq!(facts.age, Some(Duration::from_secs(500)));
+        drop(before);
+        let after = open(&path, &clock_after_reboot()).await.inspect().await.unwrap();
+        assert_eq!(after.incarnation, facts.incarnation);
+        // What it had reached, and the minute since the machine was started.
+        assert_eq!(after.age, Some(Duration::from_secs(560)));
+    }
+
+    #[tokio::test]
+    async fn tombstones_still_certify_what_they_did() {
+        let (_folder, path) = file();
+        let before = open(&path, &clock()).await;
+        let held = take(&before, "jobs", "a", LEASE).await;
+        applied(before.write("jobs", &contract::release(2, held, None)).await);
+        let tombstone = before.read("jobs").await.unwrap();
+        assert!(matches!(tombstone, Entry::Released(_)));
+        drop(before);
+        let after = open(&path, &clock_after_reboot()).await;
+        assert_eq!(after.read("jobs").await.unwrap(), tombstone);
+    }
+
+    #[tokio::test]
+    async fn leases_of_the_new_boot_are_counted_on_its_clock() {
+        let (_folder, path) = file();
+        drop(open(&path, &clock()).await);
+        let clock = clock_after_reboot();
+        let store = open(&path, &clock).await;
+        let revision = take(&store, "jobs", "a", LEASE).await;
+        // A second opening in the same boot ends nothing.
+        let other = open(&path, &clock).await;
+        clock.advance(LEASE - Duration::from_nanos(1));
+        assert_eq!(other.read("jobs").await.unwrap().revision(), Some(revision));
+        clock.advance(Duration::from_nanos(1));
+        assert_eq!(other.read("jobs").await.unwrap(), Entry::Vacant);
+    }
+
+    #[tokio::test]
+    async fn a_connection_of_the_earlier_boot_is_told_that_two_machines_share_the_file() {
+        let (_folder, path) = file();
+        let stranger = open(&path, &clock()).await;
+        let store = open(&path, &clock_after_reboot()).await;
+        let write = acquire(1, Expect::Absent, "a", LEASE);
+        failed(stranger.write("jobs", &write).await, FaultKind::Broken, "two machines must not share");
+        assert_eq!(store.read("jobs").await.unwrap(), Entry::Vacant);
+    }
+}
+
+mod a_lock {
+    use super::*;
+
+    #[tokio::test]
+    async fn of_another_program_makes_writes_busy_and_leaves_reads_alone() {
+        let (_folder, path) = file();
+        let store = open(&path, &clock()).await;
+        let revision = take(&store, "jobs", "a", LEASE).await;
+        let program = Connection::open(&path).unwrap();
+        program.execute_batch("BEGIN IMMEDIATE").unwrap();
+        assert_eq!(store.write("jobs", &renew(2, revision, "a", LEASE)).await, Outcome::Busy);
+        assert_eq!(store.read("jobs").await.unwrap().revision(), Some(revision));
+        program.execute_batch("ROLLBACK").unwrap();
+        applied(store.write("jobs", &renew(3, revision, "a", LEASE)).await);
+    }
+
+    #[tokio::test]
+    async fn for_a_moment_is_waited_out() {
+        let (_folder, path) = file();
+        let store = open(&path, &clock()).await;
+        let program = Connection::open(&path).unwrap();
+        program.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let write = acquire(1, Expect::Absent, "a", LEASE);
+        let mut writing = store.write("jobs", &write);
+        assert!(futures_util::poll!(&mut writing).is_pending());
+        program.execute_batch("ROLLBACK").unwrap();
+        applied(writing.await);
+    }
+
+    #[tokio::test]
+    async fn never_blocks_the_runtime() {
+        let (_folder, path) = file();
+        let store = open(&path, &clock()).await;
+        let program = Connection::open(&path).unwrap();
+        program.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let write = acquire(1, Expect::Absent, "a", LEASE);
+        let mut turns = 0_u32;
+        // This runtime has one thread: it can only turn if the write does not hold it.
+        let turning = async {
+            loop {
+                turns += 1;
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            outcome = store.write("jobs", &write) => assert_eq!(outcome, Outcome::Busy),
+            () = turning => {}
+        }
+        assert!(turns > 1000, "{turns}");
+    }
+}
+
+mod damage {
+    use super::*;
+
+    #[tokio::test]
+    async fn is_told_when_the_file_is_opened() {
+        let (_folder, path) = file();
+        fs::write(&path, "this is no database, however long one looks at it. ".repeat(200)).unwrap();
+        let error = refused(&SqliteSettings::new(&path)).await;
+        assert_eq!(error.kind(), ErrorKind::Broken);
+        assert!(error.message().contains("move it away together with its -wal and -shm"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn in_the_middle_of_a_file_is_told_when_it_is_met() {
+        let (_folder, path) = file();
+        let store = open(&path, &clock()).await;
+        take(&store, "jobs", "a", LEASE).await;
+        store.close().await;
+        let mut bytes = fs::read(&path).unwrap();
+        let page = usize::from(u16::from_be_bytes([bytes[16], bytes[17]]));
+        bytes[page..].fill(0xA5);
+        fs::write(&path, bytes).unwrap();
+        let error = refused(&SqliteSettings::new(&path)).await;
+        assert_eq!(error.kind(), ErrorKind::Broken, "{error}");
+    }
+
+    #[tokio::test]
+    async fn is_told_while_it_lasts_and_forgotten_when_it_is_repaired() {
+        let (folder, path) = file();
+        let store = open(&path, &clock()).await;
+        let revision = take(&store, "jobs", "a", LEASE).await;
+        let companions = ["", "-wal", "-shm"].map(|end| format!("elections.db{end}"));
+        let kept = tempfile::tempdir_in(folder.path()).unwrap();
+        for name in &companions {
+            fs::rename(folder.path().join(name), kept.path().join(name)).unwrap();
+        }
+        fs::write(&path, "x".repeat(10_000)).unwrap();
+        let write = renew(2, revision, "a", LEASE);
+        failed(store.write("jobs", &write).await, FaultKind::Broken, "damaged");
+        let fault = store.read("jobs").await.unwrap_err();
+        assert_eq!(fault.kind, FaultKind::Broken, "{fault}");
+        for name in &companions {
+            fs::rename(kept.path().join(name), folder.path().join(name)).unwrap();
+        }
+        applied(store.write("jobs", &write).await);
+    }
+}
+
+mod deletion {
+    use super::*;
+
+    #[tokio::test]
+    async fn of_the_file_alone_begins_a_new_life_for_everybody() {
+        let (_folder, path) = file();
+        let clock = clock();
+        let (one, other) = (open(&path, &clock).await, open(&path, &clock).await);
+        let revision = take(&one, "jobs", "a", LEASE).await;
+        let before = one.inspect().await.unwrap().incarnation;
+        fs::remove_file(&path).unwrap();
+        let late = one.write("jobs", &renew(2, revision, "a", LEASE)).await;
+        assert_eq!(late, Outcome::Refused { current: Revision(0) });
+        let first = take(&other, "jobs", "b", LEASE).await;
+        assert_eq!(first, Revision(1));
+        assert_eq!(one.read("jobs").await.unwrap().revision(), Some(first));
+        let facts = one.inspect().await.unwrap();
+        assert!(facts.incarnation > before);
+        assert_eq!((facts.age, facts.never_used), (Some(Duration::ZERO), false));
+    }
+
+    #[tokio::test]
+    async fn with_all_companions_begins_a_new_life_too() {
+        let (folder, path) = file();
+        let store = open(&path, &clock()).await;
+        take(&store, "jobs", "a", LEASE).await;
+        for entry in fs::read_dir(folder.path()).unwrap() {
+            fs::remove_file(entry.unwrap().path()).unwrap();
+        }
+        assert_eq!(take(&store, "jobs", "b", LEASE).await, Revision(1));
+        assert_eq!(store.list().await.unwrap().len(), 1);
+    }
+
+    #[tokio::test]
+    async fn ends_a_watch() {
+        let (_folder, path) = file();
+        let store = open(&path, &clock()).await;
+        let mut watch = store.watch().await.unwrap();
+        take(&store, "jobs", "a", LEASE).await;
+        assert!(next(&mut watch).await.is_some());
+        fs::remove_file(&path).unwrap();
+        assert_eq!(next(&mut watch).await, None);
+    }
+
+    #[tokio::test]
+    async fn is_a_fault_where_the_file_is_not_to_be_made() {
+        let (_folder, path) = file();
+        Sqlite::init(&SqliteSettings::new(&path), &clock(), false).await.unwrap();
+        let settings = SqliteSettings::new(&path).create(false);
+        let store = Sqlite::open(&settings, &clock()).await.unwrap();
+        fs::remove_file(&path).unwrap();
+        let write = acquire(1, Expect::Absent, "a", LEASE);
+        failed(store.write("jobs", &write).await, FaultKind::Broken, "`incumbent init` makes it");
+        assert!(!path.exists());
+    }
+
+    #[tokio::test]
+    async fn replaced_by_another_file_goes_on_with_that_one() {
+        let (folder, path) = file();
+        let clock = clock();
+        let spare = folder.path().join("spare.db");
+        let other = open(&spare, &clock).await;
+        take(&other, "jobs", "other", LEASE).await;
+        let incarnation = other.inspect().await.unwrap().incarnation;
+        other.close().await;
+        let store = open(&path, &clock).await;
+        take(&store, "jobs", "a", LEASE).await;
+        for name in ["elections.db", "elections.db-wal", "elections.db-shm"] {
+            fs::remove_file(folder.path().join(name)).unwrap();
+        }
+        fs::rename(&spare, &path).unwrap();
+        let entry = store.read("jobs").await.unwrap();
+        assert_eq!(entry.live().map(|record| record.candidate.as_str()), Some("other"));
+        assert_eq!(store.inspect().await.unwrap().incarnation, incarnation);
+    }
+}
+
+mod opening {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_empty_file_makes_it_a_store() {
+        let (_folder, path) = file();
+        fs::write(&path, "").unwrap();
+        let store = open(&path, &clock()).await;
+        assert_eq!(take(&store, "jobs", "a", LEASE).await, Revision(1));
+    }
+
+    #[tokio::test]
+    async fn another_programs_database_is_refused_and_left_alone() {
+        let (_folder, path) = file();
+        Connection::open(&path).unwrap().execute_batch("CREATE TABLE theirs (x)").unwrap();
+        let bytes = fs::read(&path).unwrap();
+        let error = refused(&SqliteSettings::new(&path)).await;
+        assert_eq!(error.kind(), ErrorKind::UnsafeStore, "{error}");
+        assert_eq!(fs::read(&path).unwrap(), bytes);
+    }
+
+    #[tokio::test]
+    async fn a_file_of_a_newer_version_is_refused() {
+        let (_folder, path) = file();
+        drop(open(&path, &clock()).await);
+        Connection::open(&path).unwrap().pragma_update(None, "user_version", 2).unwrap();
+        let error = refused(&SqliteSettings::new(&path)).await;
+        assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+    }
+
+    #[tokio::test]
+    async fn what_does_not_exist_is_told_with_the_remedy() {
+        let (folder, path) = file();
+        let error = refused(&SqliteSettings::new(&path).create(false)).await;
+        assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
+        assert!(error.message().contains("`incumbent init`"), "{error}");
+        let error = refused(&SqliteSettings::new(folder.path().join("no/elections.db"))).await;
+        assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
+        assert!(error.message().contains("make it first"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_folder_is_no_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = refused(&SqliteSettings::new(folder.path())).await;
+        assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_poll_interval_out_of_bounds_is_refused() {
+        let (_folder, path) = file();
+        for poll in [Duration::ZERO, Duration::from_millis(1001)] {
+            let error = refused(&SqliteSettings::new(&path).poll(poll)).await;
+            assert_eq!(error.kind(), ErrorKind::InvalidSetting);
+            assert!(error.message().contains("between 1ms and 1s"), "{error}");
+        }
+    }
+}
+
+mod init {
+    use super::*;
+
+    #[tokio::test]
+    async fn writes_down_that_the_name_was_never_used() {
+        let (_folder, path) = file();
+        let settings = SqliteSettings::new(&path);
+        assert!(!Sqlite::init(&settings, &clock(), false).await.unwrap().never_used);
+        assert!(Sqlite::init(&settings, &clock(), true).await.unwrap().never_used);
+        assert!(open(&path, &clock()).await.inspect().await.unwrap().never_used);
+    }
+
+    #[tokio::test]
+    async fn refuses_to_call_a_used_file_new() {
+        let (_folder, path) = file();
+        let store = open(&path, &clock()).await;
+        take(&store, "jobs", "a", LEASE).await;
+        let error = Sqlite::init(&SqliteSettings::new(&path), &clock(), true).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::UnsafeStore, "{error}");
+        assert!(error.message().contains("leave --new out"), "{error}");
+        assert!(!store.inspect().await.unwrap().never_used);
+    }
+}
+
+mod notification {
+    use super::*;
+
+    #[tokio::test]
+    async fn candidates_of_one_process_learn_at_once() {
+        let (_folder, path) = file();
+        let slow = SqliteSettings::new(&path).poll(Duration::from_secs(1));
+        let clock = clock();
+        let watcher = Sqlite::open(&slow, &clock).await.unwrap();
+        let writer = Sqlite::open(&slow, &clock).await.unwrap();
+        let mut watch = watcher.watch().await.unwrap();
+        let mut fastest = LIMIT;
+        for _ in 0..10 {
+            let written = std::time::Instant::now();
+            writer.put("jobs", b"x").await.unwrap();
+            next(&mut watch).await.unwrap();
+            fastest = fastest.min(written.elapsed());
+        }
+        assert!(fastest < Duration::from_millis(500), "{fastest:?} with a poll of 1 s");
+    }
+
+    #[tokio::test]
+    async fn a_file_written_by_another_program_is_noticed_by_the_poll() {
+        let (_folder, path) = file();
+        let store = open(&path, &clock()).await;
+        let mut watch = store.watch().await.unwrap();
+        store.put("jobs", b"x").await.unwrap();
+        next(&mut watch).await.unwrap();
+        let program = Connection::open(&path).unwrap();
+        let update = "UPDATE store SET newest = newest + 1; \
+                      UPDATE entry SET value = x'79', revision = (SELECT newest FROM store)";
+        program.execute_batch(&format!("BEGIN; {update}; COMMIT")).unwrap();
+        let told = next(&mut watch).await.unwrap();
+        assert_eq!(told.entry.live().map(|record| record.candidate.as_str()), Some("y"));
+    }
+
+    #[tokio::test]
+    async fn a_dropped_store_gives_its_files_back() {
+        let (folder, path) = file();
+        let store = open(&path, &clock()).await;
+        take(&store, "jobs", "a", LEASE).await;
+        drop(store);
+        // The last connection to close removes the log: every thread has let go.
+        eventually("the log is gone", || async {
+            (!folder.path().join("elections.db-wal").exists()).then_some(())
+        })
+        .await;
+    }
+}

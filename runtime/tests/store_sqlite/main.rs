@@ -1,0 +1,68 @@
+//! The SQLite store: the contract, what its file can meet, and several processes on one file.
+
+#[path = "../contract/mod.rs"]
+mod contract;
+mod file;
+mod processes;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use contract::Fixture;
+use incumbent::clock::Clock;
+use incumbent::core::Instant;
+use incumbent::store::{Adapter, Operate, Sqlite, SqliteSettings};
+use tempfile::TempDir;
+
+/// A file in a folder of its own, on a clock that stands still until a test moves it.
+struct File {
+    folder: TempDir,
+    clock: Clock,
+}
+
+impl File {
+    fn settings(&self) -> SqliteSettings {
+        SqliteSettings::new(self.path())
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("elections.db")
+    }
+
+    async fn open(&self) -> Sqlite {
+        Sqlite::open(&self.settings(), &self.clock).await.unwrap()
+    }
+}
+
+impl Fixture for File {
+    async fn start() -> Self {
+        let clock = Clock::manual(Instant::from_nanos(60_000_000_000));
+        Self { folder: tempfile::tempdir().unwrap(), clock }
+    }
+
+    async fn connect(&self) -> Box<dyn Adapter> {
+        Box::new(self.open().await)
+    }
+
+    async fn operator(&self) -> Box<dyn Operate> {
+        Box::new(self.open().await)
+    }
+
+    async fn recreate(&self) {
+        std::fs::remove_file(self.path()).unwrap();
+    }
+
+    fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    fn lease(&self) -> Duration {
+        Duration::from_secs(10)
+    }
+
+    async fn pass(&self, span: Duration) {
+        self.clock.advance(span);
+    }
+}
+
+contract::store_contract!(File);

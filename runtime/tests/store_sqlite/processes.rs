@@ -1,0 +1,285 @@
+//! Several processes on one file. Each child is this test binary again, told its part by its
+//! environment.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader, Lines};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use incumbent::clock::Clock;
+use incumbent::core::record::Entry;
+use incumbent::core::store::{Expect, FaultKind, Outcome};
+use incumbent::core::{Incarnation, Revision};
+use incumbent::store::{Adapter, Sqlite, SqliteSettings};
+
+use crate::contract::{acquire, applied, assert_growing, eventually, expect_of, next, renew, take};
+
+const PART: &str = "INCUMBENT_TEST_PART";
+const FILE: &str = "INCUMBENT_TEST_FILE";
+const NAME: &str = "INCUMBENT_TEST_NAME";
+/// What the lines of a child that are meant for its parent begin with.
+const SAYS: &str = "says ";
+const LEASE: Duration = Duration::from_secs(60);
+const KEYS: u64 = 40;
+
+/// A child process, killed when it is dropped.
+struct Process {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Process {
+    fn start(part: &str, path: &Path, name: &str) -> Self {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--ignored", "--exact", "--nocapture", "--test-threads=1", "processes::part_of_a_child"])
+            .envs([(PART, part), (NAME, name)])
+            .env(FILE, path)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self { child, lines }
+    }
+
+    /// The next thing it says; `None` when it has ended.
+    fn says(&mut self) -> Option<String> {
+        // The test harness puts the test's name before the first line.
+        self.lines.find_map(|line| line.ok()?.split_once(SAYS).map(|(_, said)| said.to_owned()))
+    }
+
+    fn says_number(&mut self) -> Option<u64> {
+        self.says().map(|said| said.parse().unwrap())
+    }
+
+    fn kill(&mut self) {
+        // SIGKILL. It may have ended on its own.
+        let _ = self.child.kill();
+        self.child.wait().unwrap();
+    }
+
+    fn ends_well(mut self) {
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn say(what: impl std::fmt::Display) {
+    println!("{SAYS}{what}");
+}
+
+#[tokio::test]
+#[ignore = "the part of a child; other tests start it"]
+async fn part_of_a_child() {
+    let part = std::env::var(PART).unwrap();
+    let path = PathBuf::from(std::env::var(FILE).unwrap());
+    let name = std::env::var(NAME).unwrap();
+    let store = open(&path).await;
+    match part.as_str() {
+        "open" => say(store.inspect().await.unwrap().incarnation.0),
+        "take every key" => take_every_key(&store, &name).await,
+        "renew for ever" => renew_for_ever(&store, &name).await,
+        "take one lease" => say(take(&store, "jobs", &name, Duration::from_millis(700)).await.0),
+        "struggle" => struggle(&store, &name, &path).await,
+        other => panic!("{other}"),
+    }
+}
+
+async fn open(path: &Path) -> Sqlite {
+    Sqlite::open(&SqliteSettings::new(path), &Clock::system()).await.unwrap()
+}
+
+fn file() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("elections.db");
+    (folder, path)
+}
+
+async fn take_every_key(store: &Sqlite, name: &str) {
+    for key in 0..KEYS {
+        let write = acquire(1, Expect::Absent, name, LEASE);
+        let key = format!("key-{key}");
+        let outcome = eventually("the lock is free", || async {
+            Some(store.write(&key, &write).await).filter(|outcome| *outcome != Outcome::Busy)
+        })
+        .await;
+        match outcome {
+            Outcome::Applied { revision, .. } => say(format!("{key} {}", revision.0)),
+            Outcome::Refused { .. } => {}
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn of_many_processes_exactly_one_takes_each_key() {
+    let (_folder, path) = file();
+    let children: Vec<_> =
+        (0..5).map(|n| Process::start("take every key", &path, &format!("p{n}"))).collect();
+    let mut winners = BTreeMap::new();
+    let mut revisions = Vec::new();
+    for (number, mut child) in children.into_iter().enumerate() {
+        while let Some(said) = child.says() {
+            let (key, revision) = said.split_once(' ').unwrap();
+            revisions.push(revision.parse::<u64>().unwrap());
+            assert_eq!(winners.insert(key.to_owned(), format!("p{number}")), None, "{key} taken twice");
+        }
+        child.ends_well();
+    }
+    revisions.sort_unstable();
+    assert_eq!(revisions, (1..=KEYS).collect::<Vec<_>>());
+    let store = open(&path).await;
+    for (key, winner) in winners {
+        let entry = store.read(&key).await.unwrap();
+        assert_eq!(entry.live().map(|record| record.candidate.clone()), Some(winner));
+    }
+}
+
+#[tokio::test]
+async fn processes_that_open_a_new_file_at_once_make_one_store() {
+    for _ in 0..5 {
+        let (_folder, path) = file();
+        let mut children: Vec<_> = (0..6).map(|_| Process::start("open", &path, "p")).collect();
+        let incarnations: Vec<_> = children.iter_mut().map(|child| child.says_number().unwrap()).collect();
+        assert!(incarnations.windows(2).all(|pair| pair[0] == pair[1]), "{incarnations:?}");
+        children.into_iter().for_each(Process::ends_well);
+    }
+}
+
+async fn renew_for_ever(store: &Sqlite, name: &str) {
+    let entry = store.read("jobs").await.unwrap();
+    let write = acquire(1, expect_of(&entry), name, LEASE);
+    let mut revision = applied(store.write("jobs", &write).await);
+    for attempt in 2.. {
+        say(revision.0);
+        revision = applied(store.write("jobs", &renew(attempt, revision, name, LEASE)).await);
+    }
+}
+
+#[tokio::test]
+async fn a_writer_that_is_killed_loses_nothing_it_was_told_is_written() {
+    let (_folder, path) = file();
+    let mut acknowledged = Vec::new();
+    for round in 0..12 {
+        let mut child = Process::start("renew for ever", &path, &format!("p{round}"));
+        for _ in 0..20 {
+            acknowledged.push(child.says_number().unwrap());
+        }
+        child.child.kill().unwrap();
+        while let Some(revision) = child.says_number() {
+            acknowledged.push(revision);
+        }
+        child.kill();
+        let store = open(&path).await;
+        let entry = store.read("jobs").await.unwrap();
+        let record = entry.live().unwrap_or_else(|| panic!("{entry:?}"));
+        let last = *acknowledged.last().unwrap();
+        // The last write may have been committed without its acknowledgement being heard.
+        assert!([last, last + 1].contains(&record.revision.0), "{record:?} after {last}");
+        assert_eq!(record.candidate, format!("p{round}"));
+        assert_eq!(store.inspect().await.unwrap().newest, Some(record.revision));
+    }
+    assert_growing(&acknowledged);
+    assert_sound(&path);
+}
+
+#[tokio::test]
+async fn a_lease_of_a_killed_process_runs_out_for_the_others_and_not_before() {
+    let (_folder, path) = file();
+    let store = open(&path).await;
+    let clock = Clock::system();
+    let mut watch = store.watch().await.unwrap();
+    let before = clock.now();
+    let mut child = Process::start("take one lease", &path, "p");
+    let revision = Revision(child.says_number().unwrap());
+    let written = clock.now();
+    child.kill();
+    let told = next(&mut watch).await.unwrap();
+    assert_eq!(told.entry.revision(), Some(revision));
+    let gone = eventually("the lease runs out", || async {
+        let entry = store.read("jobs").await.unwrap();
+        (entry == Entry::Vacant).then(|| clock.now())
+    })
+    .await;
+    let lease = Duration::from_millis(700);
+    assert!(gone >= before + lease, "{gone:?}, taken after {before:?}");
+    // Whoever polls sees it at the next poll; a machine that is busy may take its time.
+    assert!(gone < written + lease + Duration::from_secs(5), "{gone:?}, taken before {written:?}");
+}
+
+/// Renews and takes over, whatever happens to the file, until a file `stop` appears beside it.
+async fn struggle(store: &Sqlite, name: &str, path: &Path) {
+    let stop = path.with_file_name("stop");
+    let mut known = (Incarnation(0), Revision(0));
+    say("ready");
+    for attempt in 1.. {
+        if stop.exists() {
+            break;
+        }
+        let entry = match store.read("jobs").await {
+            Ok(entry) => entry,
+            Err(fault) if fault.kind == FaultKind::Unreachable => continue,
+            Err(fault) => panic!("{fault}"),
+        };
+        match store.write("jobs", &acquire(attempt, expect_of(&entry), name, LEASE)).await {
+            Outcome::Applied { revision, incarnation } => {
+                let applied = (incarnation.unwrap(), revision);
+                assert!(applied > known, "{applied:?} after {known:?}");
+                known = applied;
+            }
+            Outcome::Refused { .. } | Outcome::Busy | Outcome::Unknown => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    say(format!("{} {}", known.0.0, known.1.0));
+}
+
+#[tokio::test]
+async fn a_file_deleted_again_and_again_under_its_writers_never_mixes_two_lives() {
+    let (folder, path) = file();
+    let mut children: Vec<_> = (0..3).map(|n| Process::start("struggle", &path, &format!("p{n}"))).collect();
+    for child in &mut children {
+        assert_eq!(child.says().as_deref(), Some("ready"));
+    }
+    let mut lives = Vec::new();
+    for round in 0..15 {
+        let store = open(&path).await;
+        eventually("the children write to the new file", || async {
+            let facts = store.inspect().await.unwrap();
+            (facts.newest >= Some(Revision(10))).then_some(())
+        })
+        .await;
+        lives.push(store.inspect().await.unwrap().incarnation);
+        // Alone, or with the log and its index.
+        let doomed: &[&str] = if round % 2 == 0 { &[""] } else { &["", "-wal", "-shm"] };
+        for end in doomed {
+            // The companions may be gone already.
+            let removed = fs::remove_file(folder.path().join(format!("elections.db{end}")));
+            assert!(removed.is_ok() || !end.is_empty());
+        }
+    }
+    assert_growing(&lives);
+    fs::write(folder.path().join("stop"), "").unwrap();
+    let mut newest = Vec::new();
+    for mut child in children {
+        let said = child.says().unwrap();
+        let (incarnation, revision) = said.split_once(' ').unwrap();
+        newest.push((incarnation.parse::<u64>().unwrap(), revision.parse::<u64>().unwrap()));
+        child.ends_well();
+    }
+    let facts = open(&path).await.inspect().await.unwrap();
+    assert_eq!(newest.iter().max(), Some(&(facts.incarnation.0, facts.newest.unwrap().0)));
+    assert_sound(&path);
+}
+
+fn assert_sound(path: &Path) {
+    let sql = rusqlite::Connection::open(path).unwrap();
+    let verdict: String = sql.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+    assert_eq!(verdict, "ok");
+}

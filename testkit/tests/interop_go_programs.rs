@@ -1,0 +1,77 @@
+//! The Go programs print what `interop/README.md` says.
+#![allow(clippy::unwrap_used)]
+
+use std::time::Duration;
+
+use async_nats::jetstream::{self, kv};
+use incumbent_testkit::go::GoProgram;
+use incumbent_testkit::nats::{NatsServer, Options};
+use incumbent_testkit::wait::GENEROUS;
+use serde_json::json;
+
+const TTL: Duration = Duration::from_secs(2);
+
+async fn server_with_bucket() -> (NatsServer, kv::Store) {
+    let server = NatsServer::start(Options::new());
+    let context = jetstream::new(async_nats::connect(server.url()).await.unwrap());
+    let config = kv::Config { bucket: "seats".into(), max_age: TTL, ..Default::default() };
+    let bucket = context.create_key_value(config).await.unwrap();
+    (server, bucket)
+}
+
+fn candidate(server: &NatsServer, name: &str) -> GoProgram {
+    GoProgram::candidate(&server.url(), "seats", "seat", name, None)
+}
+
+#[tokio::test]
+async fn a_candidate_prints_its_way_to_leadership_and_out_of_it() {
+    let (server, bucket) = server_with_bucket().await;
+    let mut go = candidate(&server, "go-1");
+
+    let won = go.await_event("won", GENEROUS);
+    let leading = go.await_event("leading", GENEROUS);
+    assert_eq!(leading["name"], "go-1");
+    assert_eq!(leading["revision"], 1);
+    let waited = won["t"].as_u64().unwrap() - leading["t"].as_u64().unwrap();
+    assert!(waited >= 1_550_000_000, "told after {waited} ns");
+    assert_eq!(bucket.get("seat").await.unwrap().unwrap(), "go-1");
+
+    go.child().terminate();
+    assert_eq!(go.child().wait(GENEROUS).code(), Some(0));
+    let lost = go.await_event("lost", GENEROUS);
+    assert_eq!(lost, json!({"t": lost["t"], "name": "go-1", "event": "lost", "revision": 0}));
+}
+
+#[tokio::test]
+async fn a_candidate_that_cannot_win_says_so() {
+    let (server, bucket) = server_with_bucket().await;
+    bucket.put("seat", "somebody".into()).await.unwrap();
+    let line = candidate(&server, "go-1").await_event("candidate", GENEROUS);
+    assert_eq!(line, json!({"t": line["t"], "name": "go-1", "event": "candidate", "revision": 0}));
+}
+
+#[tokio::test]
+async fn a_watcher_prints_every_operation() {
+    let (server, bucket) = server_with_bucket().await;
+    let go = GoProgram::watch(&server.url(), "seats", "seat");
+    go.await_event("current", GENEROUS);
+    bucket.put("seat", "a".into()).await.unwrap();
+    bucket.delete("seat").await.unwrap();
+    bucket.purge("seat").await.unwrap();
+
+    for (revision, operation, value) in [(1, "put", "a"), (2, "delete", ""), (3, "purge", "")] {
+        let line = go.await_line(operation, GENEROUS, |line| line["revision"] == revision);
+        let t = &line["t"];
+        assert_eq!(
+            line,
+            json!({"t": t, "event": "update", "key": "seat", "operation": operation, "revision": revision, "value": value})
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_candidate_without_its_bucket_ends_with_an_error() {
+    let server = NatsServer::start(Options::new());
+    let mut go = GoProgram::candidate(&server.url(), "nowhere", "seat", "go-1", Some(TTL));
+    assert_eq!(go.child().wait(GENEROUS).code(), Some(1));
+}
