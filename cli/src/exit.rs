@@ -1,9 +1,10 @@
 //! Exit codes: part of the interface, and listed in `--help`.
 
 use incumbent::ErrorKind;
+use serde::{Deserialize, Serialize};
 
 /// How a command ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[repr(u8)]
 pub(crate) enum Exit {
     /// It did what was asked.

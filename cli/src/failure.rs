@@ -6,15 +6,16 @@ use std::io;
 
 use incumbent::core::store::{Fault, FaultKind};
 use incumbent::{Error, ErrorKind};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::exit::Exit;
 
 /// Why a command could not do what was asked.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Failure {
     exit: Exit,
-    code: &'static str,
+    code: String,
     message: String,
     causes: Vec<String>,
 }
@@ -22,12 +23,22 @@ pub(crate) struct Failure {
 impl Failure {
     /// The command line asks for something that cannot be.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self { exit: Exit::Usage, code: "USAGE", message: message.into(), causes: Vec::new() }
+        Self { exit: Exit::Usage, code: "USAGE".into(), message: message.into(), causes: Vec::new() }
     }
 
     /// It went wrong.
     pub(crate) fn failed(message: impl Into<String>) -> Self {
-        Self { exit: Exit::Failure, code: "FAILED", message: message.into(), causes: Vec::new() }
+        Self { exit: Exit::Failure, code: "FAILED".into(), message: message.into(), causes: Vec::new() }
+    }
+
+    /// A store that an election would not be safe on.
+    pub(crate) fn refused(message: impl Into<String>) -> Self {
+        Error::new(ErrorKind::UnsafeStore, message).into()
+    }
+
+    /// Whether it is an error of that kind of the library's.
+    pub(crate) fn is(&self, kind: ErrorKind) -> bool {
+        self.code == kind.code()
     }
 
     /// How the process ends.
@@ -58,11 +69,10 @@ impl fmt::Display for Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        let first = error.source();
-        let chain = std::iter::successors(first, |cause| cause.source());
+        let chain = std::iter::successors(error.source(), |&cause| cause.source());
         Self {
             exit: error.kind().into(),
-            code: error.kind().code(),
+            code: error.kind().code().into(),
             message: error.message().to_owned(),
             causes: chain.map(ToString::to_string).collect(),
         }

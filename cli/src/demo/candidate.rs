@@ -32,10 +32,15 @@ pub(crate) async fn run(args: &Args) -> Result<(), Failure> {
     let (give, orders) = mpsc::unbounded_channel();
     tokio::spawn(async move {
         while let Ok(Some(line)) = input.next_line().await {
-            match serde_json::from_str(&line) {
-                Ok(order) if give.send(order).is_ok() => {}
-                Ok(_) => return,
-                Err(error) => tracing::error!(%error, line, "not an order"),
+            let sent = match serde_json::from_str(&line) {
+                Ok(order) => give.send(order).is_ok(),
+                Err(error) => {
+                    tracing::error!(%error, line, "not an order");
+                    true
+                }
+            };
+            if !sent {
+                return;
             }
         }
     });
@@ -56,7 +61,7 @@ pub(super) async fn play(
     tell: impl Fn(Report) + Clone + Send + 'static,
 ) {
     if let Err(error) = campaign(part, orders, tell.clone()).await {
-        tell(Report::Failed { message: error.to_string() });
+        tell(Report::Failed { failure: error });
     }
 }
 
@@ -65,11 +70,7 @@ async fn campaign(
     mut orders: mpsc::UnboundedReceiver<Order>,
     tell: impl Fn(Report) + Clone + Send + 'static,
 ) -> Result<(), Failure> {
-    let store = match part.lease {
-        Some(lease) => Store::builder().expected_lease(lease),
-        None => Store::builder(),
-    };
-    let store = store.open(&part.store).await?;
+    let store = Store::builder().expected_lease(part.lease).open(&part.store).await?;
     let candidate = store.campaign(&part.key, options(&part)).await?;
     let witness = Witness::start(candidate.clone(), store.clock().clone(), &part.record)?;
     let mut events = candidate.events();
@@ -96,14 +97,8 @@ async fn campaign(
 }
 
 fn options(part: &Part) -> CampaignOptions {
-    let mut options = CampaignOptions::new().name(&part.name).preset(part.preset.into());
-    if let Some(lease) = part.lease {
-        options = options.lease(lease);
-    }
-    if !part.splay {
-        options = options.splay(Duration::ZERO);
-    }
-    options
+    let options = CampaignOptions::new().name(&part.name).preset(part.preset.into()).lease(part.lease);
+    if part.splay { options } else { options.splay(Duration::ZERO) }
 }
 
 /// `work` is the term while the candidate works in it; it holds up a drain until it is dropped.

@@ -28,38 +28,27 @@ use std::time::Duration;
 
 use incumbent::{Instant, Reason, Token};
 
+use super::record::Line;
+
 /// A candidate's proven leadership in one term.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stretch {
     /// The candidate.
     pub(super) candidate: String,
-    /// The term's fencing token.
-    pub(super) token: Token,
-    /// The clock after the first true reading.
-    pub(super) since: Instant,
-    /// The clock before the last true reading.
-    pub(super) seen: Instant,
-    /// The deadline that was in force at the last true reading, or an earlier one of the term.
-    pub(super) deadline: Instant,
-    /// The clock before the first false reading; none where there is none yet.
-    pub(super) gone: Option<Instant>,
-    /// How the term's end was told; none where it was not yet.
-    pub(super) ended: Option<Reason>,
+    /// What its witness wrote of the term.
+    pub(super) line: Line,
 }
 
 impl Stretch {
     /// Until when the candidate has proven to lead, not including that instant.
     pub(super) fn proven_until(&self) -> Instant {
-        let expired = self.ended == Some(Reason::Expired);
-        if expired && self.gone.is_some_and(|gone| gone >= self.deadline) {
-            self.seen.max(self.deadline)
-        } else {
-            self.seen
-        }
+        let Line { seen, deadline, gone, ended, .. } = self.line;
+        let by_the_clock = ended == Some(Reason::Expired) && gone.is_some_and(|gone| gone >= deadline);
+        if by_the_clock { seen.max(deadline) } else { seen }
     }
 
     fn overlaps(&self, other: &Self) -> bool {
-        let from = self.since.max(other.since);
+        let from = self.line.since.max(other.line.since);
         let until = self.proven_until().min(other.proven_until());
         from < until
     }
@@ -77,7 +66,7 @@ pub(super) struct Overlap {
 impl Overlap {
     /// For how long both have proven to lead.
     pub(super) fn duration(&self) -> Duration {
-        let from = self.one.since.max(self.other.since);
+        let from = self.one.line.since.max(self.other.line.since);
         self.one.proven_until().min(self.other.proven_until()).since(from)
     }
 }
@@ -88,7 +77,7 @@ pub(super) struct History(Vec<Stretch>);
 
 impl History {
     pub(super) fn new(mut stretches: Vec<Stretch>) -> Self {
-        stretches.sort_by_key(|stretch| (stretch.since, stretch.token));
+        stretches.sort_by_key(|stretch| (stretch.line.since, stretch.line.token));
         Self(stretches)
     }
 
@@ -98,7 +87,7 @@ impl History {
         // Those that may still reach into what comes.
         let mut open = Vec::<&Stretch>::new();
         for stretch in &self.0 {
-            open.retain(|earlier| earlier.proven_until() > stretch.since);
+            open.retain(|earlier| earlier.proven_until() > stretch.line.since);
             let twins = open.iter().filter(|earlier| earlier.overlaps(stretch));
             found.extend(twins.map(|earlier| Overlap { one: (*earlier).clone(), other: stretch.clone() }));
             open.push(stretch);
@@ -112,10 +101,10 @@ impl History {
         let mut largest = None;
         let mut found = Vec::new();
         for stretch in &self.0 {
-            if largest.is_some_and(|largest| stretch.token <= largest) {
+            if largest.is_some_and(|largest| stretch.line.token <= largest) {
                 found.push(stretch);
             }
-            largest = largest.max(Some(stretch.token));
+            largest = largest.max(Some(stretch.line.token));
         }
         found
     }
@@ -126,16 +115,23 @@ impl History {
         let mut vacancies = Vec::new();
         let mut worked_until = None;
         for stretch in &self.0 {
-            vacancies.extend(worked_until.map(|until| stretch.since.since(until)));
-            worked_until = worked_until.max(Some(stretch.seen));
+            vacancies.extend(worked_until.map(|until| stretch.line.since.since(until)));
+            worked_until = worked_until.max(Some(stretch.line.seen));
         }
         vacancies
     }
 
+    /// Until when that candidate's lease was last seen to last in the term of that token.
+    pub(super) fn deadline(&self, candidate: &str, token: Token) -> Option<Instant> {
+        let mut latest = self.0.iter().rev();
+        let of_term = |stretch: &&Stretch| stretch.line.token == token && stretch.candidate == candidate;
+        latest.find(of_term).map(|stretch| stretch.line.deadline)
+    }
+
     /// How long the seat was vacant before the term of that token; none before the first.
     pub(super) fn vacancy_before(&self, token: Token, won: Instant) -> Option<Duration> {
-        let before = self.0.iter().filter(|stretch| stretch.token < token);
-        before.map(|stretch| stretch.seen).max().map(|until| won.since(until))
+        let before = self.0.iter().filter(|stretch| stretch.line.token < token);
+        before.map(|stretch| stretch.line.seen).max().map(|until| won.since(until))
     }
 }
 
@@ -154,20 +150,26 @@ mod tests {
 
     /// A term that ended in good order, with a lease that reaches far beyond.
     fn led(candidate: &str, sequence: u64, since: u64, seen: u64) -> Stretch {
-        Stretch {
-            candidate: candidate.into(),
+        let line = Line {
             token: token(sequence),
             since: at(since),
             seen: at(seen),
             deadline: at(seen + 1_000),
             gone: Some(at(seen + 1)),
             ended: Some(Reason::Resigned),
-        }
+        };
+        Stretch { candidate: candidate.into(), line }
+    }
+
+    /// The same with another end, and a lease until 50.
+    fn ending(stretch: Stretch, gone: Option<u64>, ended: Option<Reason>) -> Stretch {
+        let line = Line { deadline: at(50), gone: gone.map(at), ended, ..stretch.line };
+        Stretch { line, ..stretch }
     }
 
     fn pairs(stretches: Vec<Stretch>) -> Vec<(u64, u64)> {
         let overlaps = History::new(stretches).overlaps();
-        overlaps.iter().map(|o| (o.one.token.sequence.0, o.other.token.sequence.0)).collect()
+        overlaps.iter().map(|o| (o.one.line.token.sequence.0, o.other.line.token.sequence.0)).collect()
     }
 
     #[test]
@@ -199,35 +201,32 @@ mod tests {
 
     #[test]
     fn a_candidate_that_was_killed_leads_no_further_than_its_last_reading() {
-        let killed = Stretch { deadline: at(1_000), gone: None, ended: None, ..led("a", 1, 10, 20) };
+        let killed = ending(led("a", 1, 10, 20), None, None);
         assert_eq!(pairs(vec![killed, led("b", 2, 21, 30)]), []);
     }
 
     #[test]
     fn a_candidate_that_was_stopped_leads_until_its_deadline() {
-        let expired = Some(Reason::Expired);
-        let stopped = Stretch { deadline: at(50), gone: Some(at(90)), ended: expired, ..led("a", 1, 10, 20) };
+        let stopped = ending(led("a", 1, 10, 20), Some(90), Some(Reason::Expired));
         assert_eq!(pairs(vec![stopped.clone(), led("b", 2, 49, 60)]), [(1, 2)]);
         assert_eq!(pairs(vec![stopped, led("b", 2, 50, 60)]), []);
     }
 
     #[test]
     fn a_candidate_that_was_stopped_and_is_not_heard_again_proves_nothing_more() {
-        let stopped = Stretch { deadline: at(50), gone: None, ended: None, ..led("a", 1, 10, 20) };
+        let stopped = ending(led("a", 1, 10, 20), None, None);
         assert_eq!(pairs(vec![stopped, led("b", 2, 30, 60)]), []);
     }
 
     #[test]
     fn a_term_that_was_ended_by_something_else_than_the_clock_does_not_reach_to_its_deadline() {
-        let usurped = Some(Reason::Usurped);
-        let term = Stretch { deadline: at(50), gone: Some(at(90)), ended: usurped, ..led("a", 1, 10, 20) };
+        let term = ending(led("a", 1, 10, 20), Some(90), Some(Reason::Usurped));
         assert_eq!(pairs(vec![term, led("b", 2, 30, 60)]), []);
     }
 
     #[test]
     fn an_expiry_that_was_noticed_before_the_deadline_does_not_reach_to_it() {
-        let expired = Some(Reason::Expired);
-        let term = Stretch { deadline: at(50), gone: Some(at(21)), ended: expired, ..led("a", 1, 10, 20) };
+        let term = ending(led("a", 1, 10, 20), Some(21), Some(Reason::Expired));
         assert_eq!(pairs(vec![term, led("b", 2, 30, 60)]), []);
     }
 

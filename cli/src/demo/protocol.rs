@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::failure::Failure;
 use crate::lease::Pace;
 
 /// Who to be, and in which election; the first line a candidate is given. It is not on the command
@@ -16,7 +17,7 @@ pub(super) struct Part {
     pub(super) name: String,
     /// Where its witness writes.
     pub(super) record: PathBuf,
-    pub(super) lease: Option<Duration>,
+    pub(super) lease: Duration,
     pub(super) preset: Pace,
     pub(super) splay: bool,
 }
@@ -35,7 +36,7 @@ pub(super) enum Order {
 }
 
 /// What a candidate tells. Instants are nanoseconds of the machine's clock, which all processes share.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "report", rename_all = "snake_case")]
 pub(super) enum Report {
     /// The campaign entered another state.
@@ -49,5 +50,5 @@ pub(super) enum Report {
     /// An order could not be carried out.
     Refused { message: String },
     /// It cannot take part.
-    Failed { message: String },
+    Failed { failure: Failure },
 }
