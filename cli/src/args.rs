@@ -38,5 +38,7 @@ pub(crate) enum Command {
     #[command(name = "demo-candidate", hide = true)]
     Candidate(demo::CandidateArgs),
     #[command(name = "run-guard", hide = true)]
-    Guard(run::GuardArgs),
+    Guard,
+    #[command(name = "run-exec", hide = true)]
+    Exec(run::ExecArgs),
 }

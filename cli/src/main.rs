@@ -47,12 +47,13 @@ fn carry_out(cli: Cli) -> Result<u8, Failure> {
         let done = |()| Exit::Done as u8;
         match cli.command {
             Command::Demo(args) => demo::run(*args, as_json).await.map(|exit| exit as u8),
-            Command::Run(args) => run::run(args).await,
+            Command::Run(args) => run::run(args, as_json).await,
             Command::Status(args) => status::run(&args, as_json).await.map(done),
             Command::Observe(args) => observe::run(&args, as_json).await.map(done),
             Command::Init(args) => init::run(&args, as_json).await.map(done),
             Command::Candidate(args) => demo::candidate(&args).await.map(done),
-            Command::Guard(args) => run::guard(&args).await.map(done),
+            Command::Guard => run::guard().await.map(done),
+            Command::Exec(args) => run::exec(&args),
         }
     });
     // A read of the standard input may still be waiting on a thread of its own, for ever.

@@ -11,6 +11,8 @@ use super::fault::Fault;
 #[derive(Clone, Debug)]
 pub(super) struct Scene {
     pub(super) now: Instant,
+    /// When the demo ends; none: when somebody ends it.
+    pub(super) end: Option<Instant>,
     /// Who leads, as far as is known.
     pub(super) leader: Option<usize>,
     /// Who is there and takes part.
@@ -63,6 +65,8 @@ enum Phase {
 const CALM: std::ops::Range<u64> = 600..1_800;
 /// For how long a victim is left alone after somebody else leads.
 const REST: Duration = Duration::from_millis(400);
+/// The longest a fault is expected to take of which the successor is told at once.
+const SWIFT: Duration = Duration::from_millis(700);
 
 impl Director {
     pub(super) fn new(faults: Vec<Fault>, lease: Duration, seed: u64, now: Instant) -> Self {
@@ -109,7 +113,7 @@ impl Director {
         let victim = scene.leader.filter(|&leader| scene.well[leader])?;
         let others: Vec<usize> = (0..scene.well.len()).filter(|&i| scene.well[i] && i != victim).collect();
         let successor = self.rng.choice(others)?;
-        let fault = self.draw()?;
+        let fault = self.draw(scene)?;
         let successor = (fault == Fault::HandOver).then_some(successor);
         let blow = Blow { fault, victim, successor, at: scene.now };
         // Twice a lease is the worst of all faults; then patience for a machine that is busy.
@@ -127,13 +131,16 @@ impl Director {
         (leaves || blow.fault == Fault::Stop).then_some(Move::Mend(blow))
     }
 
-    /// Every fault once, in a random order, before any comes again.
-    fn draw(&mut self) -> Option<Fault> {
+    /// Every fault once, in a random order, before any comes again; none that would not be over in time.
+    fn draw(&mut self, scene: &Scene) -> Option<Fault> {
         if self.bag.is_empty() {
             self.bag.clone_from(&self.faults);
             self.rng.shuffle(&mut self.bag);
         }
-        self.bag.pop()
+        let left = scene.end.map_or(Duration::MAX, |end| end.since(scene.now));
+        let in_time = |fault: &Fault| left >= if fault.is_swift() { SWIFT } else { self.lease * 5 / 4 + SWIFT };
+        let index = self.bag.iter().rposition(in_time)?;
+        Some(self.bag.remove(index))
     }
 }
 
@@ -152,7 +159,7 @@ mod tests {
     }
 
     fn scene(millis: u64, leader: Option<usize>) -> Scene {
-        Scene { now: at(millis), leader, well: vec![true; 3], present: vec![true; 3] }
+        Scene { now: at(millis), end: None, leader, well: vec![true; 3], present: vec![true; 3] }
     }
 
     fn director(faults: &[Fault]) -> Director {
@@ -195,7 +202,10 @@ mod tests {
 
     #[test]
     fn the_same_seed_makes_the_same_faults() {
-        let made = || (0..6).map(|_| director(&Fault::ALL).draw()).collect::<Vec<_>>();
+        let made = || {
+            let mut director = director(&Fault::ALL);
+            (0..6).map(|_| director.draw(&scene(0, None))).collect::<Vec<_>>()
+        };
         assert_eq!(made(), made());
     }
 
@@ -257,6 +267,19 @@ mod tests {
         struck(&mut director, 2_000);
         director.missed(at(2_010));
         assert!(matches!(director.step(&scene(4_000, Some(0))), Some(Move::Strike(_))));
+    }
+
+    #[test]
+    fn shortly_before_the_end_only_swift_faults_are_made() {
+        let mut director = director(&[Fault::Kill, Fault::HandOver]);
+        let mut scene = Scene { end: Some(at(5_000)), ..scene(2_000, Some(1)) };
+        let Some(Move::Strike(blow)) = director.step(&scene) else { panic!() };
+        assert_eq!(blow.fault, Fault::HandOver);
+        director.won(at(2_010));
+        scene.now = at(2_500);
+        director.step(&scene);
+        scene.now = at(4_300);
+        assert_eq!(director.step(&scene), None);
     }
 
     #[test]

@@ -29,6 +29,11 @@ impl Fault {
         }
     }
 
+    /// Whether the successor is told at once; after the others a lease passes first.
+    pub(super) const fn is_swift(self) -> bool {
+        matches!(self, Self::Restart | Self::HandOver)
+    }
+
     /// Whether it can only be done to a process.
     pub(super) const fn needs_process(self) -> bool {
         matches!(self, Self::Kill | Self::Stop)

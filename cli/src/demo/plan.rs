@@ -53,7 +53,7 @@ impl Plan {
     pub(super) async fn new(args: Args, has_terminal: bool) -> Result<Self, Failure> {
         let faults = faults(&args)?;
         let seed = args.seed.unwrap_or_else(|| fastrand::u64(0..1_000_000));
-        let folder = tempfile::Builder::new().prefix("incumbent-demo-").tempdir()?;
+        let folder = tempfile::Builder::new().prefix("incumbent-").tempdir()?;
         let mut notes = Vec::new();
 
         let (url, is_own) = match args.store.url() {

@@ -285,6 +285,7 @@ impl Show {
         let actors = &self.fleet.actors;
         Scene {
             now: self.clock.now(),
+            end: self.plan.duration.map(|duration| self.began + duration),
             leader: self.fleet.leader(),
             well: actors.iter().map(|actor| actor.is_well()).collect(),
             present: actors.iter().map(|actor| actor.is_present()).collect(),

@@ -80,7 +80,7 @@ impl Happening {
             }
             Self::Lost { is_news: false, .. } => return None,
             Self::Lost { candidate, reason, .. } => {
-                format!("{candidate} knows that it leads no more ({})", reason.to_lowercase().replace('_', " "))
+                format!("{candidate} leads no more, and knows it ({})", reason.to_lowercase().replace('_', " "))
             }
             Self::Fault { fault, victim, successor } => match (fault, successor) {
                 (Fault::Kill, _) => format!("killed {victim}, the leader (SIGKILL)"),

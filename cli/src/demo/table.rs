@@ -66,7 +66,7 @@ impl View {
     pub(super) fn lines(&self, width: usize, height: usize) -> Vec<Line> {
         let room = height.saturating_sub(FRAME);
         let rows = self.rows.len().min(room.saturating_sub(SHORTEST_LOG).max(1));
-        let mut lines = vec![self.title(width), Line::default(), headings()];
+        let mut lines = vec![self.title(width), Line::default(), self.headings()];
         lines.extend(self.chosen(rows).map(|row| row.line(self.lease)));
         lines.push(Line::default());
         lines.push(self.totals());
@@ -82,11 +82,20 @@ impl View {
     fn title(&self, width: usize) -> Line {
         let clock = format!("{:02}:{:02}", self.lasted.as_secs() / 60, self.lasted.as_secs() % 60);
         let name = " incumbent demo";
-        let place = format!("  {:?} in {}, lease {}", self.key, self.store, span(self.lease));
+        let place = format!("  {:?} in {}", self.key, self.store);
         let room = width.saturating_sub(name.len() + clock.len() + 2);
         let place = shortened(&place, room);
         let gap = " ".repeat(room - place.chars().count() + 1);
         Line(vec![(Tone::Strong, name.into()), (Tone::Dim, place), (Tone::Strong, gap + &clock)])
+    }
+
+    fn headings(&self) -> Line {
+        let left = format!("left of {}", span(self.lease));
+        let text = format!(
+            " {:<10} {:>7}  {:<10} {:>6}  {left:<21} {:>5}  {}",
+            "candidate", "pid", "state", "token", "terms", "suffers"
+        );
+        Line(vec![(Tone::Dim, text)])
     }
 
     /// Where there is no room for all, whoever leads is among those shown.
@@ -113,22 +122,14 @@ impl View {
     }
 
     fn footer(&self, hidden: usize) -> Line {
-        let more = if hidden > 0 { format!("{hidden} more candidates; ") } else { String::new() };
+        let more = if hidden > 0 { format!("{hidden} more; ") } else { String::new() };
         let text = if self.is_closing {
             "everybody leaves; Ctrl-C kills"
         } else {
-            "Ctrl-C ends it; try kill -9 on a leader yourself"
+            "Ctrl-C ends it; try kill -9 on the leader yourself"
         };
         Line(vec![(Tone::Dim, format!(" {more}{text}"))])
     }
-}
-
-fn headings() -> Line {
-    let text = format!(
-        " {:<10} {:>7}  {:<10} {:>6}  {:<21} {:>5}  {}",
-        "candidate", "pid", "state", "token", "time left", "terms", "suffers"
-    );
-    Line(vec![(Tone::Dim, text)])
 }
 
 impl Row {
@@ -270,11 +271,11 @@ mod tests {
     #[test]
     fn it_shows_who_leads_for_how_long_and_what_happened() {
         assert_eq!(
-            text(&view().lines(80, 14)),
+            text(&view().lines(80, 16)),
             [
-                " incumbent demo  \"demo\" in sqlite:elections.db, lease 2.00 s               01:14",
+                " incumbent demo  \"demo\" in sqlite:elections.db                            01:14",
                 "",
-                " candidate      pid  state       token  time left             terms  suffers",
+                " candidate      pid  state       token  left of 2.00 s        terms  suffers",
                 " ada           4711  waiting                                      0",
                 " ben           4711  leading        42  █████████     1.50 s      3",
                 " cleo             -  dead                                         0  killed",
@@ -285,7 +286,9 @@ mod tests {
                 "",
                 "",
                 "",
-                " Ctrl-C ends it; try kill -9 on a leader yourself",
+                "",
+                "",
+                " Ctrl-C ends it; try kill -9 on the leader yourself",
             ]
         );
     }
@@ -297,7 +300,7 @@ mod tests {
         view.rows[39].token = Some(1);
         let shown = text(&view.lines(80, 24));
         assert!(shown.iter().any(|line| line.starts_with(" c39 ")), "{shown:#?}");
-        assert!(shown[23].starts_with(" 28 more candidates; "), "{}", shown[23]);
+        assert!(shown[23].starts_with(" 28 more; "), "{}", shown[23]);
     }
 
     #[test]
