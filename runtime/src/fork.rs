@@ -20,7 +20,10 @@ impl Birth {
 }
 
 #[cfg(unix)]
-#[allow(unsafe_code, reason = "POSIX offers no safe way to be told of a fork, and asking for the pid is a call")]
+#[allow(
+    unsafe_code,
+    reason = "POSIX offers no safe way to be told of a fork, and asking for the pid is a call"
+)]
 mod generation {
     use std::sync::Once;
     use std::sync::atomic::{AtomicU32, Ordering};

@@ -47,10 +47,10 @@ impl Candidate {
     ///
     /// # Errors
     /// `Forked` in a forked child. A campaign that was closed is no error.
-    pub async fn lead<F, V>(&self, mut work: F) -> Result<()>
+    pub async fn lead<F, Fut>(&self, mut work: F) -> Result<()>
     where
-        F: AsyncFnMut(Term) -> V,
-        V: Verdict,
+        F: FnMut(Term) -> Fut,
+        Fut: Future<Output: Verdict>,
     {
         loop {
             let term = match self.won().await {

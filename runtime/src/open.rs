@@ -140,7 +140,9 @@ impl Store {
         let mut elections = self.ask(|reply| Request::List { reply }).await?;
         elections.sort_by(|one, other| one.key.cmp(&other.key));
         let listed = elections.into_iter();
-        Ok(listed.map(|seen| Listed { leader: seen.entry.live().map(Leader::of), election: seen.key }).collect())
+        Ok(listed
+            .map(|seen| Listed { leader: seen.entry.live().map(Leader::of), election: seen.key })
+            .collect())
     }
 
     /// What the store says of itself: its age, its limits, which life of it this is.

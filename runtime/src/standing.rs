@@ -47,7 +47,6 @@ struct Book {
 
 struct Held {
     tenure: Arc<Tenure>,
-    told: bool,
     draining: Option<(Instant, Reason)>,
 }
 
@@ -110,7 +109,7 @@ impl Standing {
         let mut book = self.book();
         // Nobody waits on a queue that was just made, so there is nobody to wake.
         let tell = |notice| drop(queue.push(notice));
-        for held in book.held.iter().filter(|held| held.told) {
+        for held in &book.held {
             tell(Notice::Won(Arc::clone(&held.tenure)));
             if let Some((until, reason)) = held.draining {
                 tell(Notice::Draining(Arc::clone(&held.tenure), until, reason));
@@ -129,55 +128,81 @@ impl Standing {
         Events(subscription)
     }
 
-    /// Makes the lease known. The driver calls it after every step of the machine, *before* it tells
-    /// the events of that step: whoever is told of a win leads, and whoever is told of a loss does not.
-    pub(crate) fn publish(&self, lease: Option<Lease>, driver: &Weak<dyn Driver>) {
+    /// Takes in what came of one step of the machine. Says whether a drain that began can end at once,
+    /// because nobody holds the term.
+    ///
+    /// The lease is made known *before* anything is told: whoever is told of a win leads, and whoever is
+    /// told of a loss does not. It all happens at one moment, so who subscribes sees the step as a whole.
+    pub(crate) fn update(
+        &self,
+        lease: Option<Lease>,
+        events: impl IntoIterator<Item = campaign::Event>,
+        driver: &Weak<dyn Driver>,
+    ) -> Drain {
+        let mut drain = Drain::Held;
+        let mut changed = Vec::new();
+        let mut woken = Vec::new();
         let mut book = self.book();
-        let lease = lease.filter(|_| !book.over);
+        let is_over = book.over;
+        if !is_over {
+            self.publish(&mut book, lease, driver);
+        }
+        for event in events {
+            if is_over {
+                // A candidate that was dropped has nobody left to tell, nor to finish anything.
+                if matches!(event, campaign::Event::Draining { .. }) {
+                    drain = Drain::Done;
+                }
+                continue;
+            }
+            let notice = self.take_in(&mut book, event, driver);
+            match &notice {
+                Notice::Draining(tenure, until, _) => {
+                    if !tenure.drain(*until) {
+                        drain = Drain::Done;
+                    }
+                    changed.push(Arc::clone(tenure));
+                }
+                Notice::Lost(tenure, reason) => {
+                    tenure.end(*reason);
+                    changed.push(Arc::clone(tenure));
+                }
+                _ => {}
+            }
+            woken.extend(book.spread(&notice));
+        }
+        drop(book);
+        changed.iter().for_each(|tenure| tenure.wake());
+        woken.into_iter().for_each(Waker::wake);
+        drain
+    }
+
+    fn publish(&self, book: &mut Book, lease: Option<Lease>, driver: &Weak<dyn Driver>) {
         for held in &book.held {
             if lease.is_none_or(|lease| lease.token != held.tenure.token()) {
                 held.tenure.set_deadline(Instant::ZERO);
             }
         }
         if let Some(lease) = lease {
-            self.held(&mut book, lease.token, driver).tenure.set_deadline(lease.deadline);
+            self.held(book, lease.token, driver).tenure.set_deadline(lease.deadline);
         }
         let deadline = lease.map_or(0, |lease| lease.deadline.as_nanos());
         self.deadline.store(deadline, Ordering::Release);
     }
 
-    /// Tells an event of the machine to every reader. Says whether a drain can end at once, because
-    /// nobody holds the term.
-    pub(crate) fn tell(&self, event: campaign::Event, driver: &Weak<dyn Driver>) -> Drain {
-        let mut drain = Drain::Held;
-        let mut changed = None;
-        let mut book = self.book();
-        if book.over {
-            // The term of an abandoned candidate has nobody left to finish anything.
-            let drains = matches!(event, campaign::Event::Draining { .. });
-            return if drains { Drain::Done } else { Drain::Held };
-        }
-        let notice = match event {
+    fn take_in(&self, book: &mut Book, event: campaign::Event, driver: &Weak<dyn Driver>) -> Notice {
+        match event {
             campaign::Event::Won(term) => {
-                let held = self.held(&mut book, term.token, driver);
-                held.told = true;
-                Notice::Won(Arc::clone(&held.tenure))
+                Notice::Won(Arc::clone(&self.held(book, term.token, driver).tenure))
             }
             campaign::Event::Draining { term, until, reason } => {
-                let held = self.held(&mut book, term.token, driver);
+                let held = self.held(book, term.token, driver);
                 held.draining = Some((until, reason));
-                let tenure = Arc::clone(&held.tenure);
-                if !tenure.drain(until) {
-                    drain = Drain::Done;
-                }
-                changed = Some(Arc::clone(&tenure));
-                Notice::Draining(tenure, until, reason)
+                Notice::Draining(Arc::clone(&held.tenure), until, reason)
             }
             campaign::Event::Lost { term, reason } => {
-                let tenure = Arc::clone(&self.held(&mut book, term.token, driver).tenure);
+                let tenure = Arc::clone(&self.held(book, term.token, driver).tenure);
                 book.held.retain(|held| !Arc::ptr_eq(&held.tenure, &tenure));
-                tenure.end(reason);
-                changed = Some(Arc::clone(&tenure));
                 Notice::Lost(tenure, reason)
             }
             campaign::Event::LeaderChanged(leader) => {
@@ -189,12 +214,7 @@ impl Standing {
                 Notice::Campaigned(state)
             }
             campaign::Event::Trouble(trouble) => Notice::Trouble(trouble),
-        };
-        let woken = book.spread(&notice);
-        drop(book);
-        changed.iter().for_each(|tenure| tenure.wake());
-        woken.into_iter().for_each(Waker::wake);
-        drain
+        }
     }
 
     /// Ends the campaign for its handles: a term is lost now, told once, and nothing is told after.
@@ -208,16 +228,15 @@ impl Standing {
         }
         self.deadline.store(0, Ordering::Release);
         book.over = true;
-        book.state = State::Closed;
         let held = std::mem::take(&mut book.held);
         let mut woken = Vec::new();
         for held in &held {
             held.tenure.end(reason);
-            if held.told {
-                woken.extend(book.spread(&Notice::Lost(Arc::clone(&held.tenure), reason)));
-            }
+            woken.extend(book.spread(&Notice::Lost(Arc::clone(&held.tenure), reason)));
         }
-        woken.extend(book.spread(&Notice::Campaigned(State::Closed)));
+        if std::mem::replace(&mut book.state, State::Closed) != State::Closed {
+            woken.extend(book.spread(&Notice::Campaigned(State::Closed)));
+        }
         woken.extend(book.readers.drain(..).filter_map(|reader| reader.end()));
         drop(book);
         held.iter().for_each(|held| held.tenure.wake());
@@ -226,17 +245,12 @@ impl Standing {
         woken.into_iter().for_each(Waker::wake);
     }
 
-    fn held<'book>(
-        &self,
-        book: &'book mut Book,
-        token: Token,
-        driver: &Weak<dyn Driver>,
-    ) -> &'book mut Held {
+    fn held<'book>(&self, book: &'book mut Book, token: Token, driver: &Weak<dyn Driver>) -> &'book mut Held {
         let place = book.held.iter().position(|held| held.tenure.token() == token).unwrap_or_else(|| {
             let started = self.clock.now();
             let election = Arc::clone(&self.election);
             let tenure = Tenure::new(token, started, election, self.clock.clone(), Weak::clone(driver));
-            book.held.push(Held { tenure, told: false, draining: None });
+            book.held.push(Held { tenure, draining: None });
             book.held.len() - 1
         });
         &mut book.held[place]

@@ -72,7 +72,11 @@ impl Term {
     /// How long the lease is proven for; zero once the term has ended.
     pub fn remaining(&self) -> Duration {
         let deadline = self.deadline();
-        if self.tenure.birth.is_elsewhere() { Duration::ZERO } else { deadline.since(self.tenure.clock.now()) }
+        if self.tenure.birth.is_elsewhere() {
+            Duration::ZERO
+        } else {
+            deadline.since(self.tenure.clock.now())
+        }
     }
 
     /// Whether the term is not over *now*, by the clock and not by a timer; without a lock. Never

@@ -1,5 +1,7 @@
 //! The memory store: the contract, with and without markers, and what is its own.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
 mod contract;
 
 use std::time::Duration;

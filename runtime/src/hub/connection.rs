@@ -10,7 +10,7 @@ pub(super) fn listener(requests: &Requests) -> impl Fn(ConnectionEvent) + Send +
     let hub = requests.sender.as_ref().map(|sender| sender.downgrade());
     let failing = AtomicBool::new(false);
     move |event| match event {
-        ConnectionEvent::Connected => {
+        ConnectionEvent::Connected { .. } => {
             failing.store(false, Ordering::Relaxed);
             if let Some(hub) = hub.as_ref().and_then(|hub| hub.upgrade()) {
                 // A hub that has ended needs no connection.

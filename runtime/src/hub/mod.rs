@@ -57,10 +57,21 @@ pub(crate) enum Request {
     Enter(Box<Enter>),
     /// For the candidate of this number.
     To(CampaignId, Command),
-    Observe { election: String, queue: Arc<Queue<Observation>>, reply: Answer<()> },
-    Read { election: String, reply: Answer<Entry> },
-    List { reply: Answer<Vec<Watched>> },
-    Inspect { reply: Answer<Facts> },
+    Observe {
+        election: String,
+        queue: Arc<Queue<Observation>>,
+        reply: Answer<()>,
+    },
+    Read {
+        election: String,
+        reply: Answer<Entry>,
+    },
+    List {
+        reply: Answer<Vec<Watched>>,
+    },
+    Inspect {
+        reply: Answer<Facts>,
+    },
     /// The adapter has a new connection, without having been asked for one.
     #[cfg(feature = "nats")]
     Connected,

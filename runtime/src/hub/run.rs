@@ -1,6 +1,6 @@
 //! The hub's loop.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
@@ -24,7 +24,6 @@ use crate::clock::Clock;
 use crate::driver::{Command, Leave, Reply};
 use crate::observe::Observation;
 use crate::queue::Queue;
-use crate::standing::Drain;
 use crate::store::{Adapter, Watched};
 use crate::{Error, ErrorKind};
 
@@ -291,18 +290,17 @@ impl Hub {
 
     /// Feeds a campaign, and does what it asks for until it asks for nothing more.
     fn feed(&mut self, id: CampaignId, input: Input) {
-        let mut next = Some(input);
-        while let Some(input) = next.take() {
+        let mut inputs = VecDeque::from([input]);
+        while let Some(input) = inputs.pop_front() {
             let Some(slot) = self.slots.get_mut(&id) else { return };
             if !matches!(slot.stage, Stage::Racing(_)) {
                 return;
             }
             let step = slot.step(input);
             self.wakes.set(Sleeper::Campaign(id), step.wake);
+            inputs.extend(step.drained.then_some(Input::Drained));
             for output in step.outputs {
-                if let Some(answer) = self.carry_out(id, output) {
-                    next = Some(answer);
-                }
+                inputs.extend(self.carry_out(id, output));
             }
         }
         self.settle(id);
@@ -334,13 +332,8 @@ impl Hub {
                 }
                 self.reconnect();
             }
-            Output::Event(event) => {
-                if slot.tell(event) == Drain::Done {
-                    return Some(Input::Drained);
-                }
-            }
-            // The campaign's own loop keeps it.
-            Output::WakeAt(_) => {}
+            // The step has dealt with both.
+            Output::Event(_) | Output::WakeAt(_) => {}
         }
         None
     }

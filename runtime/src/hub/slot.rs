@@ -38,7 +38,7 @@ pub(super) struct Slot {
 
 pub(super) enum Stage {
     /// Waits for the first answer of the store.
-    Entering(Entering),
+    Entering(Box<Entering>),
     Racing(Box<Campaign>),
     /// Over; its handlers may still run.
     Over,
@@ -57,6 +57,8 @@ pub(super) struct Entering {
 pub(super) struct Step {
     pub(super) outputs: Vec<Output>,
     pub(super) wake: Option<Instant>,
+    /// A drain that began has nobody to wait for.
+    pub(super) drained: bool,
 }
 
 impl Slot {
@@ -66,7 +68,7 @@ impl Slot {
         Self {
             standing,
             link,
-            stage: Stage::Entering(entering),
+            stage: Stage::Entering(Box::new(entering)),
             patience: FIRST_PATIENCE,
             last_sent: Instant::ZERO,
             leaving: Vec::new(),
@@ -74,8 +76,8 @@ impl Slot {
         }
     }
 
-    /// Hands an input to the campaign and makes its lease known, before anything that comes of it is told
-    /// or sent. Does nothing where no campaign runs.
+    /// Hands an input to the campaign, and makes its lease and its events known before anything that
+    /// comes of it is sent. Does nothing where no campaign runs.
     pub(super) fn step(&mut self, input: Input) -> Step {
         let Stage::Racing(campaign) = &mut self.stage else { return Step::default() };
         let now = self.standing.clock.now();
@@ -83,21 +85,23 @@ impl Slot {
             let (election, candidate) = (&*self.standing.election, &*self.standing.candidate);
             tracing::error!(election, candidate, "a defect of this library, please report it: {misuse}");
         }
-        self.standing.publish(campaign.lease(), &self.link);
+        let lease = campaign.lease();
+        let mut events = Vec::new();
         let mut outputs = Vec::new();
         let wake = loop {
             match campaign.poll() {
                 Output::WakeAt(wake) => break wake.map(|wake| wake.at),
+                Output::Event(event) => events.push(event),
                 output => outputs.push(output),
             }
         };
-        Step { outputs, wake }
+        let drained = self.tell(lease, events) == Drain::Done;
+        Step { outputs, wake, drained }
     }
 
-    /// Tells an event; says whether a drain that it begins can end at once.
-    pub(super) fn tell(&self, event: campaign::Event) -> Drain {
-        log::event(&self.standing, &event);
-        self.standing.tell(event, &self.link)
+    fn tell(&self, lease: Option<Lease>, events: Vec<campaign::Event>) -> Drain {
+        events.iter().for_each(|event| log::event(&self.standing, event));
+        self.standing.update(lease, events, &self.link)
     }
 
     /// The lease of a campaign that leads.
@@ -173,7 +177,7 @@ impl Slot {
         let Stage::Entering(entering) = &mut self.stage else { return };
         if entering.told.as_ref() != Some(&trouble) {
             entering.told = Some(trouble.clone());
-            self.tell(campaign::Event::Trouble(trouble));
+            self.tell(None, vec![campaign::Event::Trouble(trouble)]);
         }
     }
 

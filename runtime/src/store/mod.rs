@@ -1,5 +1,8 @@
 //! The contract between the hub and a store, and the stores themselves.
 
+mod boxed;
+#[cfg(feature = "testing")]
+pub(crate) mod faulty;
 mod incarnation;
 mod memory;
 mod message;
@@ -7,6 +10,7 @@ mod names;
 #[cfg(feature = "nats")]
 pub mod nats;
 mod operate;
+mod query;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod url;

@@ -4,6 +4,8 @@
 //! `contract::store_contract!(ItsFixture);`. Every
 //! behaviour then is a test of its own, on a store of its own.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
 pub(crate) mod compare_and_swap;
 pub(crate) mod concurrency;
 pub(crate) mod connections;

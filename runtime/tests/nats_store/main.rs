@@ -1,13 +1,17 @@
 //! The NATS adapter against real servers.
 #![cfg(all(unix, feature = "nats"))]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers fail their test")]
 
+mod cluster;
 mod credentials;
 mod faults;
 mod init;
 mod inspection;
 mod opening;
 mod records;
+mod routes;
 mod support;
+mod tls;
 mod versions;
 mod watching;
 mod writes;

@@ -56,7 +56,7 @@ pub(crate) async fn open(settings: &NatsSettings) -> (Nats, Events) {
 }
 
 pub(crate) async fn refusal(settings: &NatsSettings) -> incumbent::Error {
-    within(Nats::open(settings, &Clock::system())).await.err().expect("the store was opened")
+    within(Nats::open(settings, &Clock::system())).await.expect_err("the store was opened")
 }
 
 pub(crate) async fn jetstream(url: &str) -> jetstream::Context {
@@ -75,6 +75,15 @@ impl Events {
 
     pub(crate) fn so_far(&self) -> Vec<ConnectionEvent> {
         self.0.lock().unwrap().clone()
+    }
+
+    /// The servers that were connected to.
+    pub(crate) fn connected(&self) -> Vec<String> {
+        let server = |event| match event {
+            ConnectionEvent::Connected { server } => Some(server),
+            _ => None,
+        };
+        self.so_far().into_iter().filter_map(server).collect()
     }
 
     pub(crate) fn count(&self, event: &ConnectionEvent) -> usize {

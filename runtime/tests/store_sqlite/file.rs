@@ -418,14 +418,27 @@ mod notification {
     }
 
     #[tokio::test]
-    async fn a_dropped_store_gives_its_files_back() {
+    async fn a_closed_store_leaves_one_whole_file() {
         let (folder, path) = file();
         let store = open(&path, &clock()).await;
         take(&store, "jobs", "a", LEASE).await;
+        store.close().await;
+        let left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert_eq!(left, ["elections.db"]);
+    }
+
+    #[tokio::test]
+    async fn a_dropped_store_gives_its_file_back() {
+        let (_folder, path) = file();
+        let store = open(&path, &clock()).await;
+        let _watch = store.watch().await.unwrap();
         drop(store);
-        // The last connection to close removes the log: every thread has let go.
-        eventually("the log is gone", || async {
-            (!folder.path().join("elections.db-wal").exists()).then_some(())
+        let program = Connection::open(&path).unwrap();
+        eventually("nobody else has the file open", || async {
+            // Leaving the write-ahead log is for a lone connection.
+            let mode = program
+                .pragma_update_and_check(None, "journal_mode", "delete", |row| row.get::<_, String>(0));
+            (mode.ok()? == "delete").then_some(())
         })
         .await;
     }

@@ -1,5 +1,7 @@
 //! The SQLite store: the contract, what its file can meet, and several processes on one file.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
 #[path = "../contract/mod.rs"]
 mod contract;
 mod file;

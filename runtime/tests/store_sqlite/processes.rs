@@ -32,7 +32,12 @@ struct Process {
 
 impl Process {
     fn start(part: &str, path: &Path, name: &str) -> Self {
-        let mut child = Command::new(std::env::current_exe().unwrap())
+        Self::run(Command::new(std::env::current_exe().unwrap()), part, path, name)
+    }
+
+    /// Runs `program`, which is this test binary or becomes it.
+    fn run(mut program: Command, part: &str, path: &Path, name: &str) -> Self {
+        let mut child = program
             .args(["--ignored", "--exact", "--nocapture", "--test-threads=1", "processes::part_of_a_child"])
             .envs([(PART, part), (NAME, name)])
             .env(FILE, path)
@@ -87,6 +92,7 @@ async fn part_of_a_child() {
         "renew for ever" => renew_for_ever(&store, &name).await,
         "take one lease" => say(take(&store, "jobs", &name, Duration::from_millis(700)).await.0),
         "struggle" => struggle(&store, &name, &path).await,
+        "fill the disk" => fill_the_disk(&store, &path).await,
         other => panic!("{other}"),
     }
 }
@@ -249,13 +255,6 @@ async fn a_file_deleted_again_and_again_under_its_writers_never_mixes_two_lives(
     }
     let mut lives = Vec::new();
     for round in 0..15 {
-        let store = open(&path).await;
-        eventually("the children write to the new file", || async {
-            let facts = store.inspect().await.unwrap();
-            (facts.newest >= Some(Revision(10))).then_some(())
-        })
-        .await;
-        lives.push(store.inspect().await.unwrap().incarnation);
         // Alone, or with the log and its index.
         let doomed: &[&str] = if round % 2 == 0 { &[""] } else { &["", "-wal", "-shm"] };
         for end in doomed {
@@ -263,6 +262,13 @@ async fn a_file_deleted_again_and_again_under_its_writers_never_mixes_two_lives(
             let removed = fs::remove_file(folder.path().join(format!("elections.db{end}")));
             assert!(removed.is_ok() || !end.is_empty());
         }
+        let store = open(&path).await;
+        let facts = eventually("the children write to the new file", || async {
+            let facts = store.inspect().await.unwrap();
+            (facts.newest >= Some(Revision(10))).then_some(facts)
+        })
+        .await;
+        lives.push(facts.incarnation);
     }
     assert_growing(&lives);
     fs::write(folder.path().join("stop"), "").unwrap();
@@ -276,6 +282,50 @@ async fn a_file_deleted_again_and_again_under_its_writers_never_mixes_two_lives(
     let facts = open(&path).await.inspect().await.unwrap();
     assert_eq!(newest.iter().max(), Some(&(facts.incarnation.0, facts.newest.unwrap().0)));
     assert_sound(&path);
+}
+
+/// Runs on a disk so small that it can be filled.
+async fn fill_the_disk(store: &Sqlite, path: &Path) {
+    let mut revision = take(store, "jobs", "p", LEASE).await;
+    let filler = path.with_file_name("filler");
+    let error = fs::write(&filler, vec![1; 10 << 20]).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::StorageFull, "{error}");
+    let mut failures = 0;
+    for attempt in 2..200 {
+        // What is left of the log is used up first.
+        match store.write("jobs", &renew(attempt, revision, "p", LEASE)).await {
+            Outcome::Applied { revision: next, .. } => revision = next,
+            Outcome::Failed(fault) => {
+                assert_eq!(fault.kind, FaultKind::Broken);
+                assert!(fault.detail.contains("the disk is full; free some space"), "{fault}");
+                failures += 1;
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(failures > 0, "the disk was not full");
+    assert_eq!(store.read("jobs").await.unwrap().revision(), Some(revision));
+    fs::remove_file(&filler).unwrap();
+    let next = applied(store.write("jobs", &renew(200, revision, "p", LEASE)).await);
+    assert_eq!(next, Revision(revision.0 + 1));
+    assert_sound(path);
+    say("done");
+}
+
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn a_full_disk_is_told_and_loses_nothing() {
+    // The small disk is seen by the child alone, and goes with it.
+    const MOUNT: &str = r#"mount -t tmpfs -o size=400k none "$0" && exec "$@""#;
+    let (folder, path) = file();
+    let as_root = Command::new("unshare").args(["--mount", "true"]).status();
+    let as_root = as_root.expect("this test needs unshare, of util-linux").success();
+    let mut program = Command::new("unshare");
+    program.args(if as_root { &["--mount"][..] } else { &["--map-root-user", "--mount"] });
+    program.args(["sh", "-c", MOUNT]).arg(folder.path()).arg(std::env::current_exe().unwrap());
+    let mut child = Process::run(program, "fill the disk", &path, "p");
+    assert_eq!(child.says().as_deref(), Some("done"));
+    child.ends_well();
 }
 
 fn assert_sound(path: &Path) {

@@ -7,7 +7,7 @@
 use std::future::Future;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_nats::client::Request;
@@ -23,7 +23,7 @@ use tokio::task::spawn_blocking;
 
 use super::event::ConnectionEvent;
 use super::rotation::Rotation;
-use super::settings::NatsSettings;
+use super::settings::{NatsSettings, shown};
 use super::waiting::{Interruption, Waiting};
 use crate::{Error, ErrorKind, Result};
 
@@ -92,14 +92,18 @@ impl Connection {
         let waiting = Arc::new(Waiting::default());
         let closed = Arc::new(AtomicBool::new(false));
         let (link_sender, link) = watch::channel(Link::default());
-        let options = options(settings, &closed);
+        let rotation = Arc::new(Mutex::new(Rotation::default()));
+        let options = options(settings, &rotation, &closed);
         let options = options.event_callback({
             let (waiting, listener) = (waiting.clone(), settings.listener.clone());
             move |event| {
-                if let Some(event) = ConnectionEvent::of(&event) {
+                let server = || lock(&rotation).last().map(shown).unwrap_or_default();
+                if let Some(event) = ConnectionEvent::of(&event, server) {
                     waiting.heed(&event);
                     link_sender.send_modify(|link| match event {
-                        ConnectionEvent::Connected => *link = Link { number: link.number + 1, up: true },
+                        ConnectionEvent::Connected { .. } => {
+                            *link = Link { number: link.number + 1, up: true }
+                        }
                         ConnectionEvent::Disconnected => link.up = false,
                         _ => {}
                     });
@@ -233,7 +237,11 @@ impl Drop for Connection {
     }
 }
 
-fn options(settings: &NatsSettings, closed: &Arc<AtomicBool>) -> ConnectOptions {
+fn options(
+    settings: &NatsSettings,
+    rotation: &Arc<Mutex<Rotation>>,
+    closed: &Arc<AtomicBool>,
+) -> ConnectOptions {
     let credentials = settings.credentials.clone();
     let mut options = ConnectOptions::with_auth_callback(move |nonce| {
         let credentials = credentials.clone();
@@ -266,11 +274,10 @@ fn options(settings: &NatsSettings, closed: &Arc<AtomicBool>) -> ConnectOptions 
         // A cluster advertises its plain addresses, which are no good to us then.
         options = options.ignore_discovered_servers();
     }
-    let rotation = Arc::new(Mutex::new(Rotation::default()));
-    let closed = closed.clone();
+    let (rotation, closed) = (rotation.clone(), closed.clone());
     options.reconnect_to_server_callback(move |pool, _| {
         let closed = closed.load(Ordering::Acquire);
-        let next = rotation.lock().unwrap_or_else(PoisonError::into_inner).next(&pool);
+        let next = lock(&rotation).next(&pool);
         async move {
             if closed {
                 // The client has no other way to stop one that is trying to reconnect.
@@ -279,6 +286,10 @@ fn options(settings: &NatsSettings, closed: &Arc<AtomicBool>) -> ConnectOptions 
             next.map(|addr| ReconnectToServer { addr, delay: None })
         }
     })
+}
+
+fn lock(rotation: &Mutex<Rotation>) -> MutexGuard<'_, Rotation> {
+    rotation.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// How long to wait before the attempt of that number: nothing before the first, then 50 ms, doubled up

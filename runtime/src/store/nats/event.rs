@@ -12,7 +12,10 @@ use async_nats::{ClientError, Event, ServerError};
 #[non_exhaustive]
 pub enum ConnectionEvent {
     /// A connection stands, the first or a new one. What was known of the store may be out of date.
-    Connected,
+    Connected {
+        /// To which server, without credentials.
+        server: String,
+    },
     /// The connection is gone; another is being made.
     Disconnected,
     /// A server could not be reached, or refused us. The next attempt follows.
@@ -68,10 +71,11 @@ impl fmt::Debug for Listener {
 }
 
 impl ConnectionEvent {
-    /// What the client's event means to us; `None` for those that mean nothing.
-    pub(super) fn of(event: &Event) -> Option<Self> {
+    /// What the client's event means to us; `None` for those that mean nothing. `server` is the one
+    /// that was tried last.
+    pub(super) fn of(event: &Event, server: impl FnOnce() -> String) -> Option<Self> {
         match event {
-            Event::Connected => Some(Self::Connected),
+            Event::Connected => Some(Self::Connected { server: server() }),
             Event::Disconnected => Some(Self::Disconnected),
             Event::LameDuckMode => Some(Self::ServerLeaving),
             Event::ServerError(ServerError::AuthorizationViolation) => {
@@ -114,7 +118,7 @@ mod tests {
     use super::*;
 
     fn of_server(text: &str) -> ConnectionEvent {
-        ConnectionEvent::of(&Event::ServerError(ServerError::Other(text.into()))).unwrap()
+        ConnectionEvent::of(&Event::ServerError(ServerError::Other(text.into())), String::new).unwrap()
     }
 
     #[test]

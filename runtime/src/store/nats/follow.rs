@@ -5,6 +5,9 @@
 //! sequence means nothing, and whoever watches would never learn of the gap. So this one ends
 //! instead, as soon as it cannot promise that it saw every change in order, and the hub begins
 //! anew with what is there.
+//!
+//! A record that is replaced before it was sent is not sent at all: the bucket holds only the
+//! newest of each key. That is no gap, for the newest follows.
 
 use std::time::Duration;
 
@@ -41,8 +44,7 @@ pub(super) struct Follow {
     prefix: String,
     link: watch::Receiver<Link>,
     connection: u64,
-    /// The number of the newest delivery.
-    delivered: u64,
+    order: Order,
     /// How many entries were waiting when it was made.
     waiting: u64,
     patience: Duration,
@@ -122,7 +124,7 @@ impl Follow {
             prefix: api.bucket.prefix.clone(),
             link: api.connection.link(),
             connection,
-            delivered: 0,
+            order: Order::default(),
             waiting: created.num_pending,
             patience: heartbeat * MISSED_HEARTBEATS,
             last_sign: Instant::now(),
@@ -152,10 +154,7 @@ impl Follow {
     fn deliver(&mut self, message: Message) -> Option<Delivery> {
         let message = jetstream::Message { message, context: self.jetstream.clone() };
         let info = message.info().ok()?;
-        if info.consumer_sequence != self.delivered + 1 {
-            return None;
-        }
-        self.delivered += 1;
+        self.order.takes(info.consumer_sequence).then_some(())?;
         let key = message.subject.strip_prefix(&self.prefix)?.to_string();
         let entry = message::decode(info.stream_sequence, message.headers.as_ref(), &message.payload);
         Some(Delivery { watched: Watched { key, entry }, pending: info.pending })
@@ -169,8 +168,8 @@ impl Follow {
             return self.jetstream.client().publish(subject, Bytes::new()).await.ok();
         }
         let sent = headers.and_then(|headers| headers.get(NATS_LAST_CONSUMER)).map(HeaderValue::as_str);
-        let sent = sent.and_then(|text| text.parse::<u64>().ok());
-        sent.is_none_or(|sent| sent == self.delivered).then_some(())
+        let sent = sent.and_then(|text| text.parse().ok());
+        sent.is_none_or(|sent| self.order.is_complete(sent)).then_some(())
     }
 
     /// Every key's newest entry, in the order of their keys.
@@ -198,6 +197,28 @@ impl Follow {
     }
 }
 
+/// The deliveries of a consumer, which numbers them from 1.
+#[derive(Debug, Default)]
+struct Order {
+    newest: u64,
+}
+
+impl Order {
+    /// Takes the next delivery; false for any other.
+    fn takes(&mut self, number: u64) -> bool {
+        let next = number == self.newest + 1;
+        if next {
+            self.newest = number;
+        }
+        next
+    }
+
+    /// Whether nothing is missing of the `sent` deliveries a heartbeat speaks of.
+    fn is_complete(&self, sent: u64) -> bool {
+        sent == self.newest
+    }
+}
+
 impl Link {
     /// Whether the connection of that number has ended, as far as events have told.
     fn is_over(self, connection: u64) -> bool {
@@ -208,4 +229,34 @@ impl Link {
 fn nanos(span: Duration) -> u64 {
     // All spans here are constants of a few seconds.
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deliveries_are_taken_in_order_and_none_may_be_missing_or_come_twice() {
+        let mut order = Order::default();
+        assert!(order.takes(1) && order.takes(2));
+        assert!(!order.takes(2));
+        assert!(!order.takes(4));
+        assert!(order.takes(3));
+    }
+
+    #[test]
+    fn a_heartbeat_tells_of_a_missing_delivery() {
+        let mut order = Order::default();
+        assert!(order.is_complete(0) && !order.is_complete(1));
+        order.takes(1);
+        assert!(order.is_complete(1));
+    }
+
+    #[test]
+    fn a_connection_is_over_when_it_is_down_or_another_one_stands() {
+        assert!(!Link { number: 2, up: true }.is_over(2));
+        assert!(Link { number: 2, up: false }.is_over(2));
+        assert!(Link { number: 3, up: true }.is_over(2));
+        assert!(!Link { number: 1, up: false }.is_over(2), "news of the second is still to come");
+    }
 }

@@ -6,9 +6,10 @@ use serde_json::{Map, Value, json};
 
 use super::api::{Api, Bucket, Failure, STREAM_NOT_FOUND};
 use super::connection::Connection;
+use super::difference::{Difference, Wanted, wanted};
 use super::safety;
 use super::settings::NatsSettings;
-use super::stream::{Config, LEVEL_2_11, LEVEL_2_12, NEVER_USED, StreamInfo};
+use super::stream::{LEVEL_2_11, LEVEL_2_12, NEVER_USED, StreamInfo};
 use super::{account_level, check_server};
 use crate::{Error, ErrorKind, Result};
 
@@ -17,15 +18,18 @@ const NAME_TAKEN: u64 = 10058;
 /// The server's default for the window in which it looks for duplicates. We send none.
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
 
+/// How long it may all take. Making a stream of three replicas takes a second or two.
+const PATIENCE: Duration = Duration::from_secs(20);
+
 /// What a bucket should be.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct InitOptions {
-    lease: Duration,
-    replicas: u32,
-    markers: bool,
-    own_leases: bool,
-    never_used: bool,
+    pub(super) lease: Duration,
+    pub(super) replicas: u32,
+    pub(super) markers: bool,
+    pub(super) own_leases: bool,
+    pub(super) never_used: bool,
     update: bool,
 }
 
@@ -82,7 +86,7 @@ impl InitOptions {
         Ok(())
     }
 
-    fn marker_ttl(&self) -> Duration {
+    pub(super) fn marker_ttl(&self) -> Duration {
         Duration::from_secs(self.lease.as_millis().div_ceil(1000) as u64)
     }
 }
@@ -96,19 +100,6 @@ pub struct InitReport {
     pub updated: bool,
     /// How the bucket differed; empty where it was right, or not there.
     pub differences: Vec<Difference>,
-}
-
-/// A setting of a bucket that is not what it should be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Difference {
-    /// The setting, as the server's configuration calls it.
-    pub setting: &'static str,
-    /// What it is.
-    pub is: String,
-    /// What it should be.
-    pub should: String,
-    /// Whether it can be changed without making the bucket anew.
-    pub changeable: bool,
 }
 
 /// Makes a bucket right for elections, or says how it differs.
@@ -126,9 +117,12 @@ pub async fn init(settings: &NatsSettings, options: &InitOptions) -> Result<Init
     let bucket = Bucket::new(&settings.bucket, settings.api_prefix.as_deref());
     let connection = Connection::open(&settings).await?;
     let api = Api { connection, bucket };
-    let report = run(&api, options).await;
+    let report = tokio::time::timeout(PATIENCE, run(&api, options)).await;
     api.connection.close().await;
-    report
+    report.unwrap_or_else(|_| {
+        let servers = settings.servers_shown();
+        Err(Error::new(ErrorKind::Unreachable, format!("JetStream at {servers} does not answer")))
+    })
 }
 
 async fn run(api: &Api, options: &InitOptions) -> Result<InitReport> {
@@ -228,139 +222,6 @@ fn creation(bucket: &Bucket, options: &InitOptions) -> Value {
     config
 }
 
-/// A setting to change, and the change.
-struct Wanted {
-    difference: Difference,
-    value: Value,
-}
-
-/// How a bucket that exists differs from what is asked for.
-fn wanted(bucket: &Bucket, options: &InitOptions, info: &StreamInfo) -> Vec<Wanted> {
-    let Config {
-        subjects,
-        retention,
-        storage,
-        persist_mode,
-        num_replicas,
-        max_msgs_per_subject,
-        max_age,
-        discard,
-        discard_new_per_subject,
-        no_ack,
-        sealed,
-        deny_delete,
-        deny_purge,
-        allow_rollup_hdrs,
-        allow_msg_ttl,
-        allow_msg_counter,
-        subject_delete_marker_ttl,
-        mirror,
-        sources,
-        subject_transform,
-        // Limits on the whole bucket and what others keep in its metadata are its operator's.
-        max_msgs: _,
-        max_bytes: _,
-        metadata: _,
-    } = &info.config;
-
-    let mut list = Differences(Vec::new());
-    let subject = bucket.subject(">");
-    let shown = subjects.join(", ");
-    let is_so = if subjects.contains(&subject) { &subject } else { &shown };
-    list.fixed("subjects", is_so.clone(), subject.clone());
-    list.fixed("mirror", mirror.is_some(), false);
-    list.fixed("sources", sources.as_ref().is_some_and(|sources| !sources.is_empty()), false);
-    list.fixed("storage", storage.clone(), "file".to_string());
-    list.fixed("retention", retention.clone(), "limits".to_string());
-    list.fixed("persist_mode", persist_mode.as_deref().is_some_and(|mode| mode == "async"), false);
-    list.fixed("sealed", *sealed, false);
-    list.fixed("allow_msg_counter", *allow_msg_counter, false);
-    list.free("subject_transform", subject_transform.is_some(), false, Value::Null);
-    list.free("num_replicas", *num_replicas, options.replicas, options.replicas);
-    list.free("max_msgs_per_subject", *max_msgs_per_subject, 1, 1);
-    let age = u64::try_from(*max_age).unwrap_or(0);
-    list.free("max_age", Age(age), Age(nanos(options.lease)), nanos(options.lease));
-    list.free("discard", discard.clone(), "new".to_string(), "new");
-    list.free("discard_new_per_subject", *discard_new_per_subject, false, false);
-    list.free("no_ack", *no_ack, false, false);
-    list.free("deny_delete", *deny_delete, true, true);
-    if options.markers || options.own_leases {
-        list.free("allow_msg_ttl", *allow_msg_ttl, true, true);
-    }
-    // A purge needs its denial lifted, which NATS does not allow; so does a marker.
-    let marks = *subject_delete_marker_ttl > 0;
-    if options.markers {
-        list.fixed("deny_purge", *deny_purge, false);
-        list.free("allow_rollup_hdrs", *allow_rollup_hdrs, true, true);
-        let is = if marks { *subject_delete_marker_ttl as u64 } else { 0 };
-        let should = if marks { is } else { nanos(options.marker_ttl()) };
-        list.free("subject_delete_marker_ttl", Age(is), Age(should), should);
-    } else if !marks {
-        list.free("deny_purge", *deny_purge, true, true);
-        list.free("allow_rollup_hdrs", *allow_rollup_hdrs, false, false);
-    }
-    if options.never_used {
-        list.free("metadata", Stated(info.is_never_used()), Stated(true), Value::Null);
-    }
-    list.0
-}
-
-struct Differences(Vec<Wanted>);
-
-impl Differences {
-    fn fixed<T: PartialEq + ToString>(&mut self, setting: &'static str, is: T, should: T) {
-        self.note(setting, is, should, false, Value::Null);
-    }
-
-    fn free<T: PartialEq + ToString>(
-        &mut self,
-        setting: &'static str,
-        is: T,
-        should: T,
-        value: impl Into<Value>,
-    ) {
-        self.note(setting, is, should, true, value.into());
-    }
-
-    fn note<T: PartialEq + ToString>(
-        &mut self,
-        setting: &'static str,
-        is: T,
-        should: T,
-        changeable: bool,
-        value: Value,
-    ) {
-        if is != should {
-            let difference =
-                Difference { setting, is: is.to_string(), should: should.to_string(), changeable };
-            self.0.push(Wanted { difference, value });
-        }
-    }
-}
-
-/// A time in nanoseconds, shown as a person reads it.
-#[derive(PartialEq)]
-struct Age(u64);
-
-impl std::fmt::Display for Age {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.0 {
-            0 => f.write_str("none"),
-            nanos => write!(f, "{:?}", Duration::from_nanos(nanos)),
-        }
-    }
-}
-
-/// Whether it is stated that the name was never used.
-#[derive(PartialEq)]
-struct Stated(bool);
-
-impl std::fmt::Display for Stated {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(if self.0 { "stated that it was never used" } else { "no such statement" })
-    }
-}
-
 /// Changes what is wanted and leaves all else as the server has it, also what we do not know.
 async fn update(api: &Api, existing: &Value, wanted: Vec<Wanted>, options: &InitOptions) -> Result<Value> {
     let mut config = existing["config"].as_object().cloned().unwrap_or_default();
@@ -414,7 +275,7 @@ fn read(answer: &Value) -> Result<StreamInfo> {
     })
 }
 
-fn nanos(span: Duration) -> u64 {
+pub(super) fn nanos(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
 

@@ -21,6 +21,7 @@ mod api;
 mod connection;
 mod context;
 mod credentials;
+mod difference;
 mod event;
 mod follow;
 mod init;
@@ -37,6 +38,7 @@ mod url;
 mod waiting;
 
 use std::error::Error as _;
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -49,8 +51,9 @@ use incumbent_core::Incarnation;
 use incumbent_core::record::Entry;
 use incumbent_core::store::{Capabilities, Facts, Fault, FaultKind, Outcome, Write};
 
+pub use self::difference::Difference;
 pub use self::event::{Action, ConnectionEvent};
-pub use self::init::{Difference, InitOptions, InitReport, init};
+pub use self::init::{InitOptions, InitReport, init};
 pub use self::settings::NatsSettings;
 
 use self::api::{Api, ApiError, Bucket, Failure};
@@ -215,6 +218,12 @@ impl Adapter for Nats {
 
     async fn close(&self) {
         self.api.connection.close().await;
+    }
+}
+
+impl fmt::Debug for Nats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Nats").field("bucket", &self.api.bucket.name).finish_non_exhaustive()
     }
 }
 

@@ -12,6 +12,11 @@ pub(super) struct Rotation {
 }
 
 impl Rotation {
+    /// The server tried last.
+    pub(super) fn last(&self) -> Option<&ServerAddr> {
+        self.tried.last()
+    }
+
     /// The server to try; `None` where there is none to choose from.
     pub(super) fn next(&mut self, pool: &[Server]) -> Option<ServerAddr> {
         let last = self.tried.last();

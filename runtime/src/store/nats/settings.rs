@@ -133,7 +133,9 @@ impl NatsSettings {
             }
         };
         settings.tls_first = context.tls_first;
-        settings.inbox_prefix = context.inbox_prefix;
+        if let Some(prefix) = context.inbox_prefix {
+            settings = settings.inbox_prefix(prefix);
+        }
         if let Some(domain) = context.domain {
             settings = settings.domain(&domain);
         }
@@ -224,7 +226,7 @@ impl NatsSettings {
     /// What reply subjects begin with, where permissions do not allow `_INBOX`.
     #[must_use]
     pub fn inbox_prefix(mut self, prefix: impl Into<String>) -> Self {
-        self.inbox_prefix = Some(prefix.into());
+        self.inbox_prefix = Some(without_dot(prefix.into()));
         self
     }
 
@@ -237,9 +239,7 @@ impl NatsSettings {
     /// What the JetStream API's subjects begin with, where it is imported from another account.
     #[must_use]
     pub fn api_prefix(mut self, prefix: impl Into<String>) -> Self {
-        let mut prefix = prefix.into();
-        prefix.truncate(prefix.trim_end_matches('.').len());
-        self.api_prefix = Some(prefix);
+        self.api_prefix = Some(without_dot(prefix.into()));
         self
     }
 
@@ -311,8 +311,6 @@ impl NatsSettings {
 
     /// The servers as a person reads them, without credentials.
     pub(super) fn servers_shown(&self) -> String {
-        let shown =
-            |server: &ServerAddr| format!("{}://{}:{}", server.scheme(), server.host(), server.port());
         self.servers.iter().map(shown).collect::<Vec<_>>().join(", ")
     }
 
@@ -334,6 +332,17 @@ impl NatsSettings {
         }
         Ok(())
     }
+}
+
+/// A server as a person reads it, without credentials.
+pub(super) fn shown(server: &ServerAddr) -> String {
+    format!("{}://{}:{}", server.scheme(), server.host(), server.port())
+}
+
+/// A prefix of subjects, however it was written.
+fn without_dot(mut prefix: String) -> String {
+    prefix.truncate(prefix.trim_end_matches('.').len());
+    prefix
 }
 
 fn check_certificates(path: &Path, setting: &str) -> Result<()> {
@@ -380,7 +389,14 @@ mod tests {
     #[test]
     fn a_domain_is_a_prefix_of_the_api() {
         assert_eq!(settings().domain("hub").api_prefix.as_deref(), Some("$JS.hub.API"));
-        assert_eq!(settings().api_prefix("JS.acc.").api_prefix.as_deref(), Some("JS.acc"));
+    }
+
+    #[test]
+    fn prefixes_are_taken_with_or_without_their_last_dot() {
+        for prefix in ["JS.acc", "JS.acc."] {
+            assert_eq!(settings().api_prefix(prefix).api_prefix.as_deref(), Some("JS.acc"));
+            assert_eq!(settings().inbox_prefix(prefix).inbox_prefix.as_deref(), Some("JS.acc"));
+        }
     }
 
     #[test]

@@ -61,22 +61,17 @@ impl Waiting {
     pub(super) fn heed(&self, event: &ConnectionEvent) {
         let mut table = self.lock();
         match event {
-            ConnectionEvent::Connected => table.connection += 1,
+            ConnectionEvent::Connected { .. } => table.connection += 1,
             ConnectionEvent::Disconnected => {
                 let connection = table.connection;
-                let (over, others) = std::mem::take(&mut table.requests)
-                    .into_iter()
-                    .partition(|(_, request)| request.connection <= connection);
-                table.requests = others;
-                over.into_values().for_each(|request| request.end(Interruption::Disconnected));
+                table.end_all(&Interruption::Disconnected);
+                table.requests.retain(|_, request| request.connection > connection);
             }
             ConnectionEvent::NotPermitted { action: Action::Publish, subject } => {
-                table.end(Interruption::PublishDenied { certain: false }, |request| {
-                    request.subject == *subject
-                });
+                table.refuse_one(subject);
             }
             ConnectionEvent::NotPermitted { action: Action::Subscribe, subject } => {
-                table.end(Interruption::RepliesDenied { subject: subject.clone() }, |_| true);
+                table.end_all(&Interruption::RepliesDenied { subject: subject.clone() });
             }
             _ => {}
         }
@@ -88,30 +83,34 @@ impl Waiting {
 }
 
 impl Table {
-    /// Ends those of the present connection's requests that `concerned` picks.
-    fn end(&mut self, why: Interruption, concerned: impl Fn(&Request) -> bool) {
+    /// The server refused one message on this subject.
+    fn refuse_one(&mut self, subject: &str) {
         let connection = self.connection;
-        let concerned = |request: &Request| request.connection == connection && concerned(request);
-        let unanswered = self.requests.values().filter(|request| concerned(request)).count();
-        let why = match why {
-            Interruption::PublishDenied { .. } => Interruption::PublishDenied { certain: unanswered == 1 },
-            other => other,
-        };
-        for request in self.requests.values_mut().filter(|request| concerned(request)) {
-            if let Some(tell) = request.tell.take() {
-                // Nobody may be waiting any more.
-                let _ = tell.send(why.clone());
-            }
+        let concerned =
+            |request: &&mut Request| request.connection == connection && request.subject == subject;
+        let certain = self.requests.values_mut().filter(concerned).count() == 1;
+        for request in self.requests.values_mut().filter(concerned) {
+            request.end(Interruption::PublishDenied { certain });
         }
-        if matches!(why, Interruption::PublishDenied { certain: true }) {
-            self.requests.retain(|_, request| !concerned(request));
+        // It accounts for one of them, whichever that was, and they are all told.
+        let first = self.requests.iter_mut().find(|(_, request)| concerned(request)).map(|(id, _)| *id);
+        if let Some(first) = first {
+            self.requests.remove(&first);
+        }
+    }
+
+    /// Nobody need wait any more on this connection.
+    fn end_all(&mut self, why: &Interruption) {
+        let connection = self.connection;
+        for request in self.requests.values_mut().filter(|request| request.connection <= connection) {
+            request.end(why.clone());
         }
     }
 }
 
 impl Request {
-    fn end(self, why: Interruption) {
-        if let Some(tell) = self.tell {
+    fn end(&mut self, why: Interruption) {
+        if let Some(tell) = self.tell.take() {
             // Nobody may be waiting any more.
             let _ = tell.send(why);
         }
@@ -145,7 +144,7 @@ mod tests {
 
     fn connected() -> Arc<Waiting> {
         let waiting = Arc::new(Waiting::default());
-        waiting.heed(&ConnectionEvent::Connected);
+        waiting.heed(&ConnectionEvent::Connected { server: String::new() });
         waiting
     }
 
@@ -184,6 +183,19 @@ mod tests {
         let mut second = waiting.note(1, "a");
         waiting.heed(&denied("a"));
         assert_eq!(told(&mut second), Some(Interruption::PublishDenied { certain: false }));
+    }
+
+    #[test]
+    fn every_refusal_accounts_for_one_request() {
+        let waiting = connected();
+        drop(waiting.note(1, "a"));
+        drop(waiting.note(1, "a"));
+        waiting.heed(&denied("a"));
+        waiting.heed(&denied("a"));
+        let mut third = waiting.note(1, "a");
+        waiting.heed(&denied("a"));
+        assert_eq!(told(&mut third), Some(Interruption::PublishDenied { certain: true }));
+        assert!(waiting.lock().requests.is_empty());
     }
 
     #[test]

@@ -1,25 +1,23 @@
-//! Opening the file, making it, and taking it over after a reboot.
+//! Opening the file, and taking it over after a reboot.
 
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior, params};
+use rusqlite::{Connection, OpenFlags};
 
 use super::failure::{Cause, is_busy};
+use super::filesystem;
+use super::making::{Folder, is_missing, make};
 use super::settings::SqliteSettings;
-use super::{filesystem, table};
 use crate::ErrorKind;
 use crate::clock::Clock;
-use crate::store::incarnation;
 
 /// "incb": what makes a SQLite file ours (<https://sqlite.org/fileformat.html>, section 1.3.15).
-const APPLICATION: i64 = 0x696e_6362;
+pub(super) const APPLICATION: i64 = 0x696e_6362;
 
-/// The layout of the tables.
-const LAYOUT: i64 = 1;
+/// The version of the tables' layout.
+pub(super) const VERSION: i64 = 1;
 
 /// How long one statement waits for another process's transaction; those take milliseconds. It is
 /// the shortest time a campaign gives an attempt.
@@ -43,32 +41,44 @@ impl Database {
     /// Opens the file, makes it where there is none or an empty one, and ends the leases of an
     /// earlier boot.
     pub(super) fn open(settings: &SqliteSettings, clock: &Clock) -> Result<Self, Cause> {
+        let Some(boot) = clock.boot_id() else {
+            let detail = "this platform has no clock that its processes share; use a store with a server";
+            return Err(Cause::Refused(ErrorKind::Unsupported, detail.into()));
+        };
+        filesystem::check(settings.path.parent().unwrap_or(&settings.path))?;
         let deadline = Instant::now() + OPENING;
         loop {
-            match Self::open_once(settings, clock) {
-                // Others are opening, making or deleting it at this moment.
-                Err(Cause::Replaced) if Instant::now() < deadline => {}
+            if settings.create && is_missing(&settings.path) {
+                make(&settings.path, clock, boot)?;
+            }
+            match Self::open_present(&settings.path, clock, boot) {
+                // It was deleted this moment, or others are opening it at the same time.
+                Err(Cause::Replaced) if settings.create && Instant::now() < deadline => {}
                 Err(Cause::Sql(error)) if is_busy(&error) && Instant::now() < deadline => {}
+                Err(Cause::Replaced) => {
+                    let detail = "the file does not exist; `incumbent init` makes it".to_owned();
+                    return Err(Cause::Refused(ErrorKind::NotFound, detail));
+                }
                 result => return result,
             }
             thread::sleep(PAUSE);
         }
     }
 
-    fn open_once(settings: &SqliteSettings, clock: &Clock) -> Result<Self, Cause> {
-        let Some(boot) = clock.boot_id() else {
-            let detail = "this platform has no clock that its processes share; use a store with a server";
-            return Err(Cause::Refused(ErrorKind::Unsupported, detail.into()));
-        };
-        let path = &settings.path;
-        filesystem::check(path.parent().unwrap_or(path))?;
-        let mut database =
-            Self { sql: connect(path, settings.create)?, clock: clock.clone(), boot: boot.to_owned() };
-        database.make(path)?;
-        // The companions were opened by name: only now is it certain whose they are.
+    fn open_present(path: &Path, clock: &Clock, boot: &str) -> Result<Self, Cause> {
+        let folder = Folder::shared(path)?;
+        if is_missing(path) {
+            return Err(Cause::Replaced);
+        }
+        let mut database = Self { sql: connect(path)?, clock: clock.clone(), boot: boot.to_owned() };
+        // The first read opens the log and its index by name: only if the file is in its place
+        // after that, it is certain that they are its own.
+        let recognised = recognise(&database.sql);
         if database.has_moved() {
             return Err(Cause::Replaced);
         }
+        recognised?;
+        drop(folder);
         database.take_over()?;
         Ok(database)
     }
@@ -85,52 +95,26 @@ impl Database {
         #[cfg(not(unix))]
         false
     }
-
-    fn make(&mut self, path: &Path) -> Result<(), Cause> {
-        if maker(&self.sql)? == Maker::Nobody {
-            let making = self.sql.transaction_with_behavior(TransactionBehavior::Exclusive)?;
-            if maker(&making)? == Maker::Nobody {
-                remove_stale_index(path)?;
-                making.execute_batch(table::LAYOUT)?;
-                let (life, now) = (incarnation::next(), table::signed(self.clock.now().as_nanos()));
-                making.execute(table::BIRTH, params![table::signed(life.0), self.boot, now])?;
-                making.pragma_update(None, "application_id", APPLICATION)?;
-                making.pragma_update(None, "user_version", LAYOUT)?;
-                making.commit()?;
-            }
-        }
-        let mode: String = self.sql.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
-        if mode.eq_ignore_ascii_case("wal") {
-            return Ok(());
-        }
-        let detail = format!("the file system allows no write-ahead log (only {mode}); use a local disk");
-        Err(Cause::Refused(ErrorKind::UnsafeStore, detail))
-    }
 }
 
-fn connect(path: &Path, create: bool) -> Result<Connection, Cause> {
-    let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    flags.set(OpenFlags::SQLITE_OPEN_CREATE, create);
-    let mut sql = Connection::open_with_flags(path, flags).map_err(|error| missing(path, error))?;
+fn connect(path: &Path) -> Result<Connection, Cause> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut sql = Connection::open_with_flags(path, flags)?;
     if sql.is_readonly(rusqlite::MAIN_DB)? {
         let detail = "the file can only be read; check its permissions".to_owned();
         return Err(Cause::Refused(ErrorKind::Denied, detail));
     }
     sql.busy_handler(Some(wait))?;
-    // What is acknowledged has reached the disk, on macOS its platters too.
-    sql.pragma_update(None, "synchronous", "full")?;
-    sql.pragma_update(None, "fullfsync", true)?;
-    sql.pragma_update(None, "checkpoint_fullfsync", true)?;
+    make_durable(&sql)?;
     Ok(sql)
 }
 
-fn missing(path: &Path, error: rusqlite::Error) -> Cause {
-    let cannot = error.sqlite_error_code() == Some(ErrorCode::CannotOpen);
-    if cannot && matches!(path.try_exists(), Ok(false)) {
-        let detail = "the file does not exist; `incumbent init` makes it".to_owned();
-        return Cause::Refused(ErrorKind::NotFound, detail);
-    }
-    Cause::Sql(error)
+/// From now on, what is acknowledged has reached the disk; on macOS its platters too.
+pub(super) fn make_durable(sql: &Connection) -> Result<(), Cause> {
+    sql.pragma_update(None, "synchronous", "full")?;
+    sql.pragma_update(None, "fullfsync", true)?;
+    sql.pragma_update(None, "checkpoint_fullfsync", true)?;
+    Ok(())
 }
 
 fn wait(tries: i32) -> bool {
@@ -138,43 +122,26 @@ fn wait(tries: i32) -> bool {
     PAUSE * tries.unsigned_abs() < PATIENCE
 }
 
-#[derive(PartialEq, Eq)]
-enum Maker {
-    Us,
-    Nobody,
-}
-
-fn maker(sql: &Connection) -> Result<Maker, Cause> {
+/// Refuses a file that is not ours, or not of this version.
+fn recognise(sql: &Connection) -> Result<(), Cause> {
     let pragma = |name| sql.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
-    let (application, layout) = (pragma("application_id")?, pragma("user_version")?);
-    let tables: i64 = sql.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-    match (application, layout) {
-        (APPLICATION, LAYOUT) => Ok(Maker::Us),
-        (0, 0) if tables == 0 => Ok(Maker::Nobody),
-        (APPLICATION, newer) => Err(Cause::Refused(
-            ErrorKind::Unsupported,
-            format!("its layout is {newer}, and this version knows {LAYOUT}; use a newer version"),
-        )),
-        _ => Err(Cause::Refused(
-            ErrorKind::UnsafeStore,
-            "it is the database of another program; name another file".to_owned(),
-        )),
+    match (pragma("application_id")?, pragma("user_version")?) {
+        (APPLICATION, VERSION) => {}
+        (APPLICATION, other) => {
+            return Err(Cause::Refused(
+                ErrorKind::Unsupported,
+                format!("its layout is {other}, and this version knows {VERSION}; use a newer version"),
+            ));
+        }
+        _ => {
+            let detail = "it is the database of another program; name another file".to_owned();
+            return Err(Cause::Refused(ErrorKind::UnsafeStore, detail));
+        }
     }
-}
-
-/// Removes the `-shm` file of a database that was deleted alone.
-///
-/// Processes that still have the deleted one open would share its index of the log with us, who
-/// keep another log. SQLite itself removes the log of a deleted database, but not the index. We
-/// hold this file exclusively and it has no tables, so nobody has begun an index for it.
-fn remove_stale_index(path: &Path) -> Result<(), Cause> {
-    let mut name = path.as_os_str().to_owned();
-    name.push("-shm");
-    match fs::remove_file(PathBuf::from(name)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Cause::Refused(
-            ErrorKind::Denied,
-            format!("its old -shm file cannot be removed; remove it ({error})"),
-        )),
-        _ => Ok(()),
+    let mode: String = sql.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
+    if !mode.eq_ignore_ascii_case("wal") {
+        // Copies made by other tools may have lost it.
+        sql.pragma_update(None, "journal_mode", "wal")?;
     }
+    Ok(())
 }

@@ -24,6 +24,7 @@ mod connection;
 mod failure;
 mod file;
 mod filesystem;
+mod making;
 mod neighbours;
 mod settings;
 mod table;
@@ -199,8 +200,10 @@ impl Adapter for Sqlite {
             desk.look();
             Ok(())
         };
-        // A worker that is gone has closed its file.
-        let _ = tokio::join!(self.writer.ask(close), self.reader.ask(close));
+        // One after the other: whoever closes the file last moves the log into it. A worker that is
+        // gone has closed its file.
+        let _ = self.reader.ask(close).await;
+        let _ = self.writer.ask(close).await;
     }
 }
 

@@ -57,6 +57,9 @@ fn absolute(path: &Path) -> Result<PathBuf> {
         let message = format!("{} does not name a file; write sqlite:elections.db", path.display());
         return Err(Error::new(ErrorKind::InvalidSetting, message));
     };
+    if let Ok(path) = path.canonicalize() {
+        return Ok(path);
+    }
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),

@@ -1,0 +1,52 @@
+//! A boxed store is a store.
+
+use async_trait::async_trait;
+use futures_util::stream::BoxStream;
+use incumbent_core::record::Entry;
+use incumbent_core::store::{Capabilities, Facts, Fault, Outcome, Write};
+
+use super::{Adapter, Watched};
+use crate::Result;
+
+#[async_trait]
+impl<A: Adapter + ?Sized> Adapter for Box<A> {
+    fn capabilities(&self) -> Capabilities {
+        (**self).capabilities()
+    }
+
+    fn check_key(&self, key: &str) -> Result<()> {
+        (**self).check_key(key)
+    }
+
+    fn check_name(&self, name: &str) -> Result<()> {
+        (**self).check_name(name)
+    }
+
+    async fn inspect(&self) -> Result<Facts, Fault> {
+        (**self).inspect().await
+    }
+
+    async fn write(&self, key: &str, write: &Write) -> Outcome {
+        (**self).write(key, write).await
+    }
+
+    async fn read(&self, key: &str) -> Result<Entry, Fault> {
+        (**self).read(key).await
+    }
+
+    async fn list(&self) -> Result<Vec<Watched>, Fault> {
+        (**self).list().await
+    }
+
+    async fn watch(&self) -> Result<BoxStream<'static, Watched>, Fault> {
+        (**self).watch().await
+    }
+
+    async fn reconnect(&self) {
+        (**self).reconnect().await;
+    }
+
+    async fn close(&self) {
+        (**self).close().await;
+    }
+}

@@ -1,0 +1,378 @@
+//! A store with faults, made on demand: for tests of programs that must survive them.
+//!
+//! ```
+//! use incumbent::clock::Clock;
+//! use incumbent::store::{Memory, MemorySettings};
+//! use incumbent::testing::Faulty;
+//!
+//! # fn main() -> incumbent::Result<()> {
+//! let memory = Memory::open(&MemorySettings::private(), &Clock::system())?;
+//! let (store, faults) = Faulty::new(memory);
+//! faults.lose_answers(1); // the next write is applied, and nobody hears of it
+//! faults.partition(); // from now on, until `faults.heal()`, nothing gets through
+//! # drop(store);
+//! # Ok(())
+//! # }
+//! ```
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::stream::{self, BoxStream, StreamExt};
+use incumbent_core::Revision;
+use incumbent_core::record::Entry;
+use incumbent_core::store::{Capabilities, Facts, Fault, FaultKind, Outcome, Write};
+use tokio::sync::watch;
+
+use super::{Adapter, Operate, Watched};
+use crate::Result;
+
+/// A store that behaves as the one inside it, but for the faults its [`Faults`] make.
+#[derive(Debug)]
+pub struct Faulty<A> {
+    faults: Faults,
+    inner: Arc<A>,
+}
+
+/// The handle that makes faults. A clone makes them on the same store.
+///
+/// Each fault of writes is asked for a number of writes; writes meet what was asked for in the order
+/// it was asked for, one fault each. A partition, a delay and stale reads last until they are ended.
+#[derive(Clone)]
+pub struct Faults {
+    shared: Arc<Shared>,
+    store: Arc<dyn Adapter>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    plan: Mutex<Plan>,
+    /// Whether messages get through; its changes wake who waits for it.
+    line: watch::Sender<Line>,
+}
+
+#[derive(Debug, Default)]
+struct Plan {
+    /// What the next writes meet, and how many of them.
+    writes: VecDeque<(WriteFault, usize)>,
+    held: VecDeque<(String, Write)>,
+    delay: Duration,
+    denied: Option<String>,
+    stale: Option<HashMap<String, Entry>>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Line {
+    cut: bool,
+    /// How often it was cut: whoever waits for an answer meanwhile gets none.
+    cuts: u64,
+    /// How often the watches were killed: those begun before tell nothing any more.
+    kills: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum WriteFault {
+    LoseAnswer,
+    LoseRequest,
+    Hold,
+    Busy,
+}
+
+impl Plan {
+    fn next_fault(&mut self) -> Option<WriteFault> {
+        let (fault, count) = self.writes.front_mut()?;
+        let fault = *fault;
+        *count -= 1;
+        if *count == 0 {
+            self.writes.pop_front();
+        }
+        Some(fault)
+    }
+}
+
+impl<A: Adapter> Faulty<A> {
+    /// Wraps `store`. It has no faults until its handle makes some.
+    pub fn new(store: A) -> (Self, Faults) {
+        let shared = Shared { plan: Mutex::default(), line: watch::Sender::new(Line::default()) };
+        let inner = Arc::new(store);
+        let faults = Faults { shared: Arc::new(shared), store: inner.clone() };
+        (Self { faults: faults.clone(), inner }, faults)
+    }
+
+    /// The store inside, which has no faults.
+    pub fn inner(&self) -> &A {
+        &self.inner
+    }
+}
+
+impl Faults {
+    /// The next `count` writes are done as they should be, and answered [`Outcome::Unknown`].
+    pub fn lose_answers(&self, count: usize) {
+        self.plan_writes(WriteFault::LoseAnswer, count);
+    }
+
+    /// The next `count` writes never reach the store, and are answered [`Outcome::Unknown`].
+    pub fn lose_requests(&self, count: usize) {
+        self.plan_writes(WriteFault::LoseRequest, count);
+    }
+
+    /// The next `count` writes are answered [`Outcome::Unknown`] and wait until they are
+    /// [delivered](Self::deliver_held): a write that commits late.
+    pub fn hold_requests(&self, count: usize) {
+        self.plan_writes(WriteFault::Hold, count);
+    }
+
+    /// Lets the writes that were [held](Self::hold_requests) reach the store now, oldest first, and
+    /// tells what became of them. Whoever sent them has long been told [`Outcome::Unknown`].
+    pub async fn deliver_held(&self) -> Vec<Outcome> {
+        let mut outcomes = Vec::new();
+        loop {
+            let held = self.plan().held.pop_front();
+            let Some((key, write)) = held else { return outcomes };
+            outcomes.push(self.store.write(&key, &write).await);
+        }
+    }
+
+    /// The next `count` writes do not reach the store, and are answered [`Outcome::Busy`].
+    pub fn busy(&self, count: usize) {
+        self.plan_writes(WriteFault::Busy, count);
+    }
+
+    /// From now on every answer comes this much later, on tokio's clock; zero ends it. What was asked
+    /// is done at once all the same.
+    pub fn delay_answers(&self, delay: Duration) {
+        self.plan().delay = delay;
+    }
+
+    /// From now on writes are refused for want of a permission, until
+    /// [`allow_writes`](Self::allow_writes). Reads and watches go on.
+    pub fn deny_writes(&self, reason: impl Into<String>) {
+        self.plan().denied = Some(reason.into());
+    }
+
+    /// Ends [`deny_writes`](Self::deny_writes).
+    pub fn allow_writes(&self) {
+        self.plan().denied = None;
+    }
+
+    /// Cuts the line: nothing reaches the store, nothing is answered and watches are silent, until
+    /// [`heal`](Self::heal). What was already done, and not yet answered, is not answered either.
+    pub fn partition(&self) {
+        self.shared.line.send_modify(|line| {
+            line.cut = true;
+            line.cuts += 1;
+        });
+    }
+
+    /// Mends the line. Who still waits for an answer is told that the connection broke: writes are
+    /// [`Outcome::Unknown`], reads fail as unreachable. Watches go on and make up for what they missed.
+    pub fn heal(&self) {
+        self.shared.line.send_modify(|line| line.cut = false);
+    }
+
+    /// Every watch there is tells nothing any more, and does not end either. New ones are well.
+    pub fn kill_watches(&self) {
+        self.shared.line.send_modify(|line| line.kills += 1);
+    }
+
+    /// From now on reads and lists tell what the store holds at this moment, as a server does that
+    /// has lost touch with the others, until [`fresh_reads`](Self::fresh_reads). Writes and watches
+    /// go on as before.
+    ///
+    /// # Errors
+    /// Where the store cannot be read.
+    pub async fn stale_reads(&self) -> Result<(), Fault> {
+        let entries = self.store.list().await?;
+        self.plan().stale = Some(entries.into_iter().map(|w| (w.key, w.entry)).collect());
+        Ok(())
+    }
+
+    /// Ends [`stale_reads`](Self::stale_reads).
+    pub fn fresh_reads(&self) {
+        self.plan().stale = None;
+    }
+
+    fn plan_writes(&self, fault: WriteFault, count: usize) {
+        if count > 0 {
+            self.plan().writes.push_back((fault, count));
+        }
+    }
+
+    /// Nothing panics while the lock is held.
+    fn plan(&self) -> MutexGuard<'_, Plan> {
+        self.shared.plan.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a request over the line; `None` where the line is cut, once it is mended.
+    async fn request(&self) -> Option<Sent> {
+        let line = *self.shared.line.borrow();
+        self.mended().await;
+        (!line.cut).then_some(Sent { cuts: line.cuts })
+    }
+
+    /// Takes the answer back: late, if so asked, and not at all where the line was cut meanwhile.
+    async fn answer<T>(&self, sent: Sent, answer: T) -> Option<T> {
+        let delay = self.plan().delay;
+        if !delay.is_zero() {
+            tokio::time::sleep(delay).await;
+        }
+        self.mended().await;
+        (self.shared.line.borrow().cuts == sent.cuts).then_some(answer)
+    }
+
+    /// Asks a question that changes nothing.
+    async fn ask<T>(&self, question: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+        let Some(sent) = self.request().await else { return Err(broken_line()) };
+        let answer = question.await;
+        self.answer(sent, answer).await.unwrap_or_else(|| Err(broken_line()))
+    }
+
+    async fn mended(&self) {
+        // The sender is in `shared`, so it cannot be gone.
+        let _ = self.shared.line.subscribe().wait_for(|line| !line.cut).await;
+    }
+
+    async fn killed_since(&self, begun: u64) {
+        // As above.
+        let _ = self.shared.line.subscribe().wait_for(|line| line.kills != begun).await;
+    }
+
+    fn stale(&self) -> Option<HashMap<String, Entry>> {
+        self.plan().stale.clone()
+    }
+}
+
+/// A request that got through.
+struct Sent {
+    cuts: u64,
+}
+
+impl fmt::Debug for Faults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Faults").field(&self.shared).finish()
+    }
+}
+
+fn denied(detail: String) -> Fault {
+    Fault { kind: FaultKind::Denied, detail }
+}
+
+fn broken_line() -> Fault {
+    Fault { kind: FaultKind::Unreachable, detail: "the connection broke (a fault on demand)".into() }
+}
+
+#[async_trait]
+impl<A: Adapter> Adapter for Faulty<A> {
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
+    }
+
+    fn check_key(&self, key: &str) -> Result<()> {
+        self.inner.check_key(key)
+    }
+
+    fn check_name(&self, name: &str) -> Result<()> {
+        self.inner.check_name(name)
+    }
+
+    async fn inspect(&self) -> Result<Facts, Fault> {
+        self.faults.ask(self.inner.inspect()).await
+    }
+
+    async fn write(&self, key: &str, write: &Write) -> Outcome {
+        let Some(sent) = self.faults.request().await else { return Outcome::Unknown };
+        let (denial, fault) = {
+            let mut plan = self.faults.plan();
+            let denial = plan.denied.clone();
+            let fault = if denial.is_none() { plan.next_fault() } else { None };
+            if let Some(WriteFault::Hold) = fault {
+                plan.held.push_back((key.to_owned(), write.clone()));
+            }
+            (denial, fault)
+        };
+        let outcome = match (denial, fault) {
+            (Some(reason), _) => Outcome::Failed(denied(reason)),
+            (None, None) => self.inner.write(key, write).await,
+            (None, Some(WriteFault::Busy)) => Outcome::Busy,
+            (None, Some(WriteFault::LoseRequest | WriteFault::Hold)) => Outcome::Unknown,
+            (None, Some(WriteFault::LoseAnswer)) => {
+                self.inner.write(key, write).await;
+                Outcome::Unknown
+            }
+        };
+        self.faults.answer(sent, outcome).await.unwrap_or(Outcome::Unknown)
+    }
+
+    async fn read(&self, key: &str) -> Result<Entry, Fault> {
+        let reading = async {
+            match self.faults.stale() {
+                Some(stale) => Ok(stale.get(key).cloned().unwrap_or(Entry::Vacant)),
+                None => self.inner.read(key).await,
+            }
+        };
+        self.faults.ask(reading).await
+    }
+
+    async fn list(&self) -> Result<Vec<Watched>, Fault> {
+        let listing = async {
+            match self.faults.stale() {
+                Some(stale) => Ok(stale.into_iter().map(|(key, entry)| Watched { key, entry }).collect()),
+                None => self.inner.list().await,
+            }
+        };
+        self.faults.ask(listing).await
+    }
+
+    async fn watch(&self) -> Result<BoxStream<'static, Watched>, Fault> {
+        let begun = self.faults.shared.line.borrow().kills;
+        let changes = self.faults.ask(self.inner.watch()).await?;
+        let watch = FaultyWatch { changes, faults: self.faults.clone(), begun };
+        Ok(stream::unfold(watch, FaultyWatch::next).boxed())
+    }
+
+    async fn reconnect(&self) {
+        self.faults.mended().await;
+        self.inner.reconnect().await;
+    }
+
+    async fn close(&self) {
+        self.inner.close().await;
+    }
+}
+
+/// An operator has a line of his own, which is well.
+#[async_trait]
+impl<A: Adapter + Operate> Operate for Faulty<A> {
+    async fn put(&self, key: &str, value: &[u8]) -> Result<Revision, Fault> {
+        self.inner.put(key, value).await
+    }
+
+    async fn delete(&self, key: &str) -> Result<Revision, Fault> {
+        self.inner.delete(key).await
+    }
+}
+
+struct FaultyWatch {
+    changes: BoxStream<'static, Watched>,
+    faults: Faults,
+    begun: u64,
+}
+
+impl FaultyWatch {
+    async fn next(mut self) -> Option<(Watched, Self)> {
+        tokio::select! {
+            biased;
+            () = self.faults.killed_since(self.begun) => std::future::pending().await,
+            change = self.changes.next() => {
+                self.faults.mended().await;
+                if self.faults.shared.line.borrow().kills != self.begun {
+                    std::future::pending::<()>().await;
+                }
+                Some((change?, self))
+            }
+        }
+    }
+}

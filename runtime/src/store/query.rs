@@ -1,0 +1,101 @@
+//! The parameters of a store's URL.
+
+#[cfg(any(feature = "nats", feature = "sqlite"))]
+use std::time::Duration;
+
+use percent_encoding::percent_decode_str;
+
+use crate::{Error, ErrorKind, Result};
+
+/// The parameters of a URL. Each is [taken](Query::take) by name, which also makes it known;
+/// [`finish`](Query::finish) refuses what nobody took.
+pub(crate) struct Query {
+    scheme: &'static str,
+    pairs: Vec<(String, String)>,
+    known: Vec<&'static str>,
+}
+
+impl Query {
+    pub(crate) fn read(scheme: &'static str, text: &str) -> Result<Self> {
+        let mut pairs = Vec::<(String, String)>::new();
+        for pair in text.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let (name, value) = (decode(scheme, name)?, decode(scheme, value)?);
+            if pairs.iter().any(|(other, _)| *other == name) {
+                return Err(invalid(format!("the {scheme}: URL gives {name} twice; give it once")));
+            }
+            pairs.push((name, value));
+        }
+        Ok(Self { scheme, pairs, known: Vec::new() })
+    }
+
+    pub(crate) fn take(&mut self, name: &'static str) -> Option<String> {
+        self.known.push(name);
+        let index = self.pairs.iter().position(|(other, _)| other == name)?;
+        Some(self.pairs.swap_remove(index).1)
+    }
+
+    /// A text that says something.
+    #[cfg(feature = "nats")]
+    pub(crate) fn text(&mut self, name: &'static str) -> Result<Option<String>> {
+        match self.take(name) {
+            Some(value) if value.is_empty() => {
+                Err(invalid(format!("{name} is empty in the {}: URL; leave it out", self.scheme)))
+            }
+            value => Ok(value),
+        }
+    }
+
+    pub(crate) fn flag(&mut self, name: &'static str) -> Result<Option<bool>> {
+        let Some(value) = self.take(name) else { return Ok(None) };
+        match value.as_str() {
+            "true" => Ok(Some(true)),
+            "false" => Ok(Some(false)),
+            _ => Err(invalid(format!("{name}={value} in the {}: URL: write true or false", self.scheme))),
+        }
+    }
+
+    #[cfg(any(feature = "nats", feature = "sqlite"))]
+    pub(crate) fn duration(&mut self, name: &'static str) -> Result<Option<Duration>> {
+        let Some(value) = self.take(name) else { return Ok(None) };
+        match duration(&value) {
+            Some(duration) => Ok(Some(duration)),
+            None => Err(invalid(format!(
+                "{name}={value} in the {}: URL is no duration; write it like 10ms, 2s or 1m",
+                self.scheme
+            ))),
+        }
+    }
+
+    pub(crate) fn finish(self) -> Result<()> {
+        let Some((name, _)) = self.pairs.first() else { return Ok(()) };
+        let known = self.known.join(", ");
+        Err(invalid(format!("a {}: URL has no parameter {name:?}; known are {known}", self.scheme)))
+    }
+}
+
+/// A whole number and its unit: `ms`, `s`, `m` or `h`.
+#[cfg(any(feature = "nats", feature = "sqlite"))]
+fn duration(text: &str) -> Option<Duration> {
+    let digits = text.find(|c: char| !c.is_ascii_digit())?;
+    let (number, unit) = text.split_at(digits);
+    let millis: u64 = match unit {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        _ => return None,
+    };
+    Some(Duration::from_millis(number.parse::<u64>().ok()?.checked_mul(millis)?))
+}
+
+/// Undoes percent-encoding.
+pub(crate) fn decode(scheme: &str, text: &str) -> Result<String> {
+    percent_decode_str(text).decode_utf8().map(Into::into).map_err(|cause| {
+        invalid(format!("the {scheme}: URL is not UTF-8 once its %XX are read")).caused_by(cause)
+    })
+}
+
+fn invalid(message: String) -> Error {
+    Error::new(ErrorKind::InvalidUrl, message)
+}

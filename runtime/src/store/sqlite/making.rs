@@ -1,0 +1,136 @@
+//! Making the file, so that it is there as a whole or not at all.
+//!
+//! A new file is made under another name and then moved to its place. What is left of an earlier
+//! one that was deleted alone, its log and the log's index, is removed before: processes that still
+//! have the deleted file open go on using theirs, which then have no names any more, and never meet
+//! ours.
+//!
+//! That is only safe while nobody opens or makes the file at the same time, so both are done under
+//! an advisory lock on the folder, which cannot be deleted along with the file: shared by those who
+//! open, exclusive for one who makes.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, OpenFlags, params};
+
+use super::failure::Cause;
+use super::file::{APPLICATION, VERSION};
+use super::table;
+use crate::ErrorKind;
+use crate::clock::Clock;
+use crate::store::incarnation;
+
+/// How long to wait for those who open or make the file at the same time; it takes milliseconds.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Between two looks at the folder's lock.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// A hold on the folder, until it is dropped.
+pub(super) struct Folder(File);
+
+impl Folder {
+    /// Keeps the file from being made by others.
+    pub(super) fn shared(path: &Path) -> Result<Self, Cause> {
+        Self::locked(path, File::try_lock_shared)
+    }
+
+    /// Keeps the file from being made or opened by others.
+    fn exclusive(path: &Path) -> Result<Self, Cause> {
+        Self::locked(path, File::try_lock)
+    }
+
+    fn locked(path: &Path, lock: impl Fn(&File) -> Result<(), TryLockError>) -> Result<Self, Cause> {
+        let path = path.parent().unwrap_or(path);
+        let folder = File::open(path).map_err(|error| unusable(path, &error))?;
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match lock(&folder) {
+                Ok(()) => return Ok(Self(folder)),
+                Err(TryLockError::WouldBlock) if Instant::now() < deadline => thread::sleep(PAUSE),
+                Err(TryLockError::WouldBlock) => {
+                    let detail = format!("another program keeps {} locked; end it", path.display());
+                    return Err(Cause::Refused(ErrorKind::Broken, detail));
+                }
+                Err(TryLockError::Error(error)) => return Err(unusable(path, &error)),
+            }
+        }
+    }
+}
+
+/// Whether there is nothing at the path, or an empty file.
+pub(super) fn is_missing(path: &Path) -> bool {
+    match fs::metadata(path) {
+        Ok(file) => file.is_file() && file.len() == 0,
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
+}
+
+/// Makes the file, unless somebody has meanwhile.
+pub(super) fn make(path: &Path, clock: &Clock, boot: &str) -> Result<(), Cause> {
+    let folder = Folder::exclusive(path)?;
+    if !is_missing(path) {
+        return Ok(());
+    }
+    let draft = with_end(path, "-new");
+    // What a maker that was killed may have left.
+    for end in ["", "-journal", "-wal", "-shm"] {
+        remove(&with_end(&draft, end))?;
+    }
+    write(&draft, clock, boot)?;
+    if let Ok(empty) = fs::metadata(path) {
+        fs::set_permissions(&draft, empty.permissions()).map_err(|error| unusable(&draft, &error))?;
+    }
+    for end in ["-journal", "-wal", "-shm"] {
+        remove(&with_end(path, end))?;
+    }
+    fs::rename(&draft, path).map_err(|error| unusable(path, &error))?;
+    // Without this a crash of the machine could undo the renaming, and with it every write since.
+    folder.0.sync_all().map_err(|error| unusable(path, &error))
+}
+
+fn write(draft: &Path, clock: &Clock, boot: &str) -> Result<(), Cause> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+    let mut sql = Connection::open_with_flags(draft, flags)?;
+    super::file::make_durable(&sql)?;
+    let mode: String = sql.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
+    if !mode.eq_ignore_ascii_case("wal") {
+        let detail = format!("its file system allows no write-ahead log (only {mode}); use a local disk");
+        return Err(Cause::Refused(ErrorKind::UnsafeStore, detail));
+    }
+    let making = sql.transaction()?;
+    making.execute_batch(table::LAYOUT)?;
+    let (life, now) = (incarnation::next(), clock.now());
+    making.execute(table::BIRTH, params![table::signed(life.0), boot, table::signed(now.as_nanos())])?;
+    making.pragma_update(None, "application_id", APPLICATION)?;
+    making.pragma_update(None, "user_version", VERSION)?;
+    making.commit()?;
+    // Moves everything out of the log, and removes it.
+    sql.close().map_err(|(_, error)| Cause::Sql(error))
+}
+
+fn remove(path: &Path) -> Result<(), Cause> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(unusable(path, &error)),
+        _ => Ok(()),
+    }
+}
+
+fn with_end(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    name.into()
+}
+
+fn unusable(path: &Path, error: &io::Error) -> Cause {
+    let kind = match error.kind() {
+        io::ErrorKind::NotFound => ErrorKind::NotFound,
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => ErrorKind::Denied,
+        _ => ErrorKind::Broken,
+    };
+    Cause::Refused(kind, format!("{} cannot be used: {error}", path.display()))
+}

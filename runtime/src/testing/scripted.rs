@@ -1,0 +1,261 @@
+//! An election that follows a script.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use incumbent_core::campaign::{Event, Leader, Lease, Reason, State, Term, Trouble};
+use incumbent_core::{Incarnation, Instant, Revision, Token};
+
+use crate::candidate::Candidate;
+use crate::clock::Clock;
+use crate::driver::{Command, Driver, Leave, Reply};
+use crate::standing::{Drain, Standing};
+use crate::{Error, ErrorKind};
+
+/// An election that does what a test says, at once and without a store.
+///
+/// The code under test has a [`Candidate`] like any other; the test has this. What the code asks for
+/// (a resignation, say) is carried out as a real election would, and written down.
+///
+/// ```
+/// use incumbent::testing::{Asked, ScriptedElection};
+/// use incumbent::{Clock, Reason};
+///
+/// let (election, candidate) = ScriptedElection::new("jobs", "worker-7", Clock::system());
+/// assert!(!candidate.is_leader());
+///
+/// let token = election.acquire();
+/// assert!(candidate.is_leader());
+/// assert_eq!(candidate.term().map(|term| term.token()), Some(token));
+///
+/// election.revoke(Reason::Usurped);
+/// assert!(!candidate.is_leader());
+///
+/// assert!(election.acquire() > token);
+/// candidate.resign();
+/// assert!(!candidate.is_leader());
+/// assert_eq!(election.asked(), [Asked::Resign]);
+/// ```
+pub struct ScriptedElection {
+    script: Arc<Script>,
+}
+
+/// Something the code under test asked of its candidate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// To resign.
+    Resign,
+    /// To hand over to the candidate of this name.
+    HandOver(String),
+    /// To close; also by dropping the last handle.
+    Close,
+    /// To take note that it is well, or is not.
+    Healthy(bool),
+    /// To accept a reset of the store.
+    AcceptReset,
+    /// To end the term because its work failed.
+    HandlerFailed,
+}
+
+impl ScriptedElection {
+    /// An election, and its only candidate, which does not lead. Deadlines are counted on `clock`.
+    pub fn new(election: &str, candidate: &str, clock: Clock) -> (Self, Candidate) {
+        let standing = Standing::new(election.into(), candidate.into(), clock);
+        let script = Arc::new_cyclic(|me: &Weak<Script>| Script {
+            me: Weak::clone(me) as Weak<dyn Driver>,
+            standing: Arc::clone(&standing),
+            page: Mutex::default(),
+        });
+        script.update(None, [Event::Campaigned(State::Waiting)]);
+        let candidate = Candidate::new(standing, Arc::clone(&script) as Arc<dyn Driver>);
+        (Self { script }, candidate)
+    }
+
+    /// The candidate wins, with a lease that lasts until something happens. Returns the term's token,
+    /// which is larger than every one before; the present one where it leads already.
+    pub fn acquire(&self) -> Token {
+        self.script.acquire(Instant::NEVER)
+    }
+
+    /// The candidate wins, or its term goes on, with a lease that is proven until `lease` from now: when
+    /// the clock has passed that, it does not lead, whether or not it is told.
+    pub fn acquire_for(&self, lease: Duration) -> Token {
+        self.script.acquire(self.script.standing.clock.now() + lease)
+    }
+
+    /// The term ends at once, for that reason; nothing is drained. Does nothing where there is none.
+    pub fn revoke(&self, reason: Reason) {
+        self.script.lose(&mut self.script.page(), reason);
+    }
+
+    /// The lease cannot be proven in time: the term ends at once, with [`Reason::Expired`].
+    pub fn fence(&self) {
+        self.revoke(Reason::Expired);
+    }
+
+    /// The term drains for that reason, and ends when nobody holds it any more. The limit of a second is
+    /// told but not kept: end it with [`revoke`](Self::revoke). Does nothing where there is none.
+    pub fn drain(&self, reason: Reason) {
+        self.script.drain(&mut self.script.page(), reason);
+    }
+
+    /// The seat is seen to be held by somebody, or by nobody.
+    pub fn leader(&self, leader: Option<Leader>) {
+        self.script.tell(Event::LeaderChanged(leader));
+    }
+
+    /// Something happens that a person should look at.
+    pub fn trouble(&self, trouble: Trouble) {
+        self.script.tell(Event::Trouble(trouble));
+    }
+
+    /// What the code under test has asked for so far, in order.
+    pub fn asked(&self) -> Vec<Asked> {
+        self.script.page().asked.clone()
+    }
+}
+
+impl fmt::Debug for ScriptedElection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScriptedElection").field("asked", &self.asked()).finish_non_exhaustive()
+    }
+}
+
+struct Script {
+    me: Weak<dyn Driver>,
+    standing: Arc<Standing>,
+    page: Mutex<Page>,
+}
+
+#[derive(Default)]
+struct Page {
+    /// How many terms there were.
+    terms: u64,
+    term: Option<Term>,
+    lease: Option<Lease>,
+    draining: Option<Reason>,
+    closing: bool,
+    closed: bool,
+    waiting: Vec<Reply>,
+    asked: Vec<Asked>,
+}
+
+/// The drain time that is told.
+const DRAIN: Duration = Duration::from_secs(1);
+
+impl Script {
+    fn acquire(&self, deadline: Instant) -> Token {
+        let mut page = self.page();
+        let is_new = page.term.is_none();
+        page.terms += u64::from(is_new);
+        let started = self.standing.clock.now();
+        let token = Token { incarnation: Incarnation(1), sequence: Revision(page.terms) };
+        let term = *page.term.get_or_insert(Term { token, started });
+        page.lease = Some(Lease { token, deadline });
+        let events = [Event::Won(term), Event::Campaigned(State::Leading)];
+        self.update(page.lease, events.into_iter().filter(|_| is_new));
+        token
+    }
+
+    fn drain(&self, page: &mut Page, reason: Reason) {
+        let Some(term) = page.term else { return };
+        if page.draining.is_some() {
+            return;
+        }
+        page.draining = Some(reason);
+        let until = self.standing.clock.now() + DRAIN;
+        let events = [Event::Draining { term, until, reason }, Event::Campaigned(State::Draining)];
+        if self.update(page.lease, events) == Drain::Done {
+            self.lose(page, reason);
+        }
+    }
+
+    fn lose(&self, page: &mut Page, reason: Reason) {
+        page.draining = None;
+        page.lease = None;
+        if let Some(term) = page.term.take() {
+            self.update(None, [Event::Lost { term, reason }, Event::Campaigned(State::Waiting)]);
+        }
+        if page.closing {
+            page.closed = true;
+            self.standing.end(Reason::Closed);
+        }
+        // A waiter that is gone needs no answer.
+        page.waiting.drain(..).for_each(|reply| drop(reply.send(Ok(()))));
+    }
+
+    /// Leaves, and answers when the term is over; at once where there is none.
+    fn leave(&self, page: &mut Page, reason: Reason, leave: Leave) {
+        let _ = leave.begun.send(Ok(()));
+        page.waiting.push(leave.done);
+        if page.term.is_some() { self.drain(page, reason) } else { self.lose(page, reason) }
+    }
+
+    fn tell(&self, event: Event) {
+        let lease = self.page().lease;
+        self.update(lease, [event]);
+    }
+
+    fn update(&self, lease: Option<Lease>, events: impl IntoIterator<Item = Event>) -> Drain {
+        self.standing.update(lease, events, &self.me)
+    }
+
+    fn page(&self) -> MutexGuard<'_, Page> {
+        self.page.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Driver for Script {
+    fn send(&self, command: Command) {
+        let mut page = self.page();
+        if page.closed {
+            // What waits for an answer sees it dropped, as with a hub.
+            return;
+        }
+        let is_present = |token| page.term.is_some_and(|term| term.token == token);
+        match command {
+            Command::Resign(leave) => {
+                page.asked.push(Asked::Resign);
+                self.leave(&mut page, Reason::Resigned, leave);
+            }
+            Command::HandOver(to, leave) => {
+                page.asked.push(Asked::HandOver(to));
+                if page.term.is_none() || page.draining.is_some() {
+                    let error = || Error::new(ErrorKind::NotLeader, "only the leader can hand over");
+                    let _ = leave.begun.send(Err(error()));
+                    let _ = leave.done.send(Err(error()));
+                    return;
+                }
+                self.leave(&mut page, Reason::HandedOver, leave);
+            }
+            Command::Close(leave) => {
+                page.asked.push(Asked::Close);
+                page.closing = true;
+                self.leave(&mut page, Reason::Closed, leave);
+            }
+            Command::Abandon => {
+                page.asked.push(Asked::Close);
+                page.closing = true;
+                self.lose(&mut page, Reason::Closed);
+            }
+            Command::Health(is_well) => {
+                page.asked.push(Asked::Healthy(is_well));
+                if !is_well {
+                    self.drain(&mut page, Reason::Unhealthy);
+                }
+            }
+            Command::Accept => page.asked.push(Asked::AcceptReset),
+            Command::Drained(token) if is_present(token) => {
+                if let Some(reason) = page.draining {
+                    self.lose(&mut page, reason);
+                }
+            }
+            Command::HandlerFailed(token) if is_present(token) => {
+                page.asked.push(Asked::HandlerFailed);
+                self.lose(&mut page, Reason::HandlerFailed);
+            }
+            Command::Drained(_) | Command::HandlerFailed(_) => {}
+        }
+    }
+}

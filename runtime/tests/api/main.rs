@@ -1,0 +1,21 @@
+//! The public API, on stores in memory.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "helpers of tests panic as tests do"
+)]
+
+mod breakdown;
+mod drain;
+mod events;
+mod handlers;
+mod health;
+mod lead;
+mod many;
+mod observe;
+mod scripted;
+mod start;
+mod support;
+mod terms;

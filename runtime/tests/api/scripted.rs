@@ -1,0 +1,119 @@
+//! The election that follows a script.
+
+use incumbent::testing::{Asked, ScriptedElection};
+use incumbent::{Candidate, Clock, ErrorKind, Event, Handlers, Instant, Reason, State, Trouble};
+use tokio::sync::mpsc;
+
+use crate::support::{LEASE, lost, soon};
+
+fn scripted() -> (ScriptedElection, Candidate) {
+    ScriptedElection::new("jobs", "a", Clock::manual(Instant::from_nanos(1)))
+}
+
+#[tokio::test]
+async fn wins_and_losses_come_on_demand_with_growing_tokens() {
+    let (election, candidate) = scripted();
+    let mut events = candidate.events();
+    assert_eq!((candidate.is_leader(), candidate.state()), (false, State::Waiting));
+    let first = election.acquire();
+    assert_eq!(election.acquire(), first);
+    assert_eq!((candidate.is_leader(), candidate.state()), (true, State::Leading));
+    election.fence();
+    assert!(!candidate.is_leader());
+    assert_eq!(lost(&mut events).await, Reason::Expired);
+    assert!(election.acquire() > first);
+    election.revoke(Reason::Usurped);
+    assert_eq!(lost(&mut events).await, Reason::Usurped);
+}
+
+#[test]
+fn a_lease_with_an_end_is_over_when_the_clock_says_so() {
+    let clock = Clock::manual(Instant::from_nanos(1));
+    let (election, candidate) = ScriptedElection::new("jobs", "a", clock.clone());
+    let token = election.acquire_for(LEASE);
+    clock.advance(LEASE / 2);
+    assert_eq!(election.acquire_for(LEASE), token);
+    clock.advance(LEASE / 2);
+    assert!(candidate.is_leader());
+    clock.advance(LEASE / 2);
+    assert!(!candidate.is_leader());
+}
+
+#[tokio::test]
+async fn a_drain_ends_when_the_work_lets_go() {
+    let (election, candidate) = scripted();
+    let mut events = candidate.events();
+    election.acquire();
+    let term = candidate.term().unwrap();
+    election.drain(Reason::Unhealthy);
+    assert_eq!((candidate.is_leader(), candidate.state()), (true, State::Draining));
+    drop(term);
+    assert!(!candidate.is_leader());
+    assert_eq!(lost(&mut events).await, Reason::Unhealthy);
+}
+
+#[tokio::test]
+async fn what_the_code_asks_for_is_carried_out_and_written_down() {
+    let (election, candidate) = scripted();
+    assert_eq!(candidate.hand_over("b").await.unwrap_err().kind(), ErrorKind::NotLeader);
+    election.acquire();
+    candidate.resign().await.unwrap();
+    election.acquire();
+    candidate.hand_over("b").await.unwrap();
+    election.acquire();
+    candidate.term().unwrap().fail();
+    election.acquire();
+    candidate.set_healthy(false);
+    assert!(!candidate.is_leader());
+    candidate.accept_reset();
+    candidate.close().await.unwrap();
+    assert_eq!(candidate.state(), State::Closed);
+    assert_eq!(candidate.resign().await.unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(
+        election.asked(),
+        [
+            Asked::HandOver("b".into()),
+            Asked::Resign,
+            Asked::HandOver("b".into()),
+            Asked::HandlerFailed,
+            Asked::Healthy(false),
+            Asked::AcceptReset,
+            Asked::Close,
+        ]
+    );
+}
+
+#[tokio::test]
+async fn trouble_and_other_leaders_are_told() {
+    let (election, candidate) = scripted();
+    let mut events = candidate.events();
+    election.trouble(Trouble::MarkersMislead);
+    election.leader(None);
+    assert!(matches!(soon(events.next()).await, Some(Event::Campaigned(State::Waiting))));
+    assert!(matches!(soon(events.next()).await, Some(Event::Trouble(Trouble::MarkersMislead))));
+    assert!(matches!(soon(events.next()).await, Some(Event::LeaderChanged(None))));
+}
+
+#[tokio::test]
+async fn handlers_and_work_run_as_in_a_real_election() {
+    let (election, candidate) = scripted();
+    let (tell, mut told) = mpsc::unbounded_channel();
+    let work_tells = tell.clone();
+    candidate.attach(Handlers::new().on_lost(move |_, reason| {
+        tell.send(format!("{reason:?}")).unwrap();
+        async {}
+    }));
+    election.acquire();
+    let rest = async {
+        assert_eq!(soon(told.recv()).await.as_deref(), Some("working"));
+        election.fence();
+        assert_eq!(soon(told.recv()).await.as_deref(), Some("Expired"));
+        candidate.close().await.unwrap();
+    };
+    let work = candidate.lead(async |_| {
+        work_tells.send("working".to_owned()).unwrap();
+        std::future::pending::<()>().await
+    });
+    let (led, ()) = tokio::join!(soon(work), rest);
+    led.unwrap();
+}

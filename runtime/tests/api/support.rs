@@ -1,0 +1,152 @@
+//! What the tests of the public API share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::stream::BoxStream;
+use incumbent::core::record::Entry;
+use incumbent::core::store::{Capabilities, Facts, Fault, FaultKind, Outcome, Write};
+use incumbent::store::{Adapter, Memory, MemorySettings, Watched};
+use incumbent::{CampaignOptions, Candidate, Clock, Event, Events, Preset, Reason, Store};
+
+/// Far longer than anything here takes, on however busy a machine.
+const GENEROUS: Duration = Duration::from_secs(30);
+
+/// The shortest lease that leaves room for a retry is a little under this.
+pub(crate) const LEASE: Duration = Duration::from_millis(800);
+
+/// A candidate with a short lease and no splay.
+pub(crate) fn options(name: &str) -> CampaignOptions {
+    CampaignOptions::new().name(name).preset(Preset::Test).lease(LEASE).splay(Duration::ZERO)
+}
+
+/// A candidate in the election `jobs` of a store of its own.
+pub(crate) async fn alone(options: CampaignOptions) -> Candidate {
+    let store = Store::open("memory:").await.unwrap();
+    store.campaign("jobs", options).await.unwrap()
+}
+
+/// Waits, but not for ever.
+pub(crate) async fn soon<F: IntoFuture>(work: F) -> F::Output {
+    tokio::time::timeout(GENEROUS, work).await.expect("it takes too long")
+}
+
+/// Waits until `done` says so.
+pub(crate) async fn until(mut done: impl FnMut() -> bool) {
+    soon(async {
+        while !done() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    })
+    .await;
+}
+
+/// The reason of the next loss.
+pub(crate) async fn lost(events: &mut Events) -> Reason {
+    loop {
+        match soon(events.next()).await.expect("the campaign is over") {
+            Event::Lost { reason, .. } => return reason,
+            _ => continue,
+        }
+    }
+}
+
+/// A store in memory with switches.
+#[derive(Clone)]
+pub(crate) struct Switched {
+    pub(crate) memory: Memory,
+    pub(crate) switches: Arc<Switches>,
+}
+
+#[derive(Default)]
+pub(crate) struct Switches {
+    /// Inspections fail.
+    pub(crate) unreachable: AtomicBool,
+    /// Writes and reads are never answered.
+    pub(crate) silent: AtomicBool,
+    /// The next write panics.
+    pub(crate) panics: AtomicBool,
+    /// How many times a connection was closed.
+    pub(crate) closed: AtomicUsize,
+    /// Inspections so far.
+    pub(crate) inspections: AtomicUsize,
+    /// Watches so far.
+    pub(crate) watches: AtomicUsize,
+    /// Releases so far.
+    pub(crate) releases: AtomicUsize,
+}
+
+impl Switched {
+    pub(crate) fn new(clock: &Clock) -> Self {
+        let memory = Memory::open(&MemorySettings::private(), clock).unwrap();
+        Self { memory, switches: Arc::default() }
+    }
+
+    /// Never returns while the store is silent.
+    async fn answer(&self) {
+        if self.switches.silent.load(Ordering::SeqCst) {
+            std::future::pending().await
+        }
+    }
+
+    pub(crate) fn store(&self, clock: &Clock) -> Store {
+        Store::from_adapter(Box::new(self.clone()), clock.clone()).unwrap()
+    }
+}
+
+#[async_trait]
+impl Adapter for Switched {
+    fn capabilities(&self) -> Capabilities {
+        self.memory.capabilities()
+    }
+
+    fn check_key(&self, key: &str) -> incumbent::Result<()> {
+        self.memory.check_key(key)
+    }
+
+    fn check_name(&self, name: &str) -> incumbent::Result<()> {
+        self.memory.check_name(name)
+    }
+
+    async fn inspect(&self) -> Result<Facts, Fault> {
+        self.switches.inspections.fetch_add(1, Ordering::SeqCst);
+        if self.switches.unreachable.load(Ordering::SeqCst) {
+            return Err(Fault { kind: FaultKind::Unreachable, detail: "switched off".into() });
+        }
+        self.memory.inspect().await
+    }
+
+    async fn write(&self, key: &str, write: &Write) -> Outcome {
+        assert!(!self.switches.panics.load(Ordering::SeqCst), "this adapter is told to panic");
+        self.answer().await;
+        if matches!(write.action, incumbent::core::store::Action::Release { .. }) {
+            self.switches.releases.fetch_add(1, Ordering::SeqCst);
+        }
+        self.memory.write(key, write).await
+    }
+
+    async fn read(&self, key: &str) -> Result<Entry, Fault> {
+        self.answer().await;
+        self.memory.read(key).await
+    }
+
+    async fn list(&self) -> Result<Vec<Watched>, Fault> {
+        self.memory.list().await
+    }
+
+    async fn watch(&self) -> Result<BoxStream<'static, Watched>, Fault> {
+        self.switches.watches.fetch_add(1, Ordering::SeqCst);
+        self.memory.watch().await
+    }
+
+    async fn reconnect(&self) {
+        self.memory.reconnect().await;
+    }
+
+    async fn close(&self) {
+        self.switches.closed.fetch_add(1, Ordering::SeqCst);
+        self.memory.close().await;
+    }
+}
