@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use super::backoff::up_to;
+use super::backoff::{FIRST, up_to};
 use super::event::Trouble;
 use super::ledger::{Purpose, Sent};
 use super::settings::WinDelay;
@@ -40,6 +40,7 @@ impl Campaign {
     pub(super) fn stand(&mut self) {
         self.splayed = true;
         self.stage = Stage::Candidate;
+        self.adjust_lease();
         self.plan();
     }
 
@@ -54,7 +55,10 @@ impl Campaign {
             return;
         }
         let next = if self.is_barred() {
-            (Timer::Poll, self.now + self.lease / 3)
+            if self.own_record_seen().is_some() {
+                return self.remove_orphan();
+            }
+            (Timer::Poll, self.now + (self.lease / 3).max(FIRST))
         } else {
             match self.sight.entry() {
                 None => (Timer::Poll, self.now),
@@ -67,11 +71,14 @@ impl Campaign {
                     let held_back = self.sight.since() + pace::hold_back(self.lease);
                     (Timer::Acquire, held_back.max(self.now) + self.jitter())
                 }
+                // The others hold back for us.
+                Some(Entry::Released(Release { successor: Some(_), .. })) => (Timer::Acquire, self.now),
                 Some(_) => (Timer::Acquire, self.now + self.jitter()),
             }
         };
         let (timer, at) = next;
-        self.timers.set(timer, at.max(self.not_before));
+        let rested = if timer == Timer::Acquire { self.resting_until } else { Instant::ZERO };
+        self.timers.set(timer, at.max(self.not_before).max(rested));
     }
 
     /// Whether every write would have a token that is not above every token seen.
@@ -156,7 +163,8 @@ impl Campaign {
         if !self.rules.store.expiry_pushed {
             return Some((wait, Instant::NEVER));
         }
-        sent.map(|sent| (wait, self.lease_end(sent.at)))
+        // Nor may an orphan be retaken that is itself a retaking of one whose time is over.
+        sent.map(|sent| (wait, self.lease_end(sent.at).min(sent.counts_before)))
     }
 
     /// The wait that goes with a record of ours; a whole lease from its first sight where the

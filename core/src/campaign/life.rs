@@ -100,7 +100,7 @@ impl Life {
     /// A life is trusted when it is a lease old, by the store's clocks or by ours.
     fn begin(&mut self, facts: &Facts, lease: Duration, skew: Duration, now: Instant) {
         let ours = now + lease;
-        let theirs = facts.age.map(|age| now + (lease + skew).saturating_sub(age));
+        let theirs = facts.age.map(|age| now + lease.saturating_add(skew).saturating_sub(age));
         let old_at = if facts.never_used { Instant::ZERO } else { theirs.map_or(ours, |at| at.min(ours)) };
         self.old_at = self.old_at.max(old_at);
         if !self.marks.iter().any(|(life, _)| *life == self.incarnation) {

@@ -101,10 +101,14 @@ pub struct Campaign {
     reconnecting: Option<Instant>,
     /// Failures in a row.
     failures: u32,
+    /// Inspections that failed in a row.
+    inspections_failed: u32,
     /// Terms in a row that ended within a lease because the user's handler failed.
     handler_failures: u32,
     /// A candidate that failed does nothing before this.
     not_before: Instant,
+    /// A candidate whose handler failed does not campaign before this.
+    resting_until: Instant,
     /// How many more races were lost than won.
     races_lost: u32,
     leader: Option<Leader>,
@@ -127,6 +131,7 @@ enum Stage {
 struct Told {
     state: State,
     fault: Option<FaultKind>,
+    inspection: Option<FaultKind>,
     short_lease: bool,
     markers: bool,
     not_expiring: Option<Revision>,
@@ -175,13 +180,16 @@ impl Campaign {
             inspecting: None,
             reconnecting: None,
             failures: 0,
+            inspections_failed: 0,
             handler_failures: 0,
             not_before: Instant::ZERO,
+            resting_until: Instant::ZERO,
             races_lost: 0,
             leader: None,
             told: Told {
                 state: State::Idle,
                 fault: None,
+                inspection: None,
                 short_lease: false,
                 markers: false,
                 not_expiring: None,
@@ -292,7 +300,7 @@ impl Campaign {
             Input::Wrote { attempt, outcome } => self.wrote(attempt, outcome),
             Input::Read { read, result } => self.read_answered(read, result),
             Input::Inspected(result) => self.inspected(result),
-            Input::Watched(entry) => self.see(entry),
+            Input::Watched(entry) => self.watched(entry),
             Input::Reconnected => self.reconnected(),
         }
     }
@@ -384,7 +392,12 @@ impl Campaign {
                 self.timers.set(Timer::Retry, self.now + wait);
             }
             Stage::Candidate => {
-                let wait = self.rules.backoff.wait(self.failures, &mut self.rng);
+                // The user's back-off must not keep a record of ours in everybody's way.
+                let wait = if self.ledger.may_hold() || self.own_record_seen().is_some() {
+                    backoff::standard(self.failures, &mut self.rng)
+                } else {
+                    self.rules.backoff.wait(self.failures, &mut self.rng)
+                };
                 self.not_before = self.now + wait;
                 self.plan();
             }
@@ -426,6 +439,11 @@ impl Campaign {
     fn sent_as(&self, stamp: Option<Stamp>) -> Option<Sent> {
         let sent = self.ledger.find(stamp.filter(|stamp| stamp.nonce == self.nonce)?.attempt)?;
         (sent.incarnation == self.life.incarnation()).then_some(sent)
+    }
+
+    /// The record that is there, where it is ours.
+    fn own_record_seen(&self) -> Option<&Record> {
+        self.sight.record().filter(|record| self.is_ours(record.stamp))
     }
 
     /// The record that `attempt` of ours leaves at `revision`.

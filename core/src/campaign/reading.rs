@@ -67,23 +67,20 @@ impl Campaign {
             }
         }
         self.recovered();
-        self.see(entry);
+        // Where something newer became known while the answer was on its way, it says nothing.
+        if entry.revision().unwrap_or(pending.mark) >= self.life.mark() {
+            self.see(entry);
+        }
         if let Some(record) = self.sight.record() {
             self.check_expiry(record.revision);
         }
+        let idle = !self.timers.is_set(Timer::Retry) && !self.ledger.is_awaiting() && self.reading.is_none();
         match self.stage {
             // The refusal is explained; whatever is still open goes on at once.
-            Stage::Seated(_) if !self.timers.is_set(Timer::Retry) && !self.ledger.is_awaiting() => {
-                self.act_if_idle()
-            }
+            Stage::Seated(_) if idle && !self.timers.is_set(Timer::Renew) => self.act(),
+            Stage::Releasing(_) if idle => self.release(),
             Stage::Candidate => self.plan(),
             _ => {}
-        }
-    }
-
-    fn act_if_idle(&mut self) {
-        if !self.timers.is_set(Timer::Renew) && self.reading.is_none() {
-            self.act();
         }
     }
 
@@ -91,6 +88,18 @@ impl Campaign {
     pub(super) fn stale(&mut self) {
         self.reconnect();
         self.failed();
+    }
+
+    /// The watch told something. An absence may be what it began with, long ago, so a holder asks.
+    pub(super) fn watched(&mut self, entry: Entry) {
+        match &mut self.stage {
+            Stage::Seated(seat) if entry == Entry::Vacant => {
+                seat.check = true;
+                self.read();
+            }
+            Stage::Releasing(_) if entry == Entry::Vacant => self.read(),
+            _ => self.see(entry),
+        }
     }
 
     /// Takes in what is under the key, from a read or from the watch.
@@ -216,9 +225,9 @@ impl Campaign {
         }
     }
 
-    /// Removes a record of ours that turned up after we had left the race.
+    /// Removes a record of ours that nobody wants.
     pub(super) fn remove_orphan(&mut self) {
-        let Some(record) = self.sight.record().filter(|record| self.is_ours(record.stamp)) else { return };
+        let Some(record) = self.own_record_seen() else { return };
         let sent = self.sent_as(record.stamp);
         let expect = Some(record.revision);
         let wait = self.wait_of(sent, self.sight.since());
@@ -258,7 +267,7 @@ impl Campaign {
     fn check_expiry(&mut self, revision: Revision) {
         let unchanged = self.now.since(self.sight.since());
         let lease = self.sight.holder_lease(self.lease);
-        let overdue = unchanged > lease.saturating_mul(2) + self.rules.store.granularity;
+        let overdue = unchanged > lease.saturating_mul(2).saturating_add(self.rules.store.granularity);
         if overdue && self.seat().is_none() && self.told.not_expiring != Some(revision) {
             self.told.not_expiring = Some(revision);
             self.trouble(Trouble::NotExpiring { revision, unchanged });

@@ -26,14 +26,17 @@ pub enum Preset {
     Test,
 }
 
+/// The longest lease that is not a mistake; it also keeps all sums of times far from an overflow.
+const LONGEST_LEASE: Duration = Duration::from_secs(365 * 24 * 3600);
+
 impl Preset {
     fn bounds(self) -> (Duration, Duration) {
         match self {
-            Self::Standard => (Duration::from_secs(5), Duration::MAX),
-            Self::Fast => (Duration::from_secs(1), Duration::MAX),
+            Self::Standard => (Duration::from_secs(5), LONGEST_LEASE),
+            Self::Fast => (Duration::from_secs(1), LONGEST_LEASE),
             Self::GoCompatible => (Duration::from_secs(30), Duration::from_secs(3600)),
             #[cfg(feature = "testing")]
-            Self::Test => (Duration::from_millis(1), Duration::MAX),
+            Self::Test => (Duration::from_millis(1), LONGEST_LEASE),
         }
     }
 
@@ -314,7 +317,11 @@ fn lease_in_force(settings: &Settings, store: &Capabilities, facts: &Facts) -> R
         return refuse("lease", shown, format!("at least {least:?}"), remedy);
     }
     if lease > most {
-        return refuse("lease", shown, format!("at most {most:?}"), "the Go library refuses longer ones");
+        let remedy = match settings.preset {
+            Preset::GoCompatible => "the Go library refuses longer ones",
+            _ => "nobody would follow a leader that crashes for that long",
+        };
+        return refuse("lease", shown, format!("at most {most:?}"), remedy);
     }
     match facts.max_age {
         None if store.own_lease => {}
