@@ -72,7 +72,7 @@ impl StoreArgs {
 fn tell_trouble(settings: NatsSettings) -> NatsSettings {
     let told = AtomicBool::new(false);
     settings.on_event(move |event| match event {
-        ConnectionEvent::Connected => {
+        ConnectionEvent::Connected { .. } => {
             if told.swap(false, Ordering::Relaxed) {
                 eprintln!("incumbent: the store answers");
             }

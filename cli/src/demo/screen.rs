@@ -25,8 +25,10 @@ impl Screen {
 
     /// Columns and rows; those of an old terminal where it does not say.
     pub(super) fn size() -> (usize, usize) {
-        let (columns, rows) = crossterm::terminal::size().unwrap_or((80, 24));
-        (columns.into(), rows.into())
+        match crossterm::terminal::size() {
+            Ok((columns, rows)) if columns > 0 && rows > 0 => (columns.into(), rows.into()),
+            _ => (80, 24),
+        }
     }
 
     pub(super) fn draw(&mut self, lines: &[Line]) -> io::Result<()> {

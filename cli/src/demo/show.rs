@@ -1,6 +1,6 @@
 //! The demo's loop: it takes what candidates report, does what the director says, and shows it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::io::IsTerminal;
 use std::time::Duration;
 
@@ -27,6 +27,8 @@ use crate::output::{self, millis, span};
 
 /// The pause between two looks at everything.
 const TICK: Duration = Duration::from_millis(100);
+/// How many lines of the log the largest terminal shows.
+const LOG: usize = 200;
 /// How long an operator's write may take.
 const OPERATOR_PATIENCE: Duration = Duration::from_secs(3);
 /// How long candidates may take to leave in good order; the library itself takes 2 s at most.
@@ -52,7 +54,9 @@ struct Show {
     began: Instant,
     history: History,
     summary: Summary,
-    log: Vec<(Duration, Mood, String)>,
+    log: VecDeque<(Duration, Mood, String)>,
+    /// What somebody was in trouble with already: the others have the same.
+    troubles: HashSet<String>,
     /// The last fault made.
     blow: Option<Blow>,
     screen: Option<Screen>,
@@ -107,7 +111,8 @@ impl Show {
             began,
             history: History::default(),
             summary,
-            log: Vec::new(),
+            log: VecDeque::new(),
+            troubles: HashSet::new(),
             blow: None,
             screen: None,
             as_json,
@@ -407,11 +412,19 @@ impl Show {
             self.is_unread |= !output::line(line)?;
             return Ok(());
         }
+        if let Happening::Trouble { message, .. } = &happening
+            && !self.troubles.insert(message.clone())
+        {
+            return Ok(());
+        }
         let Some(sentence) = happening.sentence() else { return Ok(()) };
         if self.screen.is_none() {
             self.is_unread |= !output::line(format_args!("{}  {sentence}", stamp(at)))?;
         }
-        self.log.push((at, happening.mood(), sentence));
+        if self.log.len() == LOG {
+            self.log.pop_front();
+        }
+        self.log.push_back((at, happening.mood(), sentence));
         Ok(())
     }
 
@@ -435,7 +448,7 @@ impl Show {
             terms: self.summary.terms,
             overlaps: self.summary.overlaps,
             vacancy: percentile(&vacancies, 0.5).zip(percentile(&vacancies, 1.0)),
-            log: self.log.clone(),
+            log: self.log.iter().cloned().collect(),
             is_closing: self.is_closing,
         }
     }
