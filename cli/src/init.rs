@@ -57,7 +57,9 @@ pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     match args.store.settings()? {
         StoreSettings::Nats(settings) => bucket(args, &settings, as_json).await,
         StoreSettings::Sqlite(settings) => file(args, &settings, as_json).await,
-        _ => Err(Failure::usage("a store of this kind needs no preparation; `init` is for sqlite: and nats:")),
+        _ => {
+            Err(Failure::usage("a store of this kind needs no preparation; `init` is for sqlite: and nats:"))
+        }
     }
 }
 

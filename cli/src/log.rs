@@ -1,5 +1,7 @@
 //! What goes on inside, on the standard error: nothing but errors unless asked for.
 
+use std::io::IsTerminal;
+
 use tracing_subscriber::EnvFilter;
 
 /// The variable that says more exactly what to log, in the notation of `RUST_LOG`.
@@ -19,5 +21,10 @@ pub(crate) fn start(verbosity: u8) {
         eprintln!("incumbent: {VARIABLE} cannot be read, and is ignored: {error}");
         EnvFilter::new(by_flag)
     });
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let in_colour = std::io::stderr().is_terminal();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(in_colour)
+        .with_writer(std::io::stderr)
+        .init();
 }

@@ -15,14 +15,20 @@ use crate::store::StoreArgs;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
+    #[command(flatten)]
+    which: Which,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+#[derive(Debug, clap::Args)]
+#[group(required = true, multiple = false)]
+struct Which {
     /// The election's key
-    #[arg(required_unless_present = "all", conflicts_with = "all")]
     key: Option<String>,
     /// Every election of the store
     #[arg(long)]
     all: bool,
-    #[command(flatten)]
-    store: StoreArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -35,7 +41,7 @@ The exit code is 0 whether the seat is held or vacant.";
 /// `incumbent status`.
 pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     let store = args.store.open_to_look().await?;
-    let told = match &args.key {
+    let told = match &args.which.key {
         Some(key) => one(&store, key, as_json).await,
         None => all(&store, as_json).await,
     };

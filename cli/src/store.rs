@@ -13,14 +13,14 @@ use crate::failure::Failure;
 pub(crate) struct StoreArgs {
     /// The store: memory:, sqlite:FILE or nats://HOST:4222/BUCKET
     // Its value may hold a password, which must not appear in `--help`.
-    #[arg(long, value_name = "URL", env = "INCUMBENT_STORE", hide_env_values = true)]
+    #[arg(long, help_heading = "Store", value_name = "URL", env = "INCUMBENT_STORE", hide_env_values = true)]
     pub(crate) store: Option<String>,
-    /// A context of the `nats` tool: servers and credentials for what the URL does not say. Without
+    /// A context of the `nats` tool, for servers and credentials that the URL does not say; without
     /// --store, the bucket ELECTIONS there
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, help_heading = "Store", value_name = "NAME")]
     pub(crate) context: Option<String>,
     /// End where the store does not answer, instead of waiting for it
-    #[arg(long)]
+    #[arg(long, help_heading = "Store")]
     pub(crate) fail_fast: bool,
 }
 
@@ -59,7 +59,11 @@ impl StoreArgs {
     }
 
     /// Opens the store; where it does not answer, waits for it and says so on the standard error.
-    pub(crate) async fn open(&self, builder: StoreBuilder, settings: StoreSettings) -> Result<Store, Failure> {
+    pub(crate) async fn open(
+        &self,
+        builder: StoreBuilder,
+        settings: StoreSettings,
+    ) -> Result<Store, Failure> {
         let settings = match settings {
             StoreSettings::Nats(settings) => StoreSettings::Nats(Box::new(tell_trouble(*settings))),
             settings => settings,
@@ -72,15 +76,13 @@ impl StoreArgs {
 fn tell_trouble(settings: NatsSettings) -> NatsSettings {
     let told = AtomicBool::new(false);
     settings.on_event(move |event| match event {
-        ConnectionEvent::Connected { .. } => {
-            if told.swap(false, Ordering::Relaxed) {
-                eprintln!("incumbent: the store answers");
-            }
+        ConnectionEvent::Connected { .. } if told.swap(false, Ordering::Relaxed) => {
+            eprintln!("incumbent: the store answers");
         }
-        ConnectionEvent::Failed { detail } | ConnectionEvent::NotAuthorized { detail } => {
-            if !told.swap(true, Ordering::Relaxed) {
-                eprintln!("incumbent: waiting for the store: {detail}");
-            }
+        ConnectionEvent::Failed { detail } | ConnectionEvent::NotAuthorized { detail }
+            if !told.swap(true, Ordering::Relaxed) =>
+        {
+            eprintln!("incumbent: waiting for the store: {detail}");
         }
         ConnectionEvent::NotPermitted { action, subject } => {
             eprintln!("incumbent: a permission is missing: allow {action:?} on {subject:?}");

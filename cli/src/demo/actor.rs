@@ -25,6 +25,8 @@ pub(super) enum What {
     Report(Report),
     /// A line on its standard error.
     Said(String),
+    /// It has told everything.
+    Silence,
 }
 
 /// A candidate, in whichever of its lives.
@@ -39,6 +41,8 @@ pub(super) struct Actor {
     /// What the demo did to it, and has not made good yet.
     pub(super) suffers: Option<String>,
     pub(super) is_stopped: bool,
+    /// It has told everything it will.
+    pub(super) is_silent: bool,
     /// Where the witness of the present or the last life writes.
     pub(super) record: PathBuf,
     body: Option<Body>,
@@ -59,6 +63,7 @@ impl Actor {
             terms: 0,
             suffers: None,
             is_stopped: false,
+            is_silent: false,
             record: PathBuf::new(),
             body: None,
         }
@@ -88,19 +93,22 @@ impl Actor {
         }
         if let Some(stdout) = child.stdout.take() {
             let out = out.clone();
-            let tell = move |line: String| {
-                if let Ok(report) = serde_json::from_str(&line) {
-                    let _ = out.send(Told { actor, life, what: What::Report(report) });
-                }
-            };
-            tokio::spawn(each(BufReader::new(stdout).lines(), tell));
+            tokio::spawn(async move {
+                // The demo that took what is sent is over where nobody takes it any more.
+                let send = |what| drop(out.send(Told { actor, life, what }));
+                let report = |line: String| {
+                    if let Ok(report) = serde_json::from_str(&line) {
+                        send(What::Report(report));
+                    }
+                };
+                each(BufReader::new(stdout).lines(), report).await;
+                send(What::Silence);
+            });
         }
         if let Some(stderr) = child.stderr.take() {
             let out = out.clone();
-            let tell = move |line| {
-                let _ = out.send(Told { actor, life, what: What::Said(line) });
-            };
-            tokio::spawn(each(BufReader::new(stderr).lines(), tell));
+            let said = move |line| drop(out.send(Told { actor, life, what: What::Said(line) }));
+            tokio::spawn(each(BufReader::new(stderr).lines(), said));
         }
         self.body = Some(Body::Process { child, pid, orders });
         Ok(())
@@ -111,10 +119,12 @@ impl Actor {
         self.begin(&part);
         let (life, out) = (self.life, out.clone());
         let (orders, to_take) = mpsc::unbounded_channel();
-        let tell = move |report| {
-            let _ = out.send(Told { actor, life, what: What::Report(report) });
-        };
-        let task = tokio::spawn(candidate::play(part, to_take, tell));
+        let task = tokio::spawn(async move {
+            let told = out.clone();
+            let tell = move |report| drop(told.send(Told { actor, life, what: What::Report(report) }));
+            candidate::play(part, to_take, tell).await;
+            drop(out.send(Told { actor, life, what: What::Silence }));
+        });
         self.body = Some(Body::Task { task, orders });
     }
 
@@ -125,6 +135,7 @@ impl Actor {
         self.token = None;
         self.suffers = None;
         self.is_stopped = false;
+        self.is_silent = false;
     }
 
     /// The process id, where it is a process.
@@ -178,13 +189,14 @@ impl Actor {
         }
     }
 
-    /// Whether its process or task has ended since it was last asked.
+    /// Whether its process or task has ended since it was last asked, and all that it told was taken.
     pub(super) fn reap(&mut self) -> bool {
-        let has_ended = match &mut self.body {
-            Some(Body::Process { child, .. }) => !matches!(child.try_wait(), Ok(None)),
-            Some(Body::Task { task, .. }) => task.is_finished(),
-            None => false,
-        };
+        let has_ended = self.is_silent
+            && match &mut self.body {
+                Some(Body::Process { child, .. }) => !matches!(child.try_wait(), Ok(None)),
+                Some(Body::Task { task, .. }) => task.is_finished(),
+                None => false,
+            };
         if has_ended {
             self.body = None;
             self.is_stopped = false;

@@ -58,5 +58,5 @@ Examples:
       On a NATS server, with the lease that the bucket says. A bucket that is missing is made.
   incumbent demo --in-process --workers 3
 
-Without --store and --context the lease is 2 s (preset fast) unless --lease says otherwise.
-Ctrl-C ends it in good order: everybody resigns. A second Ctrl-C kills.";
+The lease is 2 s (preset fast) on an embedded store and what the bucket says on NATS, unless --lease \
+says otherwise. Ctrl-C ends the demo in good order: everybody resigns. A second Ctrl-C kills.";

@@ -138,7 +138,8 @@ impl Director {
             self.rng.shuffle(&mut self.bag);
         }
         let left = scene.end.map_or(Duration::MAX, |end| end.since(scene.now));
-        let in_time = |fault: &Fault| left >= if fault.is_swift() { SWIFT } else { self.lease * 5 / 4 + SWIFT };
+        let in_time =
+            |fault: &Fault| left >= if fault.is_swift() { SWIFT } else { self.lease * 5 / 4 + SWIFT };
         let index = self.bag.iter().rposition(in_time)?;
         Some(self.bag.remove(index))
     }

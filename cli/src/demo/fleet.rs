@@ -44,11 +44,6 @@ impl Fleet {
         self.told.recv().await
     }
 
-    /// What was told and not yet taken.
-    pub(super) fn told_already(&mut self) -> Option<Told> {
-        self.told.try_recv().ok()
-    }
-
     /// Who leads: who won the largest token and has not told its loss.
     pub(super) fn leader(&self) -> Option<usize> {
         let leads = |index: &usize| self.actors[*index].token.is_some() && self.actors[*index].is_present();

@@ -184,7 +184,8 @@ mod tests {
 
     #[test]
     fn a_term_inside_a_longer_one_is_found_and_so_is_one_behind_it() {
-        let terms = vec![led("a", 1, 10, 100), led("b", 2, 20, 30), led("c", 3, 40, 50), led("d", 4, 100, 200)];
+        let terms =
+            vec![led("a", 1, 10, 100), led("b", 2, 20, 30), led("c", 3, 40, 50), led("d", 4, 100, 200)];
         assert_eq!(pairs(terms), [(1, 2), (1, 3)]);
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use incumbent::core::store::Facts;
 use incumbent::store::nats::{InitOptions, init};
 use incumbent::store::{NatsSettings, Operate, Sqlite, SqliteSettings, StoreSettings};
-use incumbent::{Clock, Error, ErrorKind, Store};
+use incumbent::{CampaignOptions, Clock, Error, ErrorKind, Store};
 use tempfile::TempDir;
 
 use super::args::Args;
@@ -73,13 +73,15 @@ impl Plan {
             None if is_own => "demo".into(),
             None => format!("incumbent-demo-{:06x}", fastrand::u32(..0x0100_0000)),
         };
+        let names = cast::names(args.workers.into());
+        check(&store, &key, &names[0], preset, lease).await?;
         let operator = url.parse::<StoreSettings>()?.operate(&Clock::system()).await?;
         let duration = args.duration.or((!has_terminal).then_some(UNATTENDED));
         Ok(Self {
             store: shown(&url),
             url,
             key,
-            names: cast::names(args.workers.into()),
+            names,
             lease,
             preset,
             splay: !args.no_splay,
@@ -156,6 +158,14 @@ async fn open(
         }
         (opened, _) => opened,
     }
+}
+
+/// Refuses now what every candidate would be refused for. It waits its splay when it is told to leave, and
+/// so never writes.
+async fn check(store: &Store, key: &str, name: &str, preset: Pace, lease: Duration) -> Result<(), Failure> {
+    let options = CampaignOptions::new().name(name).preset(preset.into()).lease(lease);
+    let candidate = store.campaign(key, options.splay(Duration::from_secs(3600))).await?;
+    Ok(candidate.close().await?)
 }
 
 /// With expiry told to watchers where the server can, for a fail-over without a poll.

@@ -212,6 +212,10 @@ impl Show {
         }
         let candidate = actor.name.clone();
         match what {
+            What::Silence => {
+                actor.is_silent = true;
+                Ok(())
+            }
             What::Said(message) => self.tell(Happening::Trouble { candidate, message }),
             What::Report(Report::State { state }) => {
                 actor.state = state;
@@ -231,9 +235,7 @@ impl Show {
                 let is_news = !self.is_closing && !self.blow.is_some_and(caused);
                 self.tell(Happening::Lost { candidate, token, reason, is_news })
             }
-            What::Report(Report::Trouble { message }) => {
-                self.tell(Happening::Trouble { candidate, message })
-            }
+            What::Report(Report::Trouble { message }) => self.tell(Happening::Trouble { candidate, message }),
             What::Report(Report::Refused { message }) => self.missed(message),
             What::Report(Report::Failed { failure }) if self.is_closing => {
                 self.tell(Happening::Trouble { candidate, message: failure.to_string() })
@@ -266,10 +268,6 @@ impl Show {
         for index in 0..self.fleet.actors.len() {
             if !self.fleet.actors[index].reap() {
                 continue;
-            }
-            // What it told before its end comes first.
-            while let Some(told) = self.fleet.told_already() {
-                self.take(told)?;
             }
             self.fleet.actors[index].token = None;
             if self.fleet.actors[index].suffers.is_none() && !self.is_closing {

@@ -80,11 +80,16 @@ impl Happening {
             }
             Self::Lost { is_news: false, .. } => return None,
             Self::Lost { candidate, reason, .. } => {
-                format!("{candidate} leads no more, and knows it ({})", reason.to_lowercase().replace('_', " "))
+                format!(
+                    "{candidate} leads no more, and knows it ({})",
+                    reason.to_lowercase().replace('_', " ")
+                )
             }
             Self::Fault { fault, victim, successor } => match (fault, successor) {
                 (Fault::Kill, _) => format!("killed {victim}, the leader (SIGKILL)"),
-                (Fault::Stop, _) => format!("stopped {victim}, the leader, for longer than its lease (SIGSTOP)"),
+                (Fault::Stop, _) => {
+                    format!("stopped {victim}, the leader, for longer than its lease (SIGSTOP)")
+                }
                 (Fault::Restart, _) => format!("told {victim}, the leader, to leave in good order"),
                 (Fault::HandOver, Some(to)) => format!("told {victim}, the leader, to hand over to {to}"),
                 (Fault::HandOver, None) => format!("told {victim}, the leader, to hand over"),

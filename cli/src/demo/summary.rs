@@ -99,6 +99,10 @@ pub(super) fn percentile(sorted: &[Duration], part: f64) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::demo::history::Stretch;
+    use crate::demo::record::Line;
+    use incumbent::core::{Incarnation, Revision};
+    use incumbent::{Instant, Token};
 
     fn summary() -> Summary {
         Summary {
@@ -143,6 +147,26 @@ mod tests {
                 "at no time were there two leaders",
             ]
         );
+    }
+
+    #[test]
+    fn the_verdict_is_that_of_the_history() {
+        let led = |sequence, since, seen| Stretch {
+            candidate: "ada".into(),
+            line: Line {
+                token: Token { incarnation: Incarnation(1), sequence: Revision(sequence) },
+                since: Instant::from_nanos(since),
+                seen: Instant::from_nanos(seen),
+                deadline: Instant::from_nanos(seen),
+                gone: None,
+                ended: None,
+            },
+        };
+        let mut judged = summary();
+        judged.judge(&History::new(vec![led(1, 10, 20), led(3, 25, 30), led(2, 29, 40)]));
+        assert_eq!((judged.overlaps, judged.token_regressions), (1, 1));
+        assert_eq!(judged.vacancies, [Duration::ZERO, Duration::from_nanos(5)]);
+        assert_eq!(judged.exit(), Exit::Failure);
     }
 
     #[test]

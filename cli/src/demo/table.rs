@@ -244,7 +244,11 @@ mod tests {
             terms: 12,
             overlaps: 0,
             vacancy: Some((Duration::from_millis(41), Duration::from_millis(2_100))),
-            log: vec![(Duration::from_millis(61_240), Mood::Fault, "killed cleo, the leader (SIGKILL)".into())],
+            log: vec![(
+                Duration::from_millis(61_240),
+                Mood::Fault,
+                "killed cleo, the leader (SIGKILL)".into(),
+            )],
             is_closing: false,
         }
     }

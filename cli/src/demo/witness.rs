@@ -169,7 +169,8 @@ mod tests {
     #[test]
     fn a_stretch_reaches_from_after_the_first_true_reading_to_before_the_last() {
         let (mut book, _file) = book();
-        for (leads, before, deadline) in [(None, 10, 0), (Some(1), 20, 90), (Some(1), 30, 95), (None, 40, 0)] {
+        for (leads, before, deadline) in [(None, 10, 0), (Some(1), 20, 90), (Some(1), 30, 95), (None, 40, 0)]
+        {
             book.note(reading(leads, before, deadline));
         }
         book.ended(token(1), Reason::Deleted);

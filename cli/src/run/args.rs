@@ -43,15 +43,15 @@ pub(crate) struct Args {
 const EXAMPLES: &str = "\
 Examples:
   incumbent run --store sqlite:/var/lib/app/elections.db --key cron -- ./nightly.sh
-  incumbent run --store nats://127.0.0.1:4222/ELECTIONS --key mailer --name $HOSTNAME -- mailer --queue out
+  incumbent run --store nats://127.0.0.1:4222/ELECTIONS --key mailer -- mailer --queue out
 
-The command's environment has INCUMBENT_KEY, INCUMBENT_NAME, INCUMBENT_TOKEN (the fencing token as text,
-which sorts) and INCUMBENT_SEQUENCE (its number). Send one of the two with every request, and
-let the resource refuse a smaller one than it has seen.
+The command's environment has INCUMBENT_KEY, INCUMBENT_NAME, INCUMBENT_TOKEN (the fencing token as \
+text, which sorts) and INCUMBENT_SEQUENCE (the number in it that grows). Send the token with every \
+request, and let the resource refuse a smaller one than it has seen.
 
-SIGTERM, SIGINT and SIGQUIT are passed on, and end it: the seat is held until the command has ended. A second
-one kills the command. SIGHUP, SIGUSR1 and SIGUSR2 are passed on. The command has a process
-group of its own, and no terminal to read from.";
+SIGTERM, SIGINT and SIGQUIT are passed on and end the candidacy: the seat is held until the command \
+has ended. A second one kills the command. SIGHUP, SIGUSR1 and SIGUSR2 are passed on. The command \
+has a process group of its own, and no terminal to read from.";
 
 /// The hidden command that becomes the user's.
 #[derive(Debug, clap::Args)]

@@ -44,7 +44,8 @@ impl Watch {
     /// `longest` is the longest time to a deadline that the term has had: what a lease comes to.
     pub(super) fn new(group: Pid, deadline: Instant, longest: Duration, grace: Duration) -> Self {
         // Enough for the kernel to kill and take down a process on a busy machine.
-        let kill_at = deadline.before((longest / 20).clamp(Duration::from_millis(50), Duration::from_millis(500)));
+        let kill_at =
+            deadline.before((longest / 20).clamp(Duration::from_millis(50), Duration::from_millis(500)));
         // Before that, renewals have failed for two thirds of a lease and a retry or two.
         let terminate_at = kill_at.before(grace.min(longest / 4));
         Self {

@@ -128,7 +128,9 @@ impl Supervisor {
                 self.end_work(self.asked.unwrap_or(Signal::TERM));
             }
             Event::Lost { term, reason } => {
-                self.tell(json!({ "event": "lost", "token": term.token().to_string(), "reason": reason.code() }));
+                self.tell(
+                    json!({ "event": "lost", "token": term.token().to_string(), "reason": reason.code() }),
+                );
                 self.kill_work().await?;
                 if self.args.once && self.result.is_none() {
                     self.lost(reason);
@@ -156,14 +158,8 @@ impl Supervisor {
         }
         let group = Group::start(&self.args.command, &term, self.candidate.name())?;
         tracing::info!(pid = group.pid().as_raw_nonzero().get(), token = %term.token(), "the command runs");
-        self.work = Some(Work {
-            group,
-            term,
-            longest: Duration::ZERO,
-            watch: None,
-            kill_at: None,
-            is_ending: false,
-        });
+        self.work =
+            Some(Work { group, term, longest: Duration::ZERO, watch: None, kill_at: None, is_ending: false });
         Ok(())
     }
 

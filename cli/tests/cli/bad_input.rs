@@ -40,7 +40,11 @@ fn a_command_line_that_cannot_be_is_refused() {
     refused(&["demo", "--faults", "rain"], 2, &["rain", "hand-over"]);
     refused(&["demo", "--lease", "soon"], 2, &["--lease"]);
     refused(&["demo", "--in-process", "--faults", "kill"], 2, &["--faults kill wants a process"]);
-    refused(&["demo", "--store", "memory:x"], 2, &["processes cannot share a store in memory", "--in-process"]);
+    refused(
+        &["demo", "--store", "memory:x"],
+        2,
+        &["processes cannot share a store in memory", "--in-process"],
+    );
     refused(&["run", "--store", "memory:", "--key", "jobs"], 2, &["CMD"]);
 }
 

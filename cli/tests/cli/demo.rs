@@ -46,12 +46,17 @@ fn check(demo: &Ended, faults: &[&str]) {
     assert_eq!(summary["terms"], count("won"));
     assert!(count("won") > faults.len() as u64, "{demo:#?}");
     let made: Vec<&String> = summary["faults"].as_object().unwrap().keys().collect();
-    assert_eq!(made.iter().map(|fault| fault.as_str()).collect::<BTreeSet<_>>(), faults.iter().copied().collect());
-    let faults: u64 = summary["faults"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
+    assert_eq!(
+        made.iter().map(|fault| fault.as_str()).collect::<BTreeSet<_>>(),
+        faults.iter().copied().collect()
+    );
+    let faults: u64 =
+        summary["faults"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
     assert_eq!(faults, count("fault") - count("missed"));
-    let vacancy = &summary["vacancy_ms"];
-    let part = |name: &str| vacancy[name].as_f64().unwrap();
-    assert!(part("p50") <= part("p90") && part("p90") <= part("p99") && part("p99") <= part("max"));
+    let vacancies: Vec<_> =
+        ["p50", "p90", "p99", "max"].map(|part| summary["vacancy_ms"][part].as_f64()).into();
+    assert!(vacancies.is_sorted(), "{vacancies:?}");
+    assert_eq!(vacancies[0].is_some(), count("won") > 1);
 }
 
 #[test]
@@ -71,7 +76,8 @@ fn processes_on_a_real_server_have_one_leader_at_a_time_and_a_missing_bucket_is_
     let note = told.iter().find(|line| line["event"] == "note").unwrap();
     assert!(note["message"].as_str().unwrap().starts_with("made the bucket DEMO"), "{note}");
     // A second one finds the bucket there, and uses a key of its own.
-    let again = played(&["demo", "--store", &store, "--workers", "3", "--faults", "hand-over"], &["hand-over"]);
+    let again =
+        played(&["demo", "--store", &store, "--workers", "3", "--faults", "hand-over"], &["hand-over"]);
     check(&again, &["hand-over"]);
     assert_ne!(summary(&again)["key"], summary(&demo)["key"]);
 }
@@ -96,8 +102,13 @@ fn without_a_terminal_it_says_in_plain_lines_what_happens() {
     let demo = ended(&["demo", "--for", "4s", "--faults", "hand-over", "--workers", "3"]);
     assert_eq!(demo.code, Some(0), "{demo:#?}");
     let first = demo.stdout.lines().next().unwrap();
-    assert!(first.starts_with("3 candidates, a process each, in the election \"demo\" on sqlite:"), "{first}");
-    for said in ["leads, the first of all", "the leader, to hand over to", "at no time were there two leaders\n"] {
+    assert!(
+        first.starts_with("3 candidates, a process each, in the election \"demo\" on sqlite:"),
+        "{first}"
+    );
+    for said in
+        ["leads, the first of all", "the leader, to hand over to", "at no time were there two leaders\n"]
+    {
         assert!(demo.stdout.contains(said), "{said:?} in {}", demo.stdout);
     }
     assert!(!demo.stdout.contains('\u{1b}'), "{}", demo.stdout);
@@ -110,7 +121,9 @@ fn a_demo_that_is_killed_leaves_no_process() {
     let candidates = children(demo.pid());
     assert_eq!(candidates.len(), 10);
     demo.kill();
-    wait::until("the end of every candidate", wait::GENEROUS, || !candidates.iter().any(|pid| is_running(*pid)));
+    wait::until("the end of every candidate", wait::GENEROUS, || {
+        !candidates.iter().any(|pid| is_running(*pid))
+    });
 }
 
 #[test]
@@ -129,7 +142,8 @@ fn a_candidate_killed_by_somebody_else_is_told_and_started_again() {
 #[test]
 fn the_same_seed_makes_the_same_faults() {
     let first = || {
-        let demo = played(&["demo", "--seed", "11", "--workers", "3", "--in-process"], &["hand-over", "restart"]);
+        let demo =
+            played(&["demo", "--seed", "11", "--workers", "3", "--in-process"], &["hand-over", "restart"]);
         let faults = demo.stdout.lines().map(json).filter(|line| line["event"] == "fault");
         faults.take(2).map(|line| line["fault"].clone()).collect::<Vec<_>>()
     };

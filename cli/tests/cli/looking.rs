@@ -62,7 +62,8 @@ fn the_store_may_be_named_by_the_environment() {
 #[test]
 fn observe_tells_every_change_of_a_seat() {
     let scratch = Scratch::made();
-    let mut observe = Running::start(incumbent(&["observe", "jobs", "--store", &scratch.url, "--count", "3"]));
+    let mut observe =
+        Running::start(incumbent(&["observe", "jobs", "--store", &scratch.url, "--count", "3"]));
     observe.until("the vacancy", |line| (line == "jobs: vacant").then_some(()));
     let ada = leading(&scratch, "jobs", "ada");
     observe.until("the leader", |line| line.starts_with("jobs: ada leads since revision ").then_some(()));

@@ -88,7 +88,8 @@ fn exit_codes_are_those_of_a_shell() {
 #[test]
 fn a_signal_is_passed_on_and_the_seat_is_held_until_the_command_has_ended() {
     let scratch = Scratch::made();
-    let script = "trap 'echo ending; read line < \"$FIFO\"; exit 0' TERM; echo $$; while :; do sleep 0.01; done";
+    let script =
+        "trap 'echo ending; read line < \"$FIFO\"; exit 0' TERM; echo $$; while :; do sleep 0.01; done";
     let fifo = scratch.folder.path().join("fifo");
     rustix_mkfifo(&fifo);
     let mut run = incumbent(&command(&scratch, "ada", &["--grace", "60s"], script));
@@ -182,7 +183,9 @@ fn the_command_of_a_stopped_supervisor_is_dead_before_another_leads() {
     let script = "trap '' TERM; sleep 1000 & echo $$; while :; do sleep 0.01; done";
     let mut ada = started(&scratch, "ada", &[], script);
     let command = pid(&mut ada);
-    let look = format!("kill -0 {command} 2> /dev/null && ps -o stat= -p {command} | grep -qv Z && echo alive; echo dead");
+    let look = format!(
+        "kill -0 {command} 2> /dev/null && ps -o stat= -p {command} | grep -qv Z && echo alive; echo dead"
+    );
     let mut ben = started(&scratch, "ben", &[], &look);
     incumbent_testkit::process::pause(ada.pid());
     let ben_saw = ben.until("what the successor sees", |line| Some(line.to_owned()));

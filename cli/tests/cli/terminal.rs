@@ -55,7 +55,8 @@ fn a_terminal_shows_a_live_table_and_is_restored_at_ctrl_c() {
     };
     until(&mut shown, "leading");
     assert!(shown.starts_with("\u{1b}[?1049h"), "not on the alternate screen: {shown:?}");
-    for part in ["incumbent demo", "candidate", "left of 2.00 s", "ada", "dara", "two leaders: never", "█"] {
+    for part in ["incumbent demo", "candidate", "left of 2.00 s", "ada", "dara", "two leaders: never", "█"]
+    {
         assert!(shown.contains(part), "{part:?} in {shown}");
     }
     kill_process(Pid::from_raw(demo.pid().try_into().unwrap()).unwrap(), Signal::INT).unwrap();
