@@ -78,13 +78,15 @@ impl Fleet {
         wait::until_some(what, LIMIT, leader)
     }
 
-    /// The other side leaves, whoever leads; then this one wins; then the others are back, and so
-    /// is everybody's chance once this leader has left as well.
+    /// The other side leaves, whoever leads, and this one wins. The others are back, and the leader
+    /// keeps the seat among them for longer than a lease; then it leaves, and anybody may win.
     fn turn(&mut self, side: Side, exit: Exit) {
         self.leave(exit, |contender| contender.side != side);
         let leader = self.await_leader(&format!("a win on the side of {side:?}"));
         assert_eq!(leader, side);
         self.fill();
+        let keeps_the_seat = || self.running.iter().any(Contender::leads_for_long);
+        wait::until("a leader for longer than a lease", LIMIT, keeps_the_seat);
         self.leave(exit, Contender::leads);
         self.await_leader("a win of anybody");
         self.fill();

@@ -13,7 +13,7 @@ use incumbent_testkit::wait::GENEROUS;
 use serde_json::Value;
 
 use crate::candidate;
-use crate::history::{Leadership, Side, leaderships};
+use crate::history::{self, Leadership, Side, leaderships};
 
 pub(crate) const BUCKET: &str = "elections";
 
@@ -75,10 +75,19 @@ impl Contender {
 
     /// Whether it has told that it leads, and not yet that it does no more.
     pub(crate) fn leads(&self) -> bool {
+        self.last_turn().is_some_and(|line| line["event"] == "won")
+    }
+
+    /// Whether it leads, and has for longer than a lease.
+    pub(crate) fn leads_for_long(&self) -> bool {
+        let long_ago = now().saturating_sub(u64::try_from(self.lease.as_nanos()).unwrap());
+        self.last_turn().is_some_and(|line| line["event"] == "won" && history::at(&line) < long_ago)
+    }
+
+    fn last_turn(&self) -> Option<Value> {
         let turns = ["won", "lost", "exited"];
-        let lines = self.program.lines();
-        let last = lines.iter().rev().filter_map(|line| line["event"].as_str()).find(|e| turns.contains(e));
-        !self.is_gone && last == Some("won")
+        let is_turn = |line: &Value| line["event"].as_str().is_some_and(|event| turns.contains(&event));
+        self.program.lines().into_iter().rfind(is_turn).filter(|_| !self.is_gone)
     }
 
     /// Kills it (`SIGKILL`).

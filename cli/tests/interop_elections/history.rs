@@ -62,8 +62,8 @@ pub(crate) fn leaderships(
     all
 }
 
-/// The Go programs say `t`, ours `at`.
-fn at(line: &Value) -> u64 {
+/// When that was: the Go programs say `t`, ours `at`.
+pub(crate) fn at(line: &Value) -> u64 {
     line["at"].as_u64().or(line["t"].as_u64()).unwrap_or_else(|| panic!("no time: {line}"))
 }
 
