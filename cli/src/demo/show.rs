@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::io::IsTerminal;
+use std::sync::Arc;
 use std::time::Duration;
 
 use incumbent::{Clock, Instant, Token};
 use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::actor::{Told, What};
@@ -57,6 +59,8 @@ struct Show {
     log: VecDeque<(Duration, Mood, String)>,
     /// What somebody was in trouble with already: the others have the same.
     troubles: HashSet<String>,
+    /// Faults of the operator's that did not come about, and why.
+    mishaps: (mpsc::UnboundedSender<String>, mpsc::UnboundedReceiver<String>),
     /// The last fault made.
     blow: Option<Blow>,
     screen: Option<Screen>,
@@ -113,6 +117,7 @@ impl Show {
             summary,
             log: VecDeque::new(),
             troubles: HashSet::new(),
+            mishaps: mpsc::unbounded_channel(),
             blow: None,
             screen: None,
             as_json,
@@ -147,10 +152,11 @@ impl Show {
                 told = self.fleet.told() => if let Some(told) = told {
                     self.take(told)?;
                 },
+                Some(mishap) = self.mishaps.1.recv() => self.missed(mishap)?,
                 _ = ticks.tick() => {
                     self.look()?;
                     if let Some(next) = self.director.step(&self.scene()) {
-                        self.carry_out(next).await?;
+                        self.carry_out(next)?;
                     }
                     self.draw()?;
                 }
@@ -295,9 +301,9 @@ impl Show {
         }
     }
 
-    async fn carry_out(&mut self, next: Move) -> Result<(), Failure> {
+    fn carry_out(&mut self, next: Move) -> Result<(), Failure> {
         match next {
-            Move::Strike(blow) => self.strike(blow).await,
+            Move::Strike(blow) => self.strike(blow),
             Move::Mend(blow) => self.mend(blow),
             Move::Wonder(blow) => {
                 self.recovered(blow);
@@ -307,7 +313,7 @@ impl Show {
         }
     }
 
-    async fn strike(&mut self, blow: Blow) -> Result<(), Failure> {
+    fn strike(&mut self, blow: Blow) -> Result<(), Failure> {
         self.blow = Some(blow);
         *self.summary.faults.entry(blow.fault).or_default() += 1;
         self.tell(Happening::of(&blow, |index| self.name(index)))?;
@@ -329,24 +335,30 @@ impl Show {
             Fault::Stop => victim.stop()?,
             Fault::Restart => victim.order(Order::Close),
             Fault::HandOver => victim.order(Order::HandOver { to }),
-            Fault::Delete | Fault::Overwrite => return self.operate(blow.fault).await,
+            Fault::Delete | Fault::Overwrite => self.operate(blow.fault),
         }
         Ok(())
     }
 
-    async fn operate(&mut self, fault: Fault) -> Result<(), Failure> {
-        let (operator, key) = (&self.plan.operator, &self.plan.key);
-        let write = async {
-            match fault {
-                Fault::Overwrite => operator.put(key, b"somebody-else").await,
-                _ => operator.delete(key).await,
-            }
-        };
-        match timeout(OPERATOR_PATIENCE, write).await {
-            Ok(Ok(_)) => Ok(()),
-            Ok(Err(error)) => self.missed(error.to_string()),
-            Err(_) => self.missed(format!("no answer for {}", span(OPERATOR_PATIENCE))),
-        }
+    /// Writes as an operator would; what keeps it from that is taken up when it is known.
+    fn operate(&self, fault: Fault) {
+        let (operator, key, answer) =
+            (Arc::clone(&self.plan.operator), self.plan.key.clone(), self.mishaps.0.clone());
+        tokio::spawn(async move {
+            let write = async {
+                match fault {
+                    Fault::Overwrite => operator.put(&key, b"somebody-else").await,
+                    _ => operator.delete(&key).await,
+                }
+            };
+            let mishap = match timeout(OPERATOR_PATIENCE, write).await {
+                Ok(Ok(_)) => return,
+                Ok(Err(error)) => error.to_string(),
+                Err(_) => format!("no answer for {}", span(OPERATOR_PATIENCE)),
+            };
+            // Where nobody listens any more the demo is over.
+            let _ = answer.send(mishap);
+        });
     }
 
     fn mend(&mut self, blow: Blow) -> Result<(), Failure> {
@@ -366,8 +378,8 @@ impl Show {
         self.director.missed(self.clock.now());
         let Some(blow) = self.blow.take() else { return Ok(()) };
         self.fleet.actors[blow.victim].suffers = None;
-        if let Some(made) = self.summary.faults.get_mut(&blow.fault) {
-            *made = made.saturating_sub(1);
+        if let Some(made) = self.summary.faults.remove(&blow.fault).filter(|made| *made > 1) {
+            self.summary.faults.insert(blow.fault, made - 1);
         }
         self.tell(Happening::Missed { fault: blow.fault, message })
     }
