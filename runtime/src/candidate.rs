@@ -17,7 +17,8 @@ use crate::term::Term;
 /// returns it until it is closed, over and over: a candidate that lost a term is in the race for the next.
 ///
 /// Cheap to clone; all clones are the same candidate. Dropping the last one ends its term at once, tells
-/// `Lost`, and gives the seat back in the background; [`close`](Self::close) does the same in good order.
+/// `Lost`, and gives the seat back in the background, if the process lasts long enough; otherwise the next
+/// leader waits for the lease to run out. [`close`](Self::close) does the same in good order.
 ///
 /// ```
 /// use incumbent::{CampaignOptions, Store, Term};
