@@ -122,7 +122,8 @@ impl Candidate {
     /// Leaves the seat, if this candidate holds it, and stays in the race behind the others.
     ///
     /// Nothing needs to be awaited: the request is sent. Awaited, it returns once the work has drained and
-    /// the seat is given back; inside a handler, see [`Leaving`].
+    /// the seat is given back; inside a handler, see [`Leaving`]. A [`Term`] that the caller keeps itself is
+    /// drained too: drop it first.
     ///
     /// # Errors
     /// `Closed` when the campaign is over, `Forked` in a forked child.

@@ -2,6 +2,10 @@
 
 use std::fs::{self, File};
 use std::net::TcpListener;
+use std::ops::Range;
+
+/// Enough for every test at once; each port leaves an empty file behind.
+const RANGE: Range<u16> = 20_000..24_000;
 
 /// A TCP port of 127.0.0.1, reserved among all tests of this machine until it is dropped.
 ///
@@ -25,7 +29,7 @@ impl Port {
             panic!("cannot make {}: {error}", folder.display());
         }
         for _ in 0..1000 {
-            let number = fastrand::u16(16_000..32_000);
+            let number = fastrand::u16(RANGE);
             let path = folder.join(number.to_string());
             let lock = match File::create(&path) {
                 Ok(lock) => lock,
@@ -35,7 +39,7 @@ impl Port {
                 return Self { number, _lock: lock };
             }
         }
-        panic!("no free port between 16000 and 32000 on 127.0.0.1");
+        panic!("no free port in {RANGE:?} on 127.0.0.1");
     }
 
     /// Its number.

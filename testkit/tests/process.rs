@@ -65,7 +65,7 @@ fn a_paused_child_stands_still_until_it_is_resumed() {
 
 #[test]
 fn a_killed_child_is_gone_when_kill_returns() {
-    let mut child = shell("sleep 1000");
+    let mut child = shell("exec sleep 1000");
     child.kill();
     assert!(!process::is_running(child.pid()));
 }
@@ -75,7 +75,7 @@ fn a_killed_child_is_gone_when_kill_returns() {
 fn a_child_dies_with_a_test_process_that_is_killed() {
     const ROLE: &str = "INCUMBENT_TESTKIT_VICTIM";
     if std::env::var_os(ROLE).is_some() {
-        let child = shell("sleep 1000");
+        let child = shell("exec sleep 1000");
         println!("child {}", child.pid());
         thread::park();
         return;

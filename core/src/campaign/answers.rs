@@ -123,6 +123,17 @@ impl Campaign {
 
     fn refused(&mut self, sent: Option<Sent>, current: Revision, awaited: bool) {
         let Some(sent) = sent else { return };
+        let expected = match sent.expect {
+            Expect::Absent => Revision(0),
+            Expect::Revision(revision) => revision,
+        };
+        if current == expected {
+            // What was expected is there, so another write is in flight: as good as `Busy`.
+            if awaited {
+                self.failed();
+            }
+            return;
+        }
         if current == Revision(0) {
             return self.refused_for_absence(awaited);
         }
@@ -139,7 +150,6 @@ impl Campaign {
                 seat.check = true;
                 self.read();
             }
-            Stage::Seated(seat) if awaited && sent.expect == Expect::Revision(seat.revision) => self.failed(),
             Stage::Releasing(_) if awaited => self.read(),
             Stage::Candidate if awaited => self.race_lost(current),
             _ => {}
@@ -183,14 +193,22 @@ impl Campaign {
     /// An acknowledgement below what was known when the write was sent: the store went back.
     fn acknowledged_below(&mut self, sent: &Sent, revision: Revision) {
         self.regress(revision);
-        self.sight.own(self.own_record(sent.attempt, revision), self.now);
+        match sent.purpose {
+            Purpose::Release => self.released(sent, revision),
+            Purpose::Acquire | Purpose::Renew => {
+                self.sight.own(self.own_record(sent.attempt, revision), self.now)
+            }
+        }
     }
 
     /// The store went back to `revision`.
     pub(super) fn regress(&mut self, revision: Revision) {
-        self.life.regress(revision, self.lease, self.now);
-        self.unseat(Reason::StoreReset);
+        self.life.regress(revision, self.longest_lease(), self.now);
         self.sight.forget();
+        if let Stage::Releasing(leaving) = &mut self.stage {
+            leaving.expect = None;
+        }
+        self.unseat(Reason::StoreReset);
         self.tell_reset();
     }
 

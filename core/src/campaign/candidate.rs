@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use super::backoff::up_to;
+use super::backoff::{FIRST, up_to};
 use super::event::Trouble;
 use super::ledger::{Purpose, Sent};
 use super::settings::WinDelay;
@@ -40,6 +40,7 @@ impl Campaign {
     pub(super) fn stand(&mut self) {
         self.splayed = true;
         self.stage = Stage::Candidate;
+        self.adjust_lease();
         self.plan();
     }
 
@@ -54,7 +55,10 @@ impl Campaign {
             return;
         }
         let next = if self.is_barred() {
-            (Timer::Poll, self.now + self.lease / 3)
+            if self.own_record_seen().is_some() {
+                return self.remove_orphan();
+            }
+            (Timer::Poll, self.now + (self.lease / 3).max(FIRST))
         } else {
             match self.sight.entry() {
                 None => (Timer::Poll, self.now),
@@ -64,14 +68,16 @@ impl Campaign {
                 },
                 Some(Entry::Live(_)) => (Timer::Poll, self.next_poll()),
                 Some(Entry::Released(release)) if self.holds_back(release) => {
-                    let held_back = self.sight.since() + pace::hold_back(self.lease);
-                    (Timer::Acquire, held_back.max(self.now) + self.jitter())
+                    (Timer::Acquire, self.sight.since() + pace::hold_back(self.lease) + self.jitter())
                 }
-                Some(_) => (Timer::Acquire, self.now + self.jitter()),
+                // The others hold back for us.
+                Some(Entry::Released(Release { successor: Some(_), .. })) => (Timer::Acquire, self.now),
+                Some(_) => (Timer::Acquire, self.sight.since() + self.jitter()),
             }
         };
         let (timer, at) = next;
-        self.timers.set(timer, at.max(self.not_before));
+        let rested = if timer == Timer::Acquire { self.resting_until } else { Instant::ZERO };
+        self.timers.set(timer, at.max(self.now).max(self.not_before).max(rested));
     }
 
     /// Whether every write would have a token that is not above every token seen.
@@ -87,10 +93,16 @@ impl Campaign {
         }
     }
 
+    /// How long after the seat was first seen vacant; drawn once for each vacancy.
     fn jitter(&mut self) -> Duration {
-        match pace::jitter(self.races_lost, self.lease) {
-            Duration::ZERO => Duration::ZERO,
-            span => up_to(span, &mut self.rng),
+        let seen = self.sight.since();
+        match self.jitter {
+            Some((vacancy, jitter)) if vacancy == seen => jitter,
+            _ => {
+                let jitter = up_to(pace::jitter(self.races_lost, self.lease), &mut self.rng);
+                self.jitter = Some((seen, jitter));
+                jitter
+            }
         }
     }
 
@@ -156,13 +168,14 @@ impl Campaign {
         if !self.rules.store.expiry_pushed {
             return Some((wait, Instant::NEVER));
         }
-        sent.map(|sent| (wait, self.lease_end(sent.at)))
+        // Nor may an orphan be retaken that is itself a retaking of one whose time is over.
+        sent.map(|sent| (wait, self.lease_end(sent.at).min(sent.counts_before)))
     }
 
-    /// The wait that goes with a record of ours; a whole lease from its first sight where the
-    /// attempt that wrote it is forgotten.
+    /// The wait that goes with a record of ours; a whole lease from its first sight where nothing
+    /// is known of the attempt that wrote it.
     pub(super) fn wait_of(&self, sent: Option<Sent>, first_seen: Instant) -> Wait {
-        sent.map_or(Wait { until: first_seen + self.lease, renewal: true }, |sent| sent.wait)
+        sent.map_or(Wait { until: first_seen + self.longest_lease(), renewal: true }, |sent| sent.wait)
     }
 
     /// Hands out a write and waits for its answer.

@@ -265,8 +265,11 @@ impl fmt::Display for Trouble {
                 "a leader loses its term when the store is silent for {survives:?}, and the failure of one server \
                  may take {fail_over:?}; use a longer lease to survive it"
             ),
-            Self::MaxAgeChanged { from, to: Some(to) } => {
+            Self::MaxAgeChanged { from: Some(from), to: Some(to) } => {
                 write!(f, "the store's maximum age changed from {from:?} to {to:?} while the campaign was running")
+            }
+            Self::MaxAgeChanged { from: None, to: Some(to) } => {
+                write!(f, "the store got a maximum age of {to:?} while the campaign was running")
             }
             Self::MaxAgeChanged { to: None, .. } => f.write_str(
                 "the store's maximum age was removed: records never expire, and nobody follows a leader that crashes",

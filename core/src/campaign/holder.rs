@@ -38,7 +38,10 @@ impl Campaign {
 
     /// Our acquire was applied in time.
     pub(super) fn take_seat(&mut self, sent: &Sent, revision: Revision) {
-        let seat = Seat::taken(sent, revision, self.life.incarnation(), self.now);
+        let mut seat = Seat::taken(sent, revision, self.life.incarnation(), self.now);
+        if let Some((attempt, revision)) = self.witnessed {
+            seat.witness(attempt, revision);
+        }
         self.timers.stop(Timer::Acquire);
         self.timers.stop(Timer::Poll);
         self.races_lost = self.races_lost.saturating_sub(1);
@@ -79,11 +82,13 @@ impl Campaign {
         let (wait, token) = (seat.wait, seat.token());
         let confirmed = self.rules.store.incarnation_acked || seat.is_confirmed(self.life.shown());
         let renewed = seat.renewed || !wait.renewal;
+        // Once told, the deadline also counts from when the store was last shown to be the same.
+        let lasts = self.lease_end(seat.proven.min(self.life.shown())) > self.now;
         let at = wait.until.max(self.life.old_at());
         if at > self.now {
             return self.timers.set(Timer::Win, at);
         }
-        if !confirmed || !renewed {
+        if !confirmed || !renewed || !lasts {
             return;
         }
         if self.life.largest_token().is_some_and(|seen| token <= seen) {

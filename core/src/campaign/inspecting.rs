@@ -1,16 +1,21 @@
 //! Inspections and connections: which life of the store this is, and how it is reached.
 
+use core::time::Duration;
+
 use super::event::{Reason, Trouble};
 use super::io::Output;
 use super::life::Inspection;
 use super::timers::Timer;
-use super::{Campaign, Stage, pace};
+use super::{Campaign, Stage, backoff, pace};
 use crate::store::{Facts, Fault};
 use crate::time::Instant;
 
 impl Campaign {
     /// Asks for an inspection no older than `since`.
     pub(super) fn inspect(&mut self, since: Instant) {
+        if matches!(self.stage, Stage::Closed) {
+            return;
+        }
         self.inspecting = self.inspecting.max(Some(since));
         self.timers.set(Timer::Inspect, self.now + pace::attempt_limit(self.lease));
         self.outputs.push_back(Output::Inspect { since });
@@ -27,31 +32,38 @@ impl Campaign {
         let facts = match result {
             Ok(facts) => facts,
             Err(fault) => {
-                self.fault(fault);
+                // Writes may work meanwhile: they do not end this fault.
+                if self.told.inspection != Some(fault.kind) {
+                    self.told.inspection = Some(fault.kind);
+                    self.fault(fault);
+                }
+                self.inspections_failed = self.inspections_failed.saturating_add(1);
                 if self.inspecting.is_some() {
-                    let wait = super::backoff::standard(self.failures.max(1), &mut self.rng);
+                    let wait = backoff::standard(self.inspections_failed, &mut self.rng);
                     self.timers.set(Timer::Inspect, self.now + wait);
                 }
                 return;
             }
         };
+        self.told.inspection = None;
+        self.inspections_failed = 0;
         if self.inspecting.is_some_and(|since| facts.asked_at >= since) {
             self.inspecting = None;
             self.timers.stop(Timer::Inspect);
         }
         let before = self.life.max_age();
         let skew = self.rules.margin.skew(self.lease);
-        let inspection = self.life.inspect(&facts, self.lease, skew, self.now);
+        let inspection = self.life.inspect(&facts, self.longest_lease(), skew, self.now);
         if inspection == Inspection::Old {
             return;
         }
         if before != facts.max_age {
-            self.max_age_changed(&facts);
+            self.adjust_lease();
             self.trouble(Trouble::MaxAgeChanged { from: before, to: facts.max_age });
         }
         if inspection == Inspection::New {
-            self.unseat(Reason::StoreReset);
             self.sight.forget();
+            self.unseat(Reason::StoreReset);
             self.tell_reset();
             if matches!(self.stage, Stage::Releasing(_)) {
                 // What was to be released went with the old life.
@@ -61,12 +73,25 @@ impl Campaign {
         self.plan();
     }
 
+    /// A new watch stands. Which life of the store it watches, an inspection asked for later will say.
+    pub(super) fn watch_began(&mut self, since: Instant) {
+        self.watching = Some(since);
+        if self.life.shown() < since && !self.rules.store.incarnation_acked {
+            self.inspect(since);
+        }
+    }
+
     /// A lease never outlasts the records of the store. A longer one waits for the next seat.
-    fn max_age_changed(&mut self, facts: &Facts) {
-        let lease = facts.max_age.map_or(self.rules.lease, |age| age.min(self.rules.lease));
+    pub(super) fn adjust_lease(&mut self) {
+        let lease = self.life.max_age().map_or(self.rules.lease, |age| age.min(self.rules.lease));
         if self.seat().is_none() || lease < self.lease {
             self.lease = lease;
         }
+    }
+
+    /// The lease of whoever may have led in a life of the store that is over.
+    pub(super) fn longest_lease(&self) -> Duration {
+        self.lease.max(self.sight.holder_lease(self.lease))
     }
 
     /// Asks for a new connection, unless one is on its way.

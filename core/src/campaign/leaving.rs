@@ -40,7 +40,7 @@ impl Campaign {
         let at_once = self.now.since(term.started) < self.lease;
         self.handler_failures = if at_once { self.handler_failures.saturating_add(1) } else { 1 };
         self.end_term(Reason::HandlerFailed, None);
-        self.not_before = self.now + self.rules.backoff.wait(self.handler_failures, &mut self.rng);
+        self.resting_until = self.now + self.rules.backoff.wait(self.handler_failures, &mut self.rng);
     }
 
     pub(super) fn health(&mut self, healthy: bool) {
@@ -70,12 +70,8 @@ impl Campaign {
         self.timers.stop(Timer::Splay);
         self.timers.stop(Timer::Acquire);
         self.timers.stop(Timer::Poll);
-        let orphan = self.sight.record().filter(|record| self.is_ours(record.stamp));
-        if let Some(record) = orphan {
-            let sent = self.sent_as(record.stamp);
-            let wait = self.wait_of(sent, self.sight.since());
-            let expect = Some(record.revision);
-            self.leave_behind(Leaving { expect, wait, successor: None, first_sent: None });
+        if self.own_record_seen().is_some() {
+            self.remove_orphan();
         } else if let Some(sent) = self.ledger.newest_open() {
             let wait = sent.wait;
             self.leave_behind(Leaving { expect: None, wait, successor: None, first_sent: None });

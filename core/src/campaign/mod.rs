@@ -97,16 +97,26 @@ pub struct Campaign {
     looked: Instant,
     /// The inspection that is wanted: an answer asked for at this instant or later.
     inspecting: Option<Instant>,
+    /// Since when the present watch stands.
+    watching: Option<Instant>,
+    /// The newest write of ours that the watch showed to be of the life of the store known.
+    witnessed: Option<(Attempt, Revision)>,
     /// When a new connection was asked for that is not there yet.
     reconnecting: Option<Instant>,
     /// Failures in a row.
     failures: u32,
+    /// Inspections that failed in a row.
+    inspections_failed: u32,
     /// Terms in a row that ended within a lease because the user's handler failed.
     handler_failures: u32,
     /// A candidate that failed does nothing before this.
     not_before: Instant,
+    /// A candidate whose handler failed does not campaign before this.
+    resting_until: Instant,
     /// How many more races were lost than won.
     races_lost: u32,
+    /// When the seat was first seen vacant, and how long after that this candidate tries to take it.
+    jitter: Option<(Instant, Duration)>,
     leader: Option<Leader>,
     told: Told,
     outputs: VecDeque<Output>,
@@ -127,6 +137,7 @@ enum Stage {
 struct Told {
     state: State,
     fault: Option<FaultKind>,
+    inspection: Option<FaultKind>,
     short_lease: bool,
     markers: bool,
     not_expiring: Option<Revision>,
@@ -173,15 +184,21 @@ impl Campaign {
             reading: None,
             looked: Instant::ZERO,
             inspecting: None,
+            watching: None,
+            witnessed: None,
             reconnecting: None,
             failures: 0,
+            inspections_failed: 0,
             handler_failures: 0,
             not_before: Instant::ZERO,
+            resting_until: Instant::ZERO,
             races_lost: 0,
+            jitter: None,
             leader: None,
             told: Told {
                 state: State::Idle,
                 fault: None,
+                inspection: None,
                 short_lease: false,
                 markers: false,
                 not_expiring: None,
@@ -198,7 +215,8 @@ impl Campaign {
     ///
     /// # Errors
     ///
-    /// An answer to a question that was never asked changes nothing and is returned.
+    /// An answer to a question that was never asked, or a successor whose name no candidate can
+    /// have, changes nothing and is returned.
     pub fn handle(&mut self, now: Instant, input: Input) -> Result<(), Misuse> {
         match &input {
             Input::Wrote { attempt, .. } if !self.ledger.was_made(*attempt) => {
@@ -206,6 +224,9 @@ impl Campaign {
             }
             Input::Read { read, .. } if read.0 == 0 || *read > self.reads => {
                 return Err(Misuse::UnknownRead(*read));
+            }
+            Input::HandOver(successor) if settings::check_name(successor).is_err() => {
+                return Err(Misuse::NotAName);
             }
             _ => {}
         }
@@ -292,7 +313,8 @@ impl Campaign {
             Input::Wrote { attempt, outcome } => self.wrote(attempt, outcome),
             Input::Read { read, result } => self.read_answered(read, result),
             Input::Inspected(result) => self.inspected(result),
-            Input::Watched(entry) => self.see(entry),
+            Input::Watched(entry) => self.watched(entry),
+            Input::Watching { since } => self.watch_began(since),
             Input::Reconnected => self.reconnected(),
         }
     }
@@ -384,7 +406,12 @@ impl Campaign {
                 self.timers.set(Timer::Retry, self.now + wait);
             }
             Stage::Candidate => {
-                let wait = self.rules.backoff.wait(self.failures, &mut self.rng);
+                // The user's back-off must not keep a record of ours in everybody's way.
+                let wait = if self.ledger.may_hold() || self.own_record_seen().is_some() {
+                    backoff::standard(self.failures, &mut self.rng)
+                } else {
+                    self.rules.backoff.wait(self.failures, &mut self.rng)
+                };
                 self.not_before = self.now + wait;
                 self.plan();
             }
@@ -426,6 +453,11 @@ impl Campaign {
     fn sent_as(&self, stamp: Option<Stamp>) -> Option<Sent> {
         let sent = self.ledger.find(stamp.filter(|stamp| stamp.nonce == self.nonce)?.attempt)?;
         (sent.incarnation == self.life.incarnation()).then_some(sent)
+    }
+
+    /// The record that is there, where it is ours.
+    fn own_record_seen(&self) -> Option<&Record> {
+        self.sight.record().filter(|record| self.is_ours(record.stamp))
     }
 
     /// The record that `attempt` of ours leaves at `revision`.

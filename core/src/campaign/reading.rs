@@ -67,23 +67,20 @@ impl Campaign {
             }
         }
         self.recovered();
-        self.see(entry);
+        // Where something newer became known while the answer was on its way, it says nothing.
+        if entry.revision().unwrap_or(pending.mark) >= self.life.mark() {
+            self.see(entry);
+        }
         if let Some(record) = self.sight.record() {
             self.check_expiry(record.revision);
         }
+        let idle = !self.timers.is_set(Timer::Retry) && !self.ledger.is_awaiting() && self.reading.is_none();
         match self.stage {
             // The refusal is explained; whatever is still open goes on at once.
-            Stage::Seated(_) if !self.timers.is_set(Timer::Retry) && !self.ledger.is_awaiting() => {
-                self.act_if_idle()
-            }
+            Stage::Seated(_) if idle && !self.timers.is_set(Timer::Renew) => self.act(),
+            Stage::Releasing(_) if idle => self.release(),
             Stage::Candidate => self.plan(),
             _ => {}
-        }
-    }
-
-    fn act_if_idle(&mut self) {
-        if !self.timers.is_set(Timer::Renew) && self.reading.is_none() {
-            self.act();
         }
     }
 
@@ -91,6 +88,37 @@ impl Campaign {
     pub(super) fn stale(&mut self) {
         self.reconnect();
         self.failed();
+    }
+
+    /// The watch told something. An absence may be what it began with, long ago, so a holder asks.
+    pub(super) fn watched(&mut self, entry: Entry) {
+        if let Entry::Live(record) = &entry {
+            self.witness(record);
+        }
+        match &mut self.stage {
+            Stage::Seated(seat) if entry == Entry::Vacant => {
+                seat.check = true;
+                self.read();
+            }
+            Stage::Releasing(_) if entry == Entry::Vacant => self.read(),
+            _ => self.see(entry),
+        }
+    }
+
+    /// A record of ours, seen by a watch, proves the life of the store in which it was applied as well
+    /// as an inspection after its acknowledgement would, and is sooner there.
+    ///
+    /// A watch sees one life. That life is no later than the one known, which was shown after the watch
+    /// stood; and no earlier, since the write was sent when that one was known.
+    fn witness(&mut self, record: &Record) {
+        let Some(sent) = self.sent_as(record.stamp) else { return };
+        if self.watching.is_some_and(|since| since <= self.life.shown()) {
+            self.life.show(sent.at);
+            self.witnessed = Some((sent.attempt, record.revision));
+            if let Some(seat) = self.seat_mut() {
+                seat.witness(sent.attempt, record.revision);
+            }
+        }
     }
 
     /// Takes in what is under the key, from a read or from the watch.
@@ -162,7 +190,10 @@ impl Campaign {
         let sent = self.sent_as(record.stamp);
         let revision = record.revision;
         self.sight.own(record.clone(), self.now);
-        self.inspect(self.now);
+        if self.rules.store.incarnation_acked && !self.ledger.is_awaiting() {
+            // The acknowledgement that would have shown the store's life never came.
+            self.inspect(self.now);
+        }
         match sent {
             Some(sent) => self.extend(revision, &sent),
             None => {
@@ -216,9 +247,9 @@ impl Campaign {
         }
     }
 
-    /// Removes a record of ours that turned up after we had left the race.
+    /// Removes a record of ours that nobody wants.
     pub(super) fn remove_orphan(&mut self) {
-        let Some(record) = self.sight.record().filter(|record| self.is_ours(record.stamp)) else { return };
+        let Some(record) = self.own_record_seen() else { return };
         let sent = self.sent_as(record.stamp);
         let expect = Some(record.revision);
         let wait = self.wait_of(sent, self.sight.since());
@@ -258,7 +289,7 @@ impl Campaign {
     fn check_expiry(&mut self, revision: Revision) {
         let unchanged = self.now.since(self.sight.since());
         let lease = self.sight.holder_lease(self.lease);
-        let overdue = unchanged > lease.saturating_mul(2) + self.rules.store.granularity;
+        let overdue = unchanged > lease.saturating_mul(2).saturating_add(self.rules.store.granularity);
         if overdue && self.seat().is_none() && self.told.not_expiring != Some(revision) {
             self.told.not_expiring = Some(revision);
             self.trouble(Trouble::NotExpiring { revision, unchanged });

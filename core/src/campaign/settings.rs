@@ -26,14 +26,17 @@ pub enum Preset {
     Test,
 }
 
+/// The longest lease that is not a mistake; it also keeps all sums of times far from an overflow.
+const LONGEST_LEASE: Duration = Duration::from_secs(365 * 24 * 3600);
+
 impl Preset {
     fn bounds(self) -> (Duration, Duration) {
         match self {
-            Self::Standard => (Duration::from_secs(5), Duration::MAX),
-            Self::Fast => (Duration::from_secs(1), Duration::MAX),
+            Self::Standard => (Duration::from_secs(5), LONGEST_LEASE),
+            Self::Fast => (Duration::from_secs(1), LONGEST_LEASE),
             Self::GoCompatible => (Duration::from_secs(30), Duration::from_secs(3600)),
             #[cfg(feature = "testing")]
-            Self::Test => (Duration::from_millis(1), Duration::MAX),
+            Self::Test => (Duration::from_millis(1), LONGEST_LEASE),
         }
     }
 
@@ -63,7 +66,7 @@ pub enum WinDelay {
 /// What a candidate wants. A store and [`Campaign::new`](super::Campaign::new) have the last word.
 #[derive(Debug)]
 pub struct Settings {
-    /// The candidate's name, which others see.
+    /// The candidate's name, which others see: 1 to 255 bytes, one line without outer spaces.
     pub name: String,
     /// Bounds and defaults.
     pub preset: Preset,
@@ -260,7 +263,7 @@ impl Margin {
     }
 }
 
-fn check_name(name: &str) -> Result<(), Refused> {
+pub(super) fn check_name(name: &str) -> Result<(), Refused> {
     let remedy = "a host name and process number make a good one";
     if name.is_empty() || name.len() > 255 {
         return refuse("name", format!("{} bytes long", name.len()), "1 to 255 bytes long", remedy);
@@ -314,7 +317,11 @@ fn lease_in_force(settings: &Settings, store: &Capabilities, facts: &Facts) -> R
         return refuse("lease", shown, format!("at least {least:?}"), remedy);
     }
     if lease > most {
-        return refuse("lease", shown, format!("at most {most:?}"), "the Go library refuses longer ones");
+        let remedy = match settings.preset {
+            Preset::GoCompatible => "the Go library refuses longer ones",
+            _ => "nobody would follow a leader that crashes for that long",
+        };
+        return refuse("lease", shown, format!("at most {most:?}"), remedy);
     }
     match facts.max_age {
         None if store.own_lease => {}
@@ -347,4 +354,34 @@ fn lease_in_force(settings: &Settings, store: &Capabilities, facts: &Facts) -> R
         return refuse("lease", shown, limit, "the store cuts the rest off; use whole steps");
     }
     Ok(lease)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DEFAULTS: Margin = Margin { skew: None, drift_ppm: 10_000, slack: None };
+
+    #[test]
+    fn the_default_margin_is_in_proportion_up_to_a_second_and_a_quarter_and_the_drift() {
+        let margins = [1, 5, 20, 30, 3600].map(|secs| DEFAULTS.of(Duration::from_secs(secs)).as_millis());
+        assert_eq!(
+            margins,
+            [50 + 10 + 50, 250 + 50 + 250, 1000 + 200 + 250, 1000 + 300 + 250, 1000 + 36_000 + 250]
+        );
+    }
+
+    #[test]
+    fn what_is_set_counts_instead_of_the_default() {
+        let second = Duration::from_secs(1);
+        let margin = Margin { skew: Some(second), drift_ppm: 0, slack: Some(second) };
+        assert_eq!(margin.of(Duration::from_secs(5)), second * 2);
+        assert_eq!(margin.skew(Duration::from_secs(5)), second);
+    }
+
+    #[test]
+    fn a_margin_never_overflows() {
+        let margin = Margin { skew: Some(Duration::MAX), drift_ppm: u32::MAX, slack: Some(Duration::MAX) };
+        assert_eq!(margin.of(Duration::MAX), Duration::MAX);
+    }
 }

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use incumbent_core::campaign::{Campaign, Event, Input, Output, ReadId, Refused, Settings, Wake};
+use incumbent_core::campaign::{
+    Campaign, Event, Input, Output, ReadId, Refused, Settings, State, Timer, Trouble,
+};
 use incumbent_core::record::{Attempt, Entry, Nonce, Record, Release, Stamp};
-use incumbent_core::store::{Action, Capabilities, Expect, Facts, Outcome, Write};
+use incumbent_core::store::{Action, Capabilities, Expect, Facts, Fault, FaultKind, Outcome, Write};
 use incumbent_core::{Incarnation, Instant, Revision};
 
 /// The lease of the bench, and the margin that follows from it: 1 s of skew, 0.3 s of drift, 0.25 s of slack.
@@ -73,9 +75,17 @@ impl Bench {
     }
 
     pub fn with_facts(settings: Settings, store: Capabilities, facts: Facts) -> Result<Self, Refused> {
+        Self::with_all(settings, store, facts, 7)
+    }
+
+    pub fn seeded(settings: Settings, store: Capabilities, seed: u64) -> Self {
+        Self::with_all(settings, store, facts(Instant::ZERO), seed).expect("settings that fit the store")
+    }
+
+    fn with_all(settings: Settings, store: Capabilities, facts: Facts, seed: u64) -> Result<Self, Refused> {
         let now = Instant::ZERO + secs(3600);
         let facts = Facts { asked_at: now.before(secs(1)), ..facts };
-        let campaign = Campaign::new(settings, store, &facts, ME, 7, now)?;
+        let campaign = Campaign::new(settings, store, &facts, ME, seed, now)?;
         Ok(Self { campaign, now })
     }
 
@@ -86,22 +96,38 @@ impl Bench {
         bench
     }
 
-    pub fn begin(&mut self, entry: Entry) -> Vec<Output> {
+    /// Enters the race without a splay, and finds `entry`.
+    pub fn begin(&mut self, entry: Entry) -> Vec<String> {
         self.give(Input::Campaign);
-        self.give(Input::Read { read: ReadId(1), result: Ok(entry) })
+        self.read(1, entry)
     }
 
     /// A leader whose acquire was attempt 1 and has revision 10, won without a wait.
     pub fn leader() -> Self {
-        let mut bench = Self::candidate(Entry::Vacant);
+        Self::leader_with(settings(), bucket())
+    }
+
+    pub fn leader_with(settings: Settings, store: Capabilities) -> Self {
+        let mut bench = Self::with(settings, store);
+        bench.begin(Entry::Vacant);
+        bench.wrote(1, acknowledged(10, store.incarnation_acked.then_some(LIFE)));
+        bench.inspected();
+        assert!(bench.leads(), "the bench's leader leads");
+        bench
+    }
+
+    /// A holder whose acquire was attempt 1 over an operator's tombstone and has revision 10: it
+    /// waits `T`, and for a renewal.
+    pub fn holder() -> Self {
+        let mut bench = Self::candidate(deleted(5));
         bench.applied(1, 10);
         bench.inspected();
-        assert!(bench.campaign.is_leader(bench.now), "the bench's leader leads");
+        assert_eq!(bench.campaign.state(), State::Holding, "the bench's holder holds");
         bench
     }
 
     /// Gives an input now, and lists the outputs up to the wake-up.
-    pub fn give(&mut self, input: Input) -> Vec<Output> {
+    pub fn give_in_full(&mut self, input: Input) -> Vec<Output> {
         self.campaign.handle(self.now, input).expect("an input that keeps the contract");
         let mut outputs = Vec::new();
         loop {
@@ -112,10 +138,15 @@ impl Bench {
         }
     }
 
-    /// When the campaign wants to be woken, and for what.
-    pub fn wake(&mut self) -> Option<Wake> {
+    /// The same, in short.
+    pub fn give(&mut self, input: Input) -> Vec<String> {
+        self.give_in_full(input).iter().map(in_short).collect()
+    }
+
+    /// What the campaign wants to be woken for, and how long from now.
+    pub fn wake(&mut self) -> Option<(Timer, Duration)> {
         match self.campaign.poll() {
-            Output::WakeAt(wake) => wake,
+            Output::WakeAt(wake) => wake.map(|wake| (wake.timer, wake.at.since(self.now))),
             other => panic!("not drained: {other:?}"),
         }
     }
@@ -126,47 +157,82 @@ impl Bench {
     }
 
     /// Lets time pass, with a call at every wake-up, and lists the outputs.
-    pub fn pass(&mut self, span: Duration) -> Vec<Output> {
+    pub fn pass(&mut self, span: Duration) -> Vec<String> {
         let end = self.now + span;
         let mut outputs = Vec::new();
-        while let Some(wake) = self.wake().filter(|wake| wake.at <= end) {
-            self.now = self.now.max(wake.at);
-            outputs.extend(self.give(Input::Tick));
+        while let Some((_, wait)) = self.wake().filter(|(_, wait)| self.now + *wait <= end) {
+            self.sleep(wait);
+            outputs.extend(self.tick());
         }
         self.now = end;
-        outputs.extend(self.give(Input::Tick));
+        outputs.extend(self.tick());
         outputs
     }
 
-    pub fn wrote(&mut self, attempt: u64, outcome: Outcome) -> Vec<Output> {
+    /// Sleeps until the campaign wants to be woken, and wakes it.
+    pub fn next(&mut self) -> Vec<String> {
+        let (_, wait) = self.wake().expect("a wake-up");
+        self.sleep(wait);
+        self.tick()
+    }
+
+    pub fn tick(&mut self) -> Vec<String> {
+        self.give(Input::Tick)
+    }
+
+    pub fn wrote(&mut self, attempt: u64, outcome: Outcome) -> Vec<String> {
         self.give(Input::Wrote { attempt: Attempt(attempt), outcome })
     }
 
-    pub fn applied(&mut self, attempt: u64, revision: u64) -> Vec<Output> {
-        self.wrote(attempt, Outcome::Applied { revision: Revision(revision), incarnation: None })
+    pub fn applied(&mut self, attempt: u64, revision: u64) -> Vec<String> {
+        self.wrote(attempt, acknowledged(revision, None))
     }
 
-    pub fn refused(&mut self, attempt: u64, current: u64) -> Vec<Output> {
+    pub fn refused(&mut self, attempt: u64, current: u64) -> Vec<String> {
         self.wrote(attempt, Outcome::Refused { current: Revision(current) })
     }
 
-    pub fn read(&mut self, read: u64, entry: Entry) -> Vec<Output> {
+    pub fn read(&mut self, read: u64, entry: Entry) -> Vec<String> {
         self.give(Input::Read { read: ReadId(read), result: Ok(entry) })
     }
 
-    pub fn watched(&mut self, entry: Entry) -> Vec<Output> {
+    pub fn watched(&mut self, entry: Entry) -> Vec<String> {
         self.give(Input::Watched(entry))
     }
 
+    pub fn reconnected(&mut self) -> Vec<String> {
+        self.give(Input::Reconnected)
+    }
+
     /// An inspection asked and answered now, of the life known.
-    pub fn inspected(&mut self) -> Vec<Output> {
-        self.give(Input::Inspected(Ok(facts(self.now))))
+    pub fn inspected(&mut self) -> Vec<String> {
+        self.inspected_as(|facts| facts)
+    }
+
+    /// An inspection asked and answered now that says something else.
+    pub fn inspected_as(&mut self, change: impl FnOnce(Facts) -> Facts) -> Vec<String> {
+        self.give(Input::Inspected(Ok(change(facts(self.now)))))
+    }
+
+    pub fn leads(&self) -> bool {
+        self.campaign.is_leader(self.now)
     }
 
     /// How long from now the lease lasts; `None` where none is held.
     pub fn remaining(&self) -> Option<Duration> {
         self.campaign.lease().map(|lease| lease.deadline.since(self.now))
     }
+}
+
+/// What is said where nothing is.
+pub const NOTHING: [&str; 0] = [];
+
+pub fn acknowledged(revision: u64, incarnation: Option<Incarnation>) -> Outcome {
+    Outcome::Applied { revision: Revision(revision), incarnation }
+}
+
+pub fn fault(kind: FaultKind) -> Fault {
+    Fault { kind, detail: "the store says so".into() }
 }
 
 /// A live record of another campaign of ours, under another name.
@@ -176,6 +242,25 @@ pub fn theirs(revision: u64) -> Entry {
         candidate: "other".into(),
         stamp: Some(Stamp { nonce: OTHER, attempt: Attempt(revision) }),
         lease: Some(T),
+        metadata: Vec::new(),
+    })
+}
+
+/// The same record with another lease.
+pub fn with_lease(entry: Entry, lease: Duration) -> Entry {
+    match entry {
+        Entry::Live(record) => Entry::Live(Record { lease: Some(lease), ..record }),
+        other => other,
+    }
+}
+
+/// A live record of other software, which writes the bare name.
+pub fn bare(revision: u64) -> Entry {
+    Entry::Live(Record {
+        revision: Revision(revision),
+        candidate: "go-1".into(),
+        stamp: None,
+        lease: None,
         metadata: Vec::new(),
     })
 }
@@ -202,6 +287,14 @@ pub fn released(revision: u64, owed: Duration) -> Entry {
     })
 }
 
+/// The same, to a named successor.
+pub fn handed_over(revision: u64, successor: &str) -> Entry {
+    match released(revision, Duration::ZERO) {
+        Entry::Released(release) => Entry::Released(Release { successor: Some(successor.into()), ..release }),
+        other => other,
+    }
+}
+
 pub fn deleted(revision: u64) -> Entry {
     Entry::Deleted { revision: Revision(revision) }
 }
@@ -210,12 +303,8 @@ pub fn expired(revision: u64) -> Entry {
     Entry::Expired { revision: Revision(revision) }
 }
 
-/// The outputs in short: one word each, with what matters.
-pub fn short(outputs: &[Output]) -> Vec<String> {
-    outputs.iter().map(one).collect()
-}
-
-fn one(output: &Output) -> String {
+/// An output in short: a few words, with what matters.
+pub fn in_short(output: &Output) -> String {
     match output {
         Output::Write(write) => write_in_short(write),
         Output::Read(read) => format!("read {}", read.0),
@@ -252,10 +341,19 @@ fn event_in_short(event: &Event) -> String {
             format!("leader {}", leader.as_ref().map_or("nobody", |leader| leader.name.as_str()))
         }
         Event::Campaigned(state) => format!("state {}", state.code()),
-        Event::Trouble(trouble) => {
-            let text = format!("{trouble:?}");
-            let name = text.split([' ', '(', '{']).next().unwrap_or_default();
-            format!("trouble {name}")
-        }
+        Event::Trouble(trouble) => format!("trouble {}", trouble_in_short(trouble)),
+    }
+}
+
+fn trouble_in_short(trouble: &Trouble) -> String {
+    match trouble {
+        Trouble::Store(fault) => format!("{:?}", fault.kind),
+        Trouble::StoreReset { barred: true, .. } => "StoreReset, barred".into(),
+        Trouble::StoreReset { barred: false, .. } => "StoreReset".into(),
+        Trouble::NotExpiring { revision, .. } => format!("NotExpiring {}", revision.0),
+        Trouble::SameName { .. } => "SameName".into(),
+        Trouble::ShortLease { .. } => "ShortLease".into(),
+        Trouble::MaxAgeChanged { .. } => "MaxAgeChanged".into(),
+        Trouble::MarkersMislead => "MarkersMislead".into(),
     }
 }

@@ -1,0 +1,241 @@
+//! Another life of the store: deleted and made anew, or restored from a backup.
+
+use incumbent_core::campaign::{Input, Timer};
+use incumbent_core::record::Entry;
+use incumbent_core::store::{Facts, FaultKind, Outcome};
+use incumbent_core::{Incarnation, Revision};
+
+use crate::harness::*;
+
+const NEXT: Incarnation = Incarnation(2_000);
+
+fn made_anew(facts: Facts) -> Facts {
+    Facts { incarnation: NEXT, age: Some(secs(1)), ..facts }
+}
+
+#[test]
+fn a_store_that_was_deleted_is_told_and_the_term_ends_at_its_deadline() {
+    let mut bench = Bench::leader();
+    bench.pass(secs(10));
+    assert_eq!(bench.wrote(2, Outcome::Failed(fault(FaultKind::Broken))), ["trouble Broken"]);
+    assert_eq!(bench.give(Input::Inspected(Err(fault(FaultKind::Broken)))), NOTHING);
+    assert!(bench.leads());
+    bench.sleep(bench.remaining().expect("a lease"));
+    assert_eq!(bench.tick()[0], "lost 10 EXPIRED");
+}
+
+#[test]
+fn another_life_ends_the_term_and_everything_is_looked_at_anew() {
+    let mut bench = Bench::leader();
+    bench.pass(secs(10));
+    assert_eq!(bench.inspected_as(made_anew), ["lost 10 STORE_RESET", "trouble StoreReset", "state WAITING"]);
+    assert!(!bench.leads());
+    assert_eq!(bench.wrote(2, Outcome::Unknown), NOTHING);
+    bench.pass(ms(120));
+    let outputs = bench.read(2, Entry::Vacant);
+    assert_eq!(outputs[0], "acquire 3 over absent", "small revisions are no regression there: {outputs:?}");
+    assert_eq!(bench.applied(3, 1)[0], "inspect");
+}
+
+#[test]
+fn in_a_young_life_nobody_is_told_before_it_is_a_lease_old() {
+    let mut bench = Bench::leader();
+    let seen = bench.now;
+    bench.inspected_as(made_anew);
+    bench.read(2, Entry::Vacant);
+    let mut attempt = 2;
+    let mut outputs = bench.applied(2, 1);
+    while !outputs.iter().any(|output| output.starts_with("won")) {
+        assert!(!bench.leads());
+        outputs = bench.inspected_as(made_anew);
+        outputs.extend(bench.next());
+        if outputs.iter().any(|output| output.starts_with("renew")) {
+            attempt += 1;
+            outputs.extend(bench.applied(attempt, attempt - 1));
+        }
+    }
+    assert!(outputs.contains(&"won 1".to_string()), "{outputs:?}");
+    assert_eq!(bench.now.since(seen), T);
+    assert_eq!(bench.campaign.lease().map(|lease| lease.token.incarnation), Some(NEXT), "a larger token");
+}
+
+#[test]
+fn in_a_young_life_nobody_is_told_before_the_last_holders_lease_is_over() {
+    let mut bench = Bench::candidate(with_lease(theirs(10), secs(50)));
+    let seen = bench.now;
+    assert_eq!(bench.inspected_as(made_anew), ["trouble StoreReset", "read 2"]);
+    bench.read(2, Entry::Vacant);
+    let mut attempt = 1;
+    let mut outputs = bench.applied(1, 1);
+    while !outputs.iter().any(|output| output.starts_with("won")) {
+        outputs = bench.inspected_as(made_anew);
+        outputs.extend(bench.next());
+        if outputs.iter().any(|output| output.starts_with("renew")) {
+            attempt += 1;
+            outputs.extend(bench.applied(attempt, attempt));
+        }
+    }
+    assert_eq!(bench.now.since(seen), secs(50));
+}
+
+#[test]
+fn a_renewal_that_happens_to_match_the_new_lifes_sequence_makes_no_leader() {
+    let mut bench = Bench::leader();
+    bench.pass(secs(10));
+    assert_eq!(bench.applied(2, 11), NOTHING, "nothing says yet that the store is another one");
+    assert_eq!(bench.remaining(), Some(T - M - secs(10)), "and nothing is proven by it");
+    assert_eq!(
+        bench.inspected_as(made_anew),
+        ["lost 10 STORE_RESET", "trouble StoreReset", "read 2", "state WAITING"]
+    );
+    assert!(!bench.leads());
+    assert_eq!(bench.read(2, mine(11, 2)), ["acquire 3 over 11", "state ACQUIRING"]);
+    bench.applied(3, 12);
+    bench.sleep(ms(1));
+    assert_eq!(bench.inspected_as(made_anew), NOTHING, "not before the life is a lease old");
+    assert!(!bench.leads());
+}
+
+#[test]
+fn an_acquire_that_matches_the_new_lifes_sequence_is_not_told_either() {
+    let mut bench = Bench::candidate(deleted(5));
+    assert_eq!(bench.applied(1, 6)[0], "inspect");
+    assert_eq!(bench.inspected_as(made_anew), ["trouble StoreReset", "read 2", "state WAITING"]);
+    assert_eq!(bench.campaign.lease(), None);
+}
+
+#[test]
+fn an_acquire_meant_for_the_old_life_is_looked_into_when_it_is_acknowledged_in_the_new_one() {
+    let mut bench = Bench::candidate(deleted(5));
+    assert_eq!(bench.inspected_as(made_anew), ["trouble StoreReset"]);
+    assert_eq!(bench.applied(1, 6), ["read 2", "state WAITING"], "it is not known what it replaced");
+    assert_eq!(bench.read(2, mine(6, 1)), ["acquire 2 over 6", "leader me", "state ACQUIRING"]);
+}
+
+#[test]
+fn the_wait_of_an_attempt_meant_for_another_life_is_not_believed() {
+    let old = |facts: Facts| Facts { incarnation: NEXT, ..facts };
+    let mut bench = Bench::candidate(Entry::Vacant);
+    bench.inspected_as(old);
+    bench.applied(1, 6);
+    bench.read(2, mine(6, 1));
+    let seen = bench.now;
+    let mut attempt = 2;
+    let mut outputs = bench.applied(2, 7);
+    while !outputs.iter().any(|output| output.starts_with("won")) {
+        outputs = bench.inspected_as(old);
+        outputs.extend(bench.next());
+        if outputs.iter().any(|output| output.starts_with("renew")) {
+            attempt += 1;
+            outputs.extend(bench.applied(attempt, 5 + attempt));
+        }
+    }
+    assert_eq!(bench.now.since(seen), T, "it may have replaced anybody's record");
+}
+
+#[test]
+fn a_held_seat_is_not_told_while_the_store_cannot_be_inspected() {
+    let mut bench = Bench::candidate(Entry::Vacant);
+    bench.applied(1, 10);
+    assert_eq!(bench.give(Input::Inspected(Err(fault(FaultKind::Unreachable)))), ["trouble Unreachable"]);
+    bench.pass(secs(9));
+    assert_eq!(bench.campaign.lease(), None);
+    assert_eq!(bench.inspected(), ["won 10", "state LEADING"]);
+}
+
+#[test]
+fn an_older_life_is_a_restored_backup_and_bars_the_candidate() {
+    let mut bench = Bench::candidate(theirs(10));
+    let restored =
+        |facts: Facts| Facts { incarnation: Incarnation(500), newest: Some(Revision(80)), ..facts };
+    assert_eq!(bench.inspected_as(restored), ["trouble StoreReset, barred"]);
+    assert_eq!(bench.watched(deleted(9)), ["leader nobody"], "not campaigned for");
+    let outputs = bench.pass(secs(60));
+    assert!(outputs.iter().all(|output| output == "inspect"), "{outputs:?}");
+    bench.inspected_as(restored);
+    assert_eq!(bench.wake(), Some((Timer::Poll, secs(10))));
+    assert_eq!(bench.give(Input::Accept), ["acquire 1 over 9", "state ACQUIRING"]);
+}
+
+#[test]
+fn a_backup_of_this_life_bars_until_its_sequences_are_beyond_every_token_seen() {
+    let mut bench = Bench::leader();
+    bench.pass(secs(10));
+    bench.inspected();
+    assert_eq!(bench.applied(2, 4)[..2], ["lost 10 STORE_RESET", "trouble StoreReset, barred"]);
+}
+
+#[test]
+fn memory_storage_that_comes_back_empty_is_noticed_by_its_small_acknowledgements() {
+    let mut bench = Bench::candidate(theirs(10));
+    bench.watched(Entry::Vacant);
+    let outputs = bench.applied(1, 1);
+    assert_eq!(outputs[0], "trouble StoreReset, barred");
+    assert!(outputs.contains(&"release 2 over 1 owing 30000ms".to_string()), "{outputs:?}");
+    assert_eq!(bench.campaign.lease(), None);
+}
+
+#[test]
+fn the_life_ends_for_a_release_too() {
+    let mut bench = Bench::leader();
+    bench.give(Input::Close);
+    bench.give(Input::Drained);
+    assert_eq!(
+        bench.inspected_as(made_anew),
+        ["trouble StoreReset", "state CLOSED"],
+        "nothing is left there"
+    );
+}
+
+#[test]
+fn what_was_read_in_another_life_is_read_again() {
+    let mut bench = Bench::candidate(theirs(10));
+    bench.pass(T + ms(250));
+    bench.inspected_as(made_anew);
+    assert_eq!(bench.read(2, theirs(10)), ["read 3"]);
+    assert_eq!(bench.read(3, theirs(2)), NOTHING);
+    assert_eq!(bench.wake(), Some((Timer::Poll, T + ms(250))));
+}
+
+#[test]
+fn an_inspection_asked_before_a_newer_one_says_nothing() {
+    let mut bench = Bench::leader();
+    bench.sleep(secs(1));
+    bench.inspected();
+    let asked_at = bench.now.before(ms(500));
+    assert_eq!(bench.inspected_as(|facts| Facts { asked_at, ..made_anew(facts) }), NOTHING);
+    assert_eq!(bench.inspected_as(|facts| Facts { asked_at, max_age: Some(secs(9)), ..facts }), NOTHING);
+    assert!(bench.leads());
+}
+
+#[test]
+fn a_watch_that_shows_the_acquire_confirms_the_life_without_another_inspection() {
+    let mut bench = Bench::new();
+    bench.give(Input::Watching { since: bench.now.before(secs(2)) });
+    bench.begin(Entry::Vacant);
+    bench.sleep(ms(5));
+    assert_eq!(bench.applied(1, 10), ["inspect", "leader me", "state HOLDING"]);
+    assert_eq!(bench.watched(mine(10, 1)), ["won 10", "state LEADING"]);
+    assert_eq!(bench.remaining(), Some(T - M - ms(5)));
+}
+
+#[test]
+fn a_watch_that_shows_the_acquire_before_its_acknowledgement_confirms_it_too() {
+    let mut bench = Bench::new();
+    bench.give(Input::Watching { since: bench.now.before(secs(2)) });
+    bench.begin(Entry::Vacant);
+    bench.sleep(ms(5));
+    assert_eq!(bench.watched(mine(10, 1)), ["leader me"]);
+    assert_eq!(bench.applied(1, 10), ["inspect", "won 10", "state LEADING"]);
+}
+
+#[test]
+fn a_watch_that_may_see_another_life_confirms_nothing() {
+    let mut bench = Bench::new();
+    assert_eq!(bench.give(Input::Watching { since: bench.now }), ["inspect"]);
+    bench.begin(Entry::Vacant);
+    bench.sleep(ms(5));
+    assert_eq!(bench.applied(1, 10), ["inspect", "leader me", "state HOLDING"]);
+    assert_eq!(bench.watched(mine(10, 1)), NOTHING);
+    assert_eq!(bench.inspected(), ["won 10", "state LEADING"]);
+}

@@ -1,0 +1,234 @@
+//! Records of our own outside a term: retaken or removed, and never in anybody's way for long.
+
+use incumbent_core::Instant;
+use incumbent_core::campaign::{Input, Timer};
+use incumbent_core::record::Entry;
+use incumbent_core::store::Outcome;
+
+use crate::harness::*;
+
+#[test]
+fn an_orphan_is_retaken_with_the_wait_of_the_attempt_that_wrote_it() {
+    let mut bench = Bench::candidate(deleted(5));
+    let wait_ends = bench.now + T;
+    bench.pass(secs(2));
+    assert_eq!(bench.watched(mine(10, 1)), ["leader me"]);
+    assert_eq!(bench.next(), ["acquire 2 over 10", "state ACQUIRING"]);
+    bench.applied(2, 11);
+    bench.sleep(ms(1));
+    bench.inspected();
+    assert_eq!(won_at(&mut bench, wait_ends, 3, 12), "won 11");
+}
+
+/// Renews until a win is told; says which, and how long before or after `at` that was.
+fn won_at(bench: &mut Bench, at: Instant, mut attempt: u64, mut revision: u64) -> String {
+    for _ in 0..1000 {
+        let mut outputs = bench.next();
+        if outputs.iter().any(|output| output.starts_with("renew")) {
+            outputs.extend(bench.applied(attempt, revision));
+            attempt += 1;
+            revision += 1;
+        }
+        outputs.extend(bench.inspected());
+        if let Some(won) = outputs.iter().find(|output| output.starts_with("won")) {
+            assert_eq!(bench.now, at);
+            return won.clone();
+        }
+    }
+    panic!("never won");
+}
+
+#[test]
+fn an_orphan_is_released_with_the_wait_of_the_attempt_that_wrote_it() {
+    let mut bench = Bench::candidate(deleted(5));
+    bench.pass(secs(2));
+    bench.watched(mine(10, 1));
+    bench.sleep(ms(60));
+    assert_eq!(bench.give(Input::Close), ["release 2 over 10 owing 27940ms", "state RELEASING"]);
+}
+
+#[test]
+fn without_markers_an_orphan_is_retaken_even_when_its_lease_is_over() {
+    let mut bench = Bench::candidate(Entry::Vacant);
+    bench.sleep(T + secs(5));
+    bench.tick();
+    bench.watched(mine(10, 1));
+    assert_eq!(bench.next(), ["acquire 2 over 10", "state ACQUIRING"]);
+}
+
+fn with_markers() -> Bench {
+    let mut bench = Bench::with(settings(), bucket_with_markers());
+    bench.begin(Entry::Vacant);
+    bench
+}
+
+#[test]
+fn with_markers_an_orphan_is_retaken_before_its_own_deadline_only() {
+    let mut bench = with_markers();
+    bench.pass(secs(2));
+    bench.watched(mine(10, 1));
+    assert_eq!(bench.next(), ["acquire 2 over 10", "state ACQUIRING"]);
+
+    let mut bench = with_markers();
+    bench.sleep(T - M - ms(1));
+    bench.tick();
+    bench.watched(mine(10, 1));
+    bench.sleep(ms(1));
+    let outputs = bench.pass(secs(60));
+    assert!(!outputs.iter().any(|output| output.starts_with("acquire")), "{outputs:?}");
+    assert!(outputs.iter().any(|output| output.starts_with("read")), "it waits for the marker: {outputs:?}");
+    assert_eq!(bench.watched(expired(11)).first().map(String::as_str), Some("acquire 2 over 11"));
+}
+
+#[test]
+fn with_markers_a_retaking_acknowledged_after_the_orphans_deadline_is_not_told() {
+    for (late, expected) in [(ms(1), "won 11"), (ms(0), "")] {
+        let mut bench = with_markers();
+        let deadline = bench.now + (T - M);
+        bench.pass(secs(2));
+        bench.watched(mine(10, 1));
+        assert_eq!(bench.next(), ["acquire 2 over 10", "state ACQUIRING"]);
+        bench.inspected();
+        bench.now = deadline.before(late);
+        let acknowledged = bench.applied(2, 11);
+        bench.sleep(ms(1));
+        let mut said = bench.inspected();
+        said.extend(bench.pass(ms(500)));
+        let won: Vec<_> = said.iter().filter(|output| output.starts_with("won")).collect();
+        assert_eq!(won.iter().map(|won| won.as_str()).collect::<String>(), expected, "{acknowledged:?}");
+    }
+}
+
+#[test]
+fn with_markers_a_retaking_acknowledged_too_late_is_not_itself_retaken() {
+    let mut bench = with_markers();
+    let deadline = bench.now + (T - M);
+    bench.pass(secs(2));
+    bench.watched(mine(10, 1));
+    assert_eq!(bench.next(), ["acquire 2 over 10", "state ACQUIRING"]);
+    bench.now = deadline;
+    assert_eq!(
+        bench.applied(2, 11),
+        ["state WAITING"],
+        "the marker for 10 may be on its way, and would erase what stands on it"
+    );
+    let outputs = bench.pass(secs(20));
+    assert!(!outputs.iter().any(|output| output.starts_with("acquire")), "{outputs:?}");
+}
+
+#[test]
+fn an_orphan_whose_attempt_is_forgotten_waits_a_whole_lease_and_for_a_renewal() {
+    let mut bench = Bench::candidate(mine(10, 500));
+    let first_seen = bench.now;
+    bench.applied(1, 11);
+    bench.sleep(ms(1));
+    bench.inspected();
+    assert_eq!(won_at(&mut bench, first_seen + T, 2, 12), "won 11");
+}
+
+#[test]
+fn stopped_while_an_acquire_is_on_its_way_the_orphan_is_removed() {
+    let mut bench = Bench::candidate(Entry::Vacant);
+    assert_eq!(bench.give(Input::Close), ["state RELEASING"], "nothing to release yet");
+    assert_eq!(bench.applied(1, 10), ["release 2 over 10 owing 0ms", "leader me"]);
+    assert_eq!(bench.applied(2, 11), ["leader nobody", "state CLOSED"]);
+}
+
+#[test]
+fn stopped_while_an_acquire_is_on_its_way_that_fails_there_is_nothing_to_remove() {
+    let mut bench = Bench::candidate(Entry::Vacant);
+    bench.give(Input::Close);
+    assert_eq!(bench.refused(1, 10), ["read 2"]);
+    assert_eq!(bench.read(2, theirs(10)), ["leader other", "state CLOSED"]);
+}
+
+#[test]
+fn stopped_after_an_acquire_that_was_never_answered_the_key_is_looked_at() {
+    let mut bench = Bench::candidate(Entry::Vacant);
+    bench.pass(secs(2));
+    assert_eq!(bench.give(Input::Close), ["read 2", "state RELEASING"]);
+    assert_eq!(bench.read(2, mine(10, 1)), ["release 2 over 10 owing 0ms", "leader me"]);
+    assert_eq!(bench.applied(2, 11), ["leader nobody", "state CLOSED"]);
+}
+
+#[test]
+fn stopped_after_an_acquire_of_unknown_outcome_the_key_is_looked_at() {
+    let mut bench = Bench::candidate(Entry::Vacant);
+    bench.wrote(1, Outcome::Unknown);
+    assert_eq!(bench.give(Input::Close), ["read 2", "state RELEASING"]);
+    assert_eq!(bench.read(2, Entry::Vacant), ["state CLOSED"]);
+
+    let mut bench = Bench::candidate(Entry::Vacant);
+    bench.wrote(1, Outcome::NotSent);
+    assert_eq!(bench.give(Input::Close), ["state CLOSED"], "it is certain that nothing is there");
+}
+
+#[test]
+fn a_record_of_ours_that_turns_up_when_we_have_left_the_race_is_removed() {
+    let mut bench = Bench::candidate(Entry::Vacant);
+    bench.pass(secs(2));
+    assert_eq!(bench.give(Input::Health(false)), ["read 2", "state RELEASING"]);
+    assert_eq!(bench.read(2, Entry::Vacant), ["state IDLE"]);
+    assert_eq!(bench.applied(1, 10), ["release 2 over 10 owing 0ms", "leader me", "state RELEASING"]);
+    assert_eq!(bench.applied(2, 11), ["leader nobody", "state IDLE"]);
+
+    let mut bench = Bench::candidate(Entry::Vacant);
+    bench.pass(secs(2));
+    bench.give(Input::Health(false));
+    bench.read(2, Entry::Vacant);
+    assert_eq!(
+        bench.watched(mine(10, 1)),
+        ["release 2 over 10 owing 0ms", "leader me", "state RELEASING"],
+        "the watch says so too"
+    );
+}
+
+#[test]
+fn after_an_operators_deletion_the_wait_goes_with_a_retaken_orphan() {
+    let mut bench = Bench::candidate(theirs(4));
+    bench.pass(secs(3));
+    bench.watched(deleted(5));
+    let wait_ends = bench.now + T;
+    bench.pass(secs(2));
+    bench.watched(mine(10, 1));
+    bench.pass(ms(120));
+    bench.applied(2, 11);
+    bench.sleep(ms(1));
+    bench.inspected();
+    assert_eq!(won_at(&mut bench, wait_ends, 3, 12), "won 11");
+}
+
+#[test]
+fn after_an_operators_deletion_the_wait_goes_with_a_release() {
+    let mut bench = Bench::holder();
+    bench.sleep(secs(4));
+    assert_eq!(bench.give(Input::Resign), ["release 2 over 10 owing 26000ms", "state RELEASING"]);
+}
+
+#[test]
+fn two_campaigns_of_one_process_do_not_take_each_others_records_for_their_own() {
+    let namesake = |revision| match theirs(revision) {
+        Entry::Live(record) => {
+            Entry::Live(incumbent_core::record::Record { candidate: "me".into(), ..record })
+        }
+        other => other,
+    };
+    let mut bench = Bench::candidate(namesake(10));
+    assert_eq!(bench.wake(), Some((Timer::Poll, T + ms(250))), "not retaken");
+
+    let mut bench = Bench::leader();
+    assert_eq!(bench.watched(namesake(11))[0], "lost 10 USURPED");
+}
+
+#[test]
+fn while_no_token_is_large_enough_an_orphan_is_removed_and_not_retaken() {
+    let mut bench = Bench::new();
+    bench.begin(theirs(100));
+    bench.watched(deleted(101));
+    bench.wrote(1, Outcome::Unknown);
+    bench.inspected_as(|facts| incumbent_core::store::Facts {
+        incarnation: incumbent_core::Incarnation(LIFE.0 - 1),
+        ..facts
+    });
+    assert_eq!(bench.watched(mine(7, 1)), ["release 2 over 7 owing 30000ms", "leader me", "state RELEASING"]);
+}

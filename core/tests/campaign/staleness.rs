@@ -1,0 +1,269 @@
+//! Answers that are older than what is known, and a store that really went back.
+
+use incumbent_core::Revision;
+use incumbent_core::campaign::{Input, ReadId, Timer};
+use incumbent_core::record::Entry;
+use incumbent_core::store::{Facts, FaultKind, Outcome};
+
+use crate::harness::*;
+
+/// Answers every question stale for `span`, over one new connection after another; lists what is
+/// said, without the questions.
+fn all_stale(bench: &mut Bench, span: std::time::Duration, stale: &Entry) -> Vec<String> {
+    let end = bench.now + span;
+    let mut said = Vec::new();
+    let mut outputs: Vec<String> = Vec::new();
+    loop {
+        let mut answers = Vec::new();
+        for output in std::mem::take(&mut outputs) {
+            let words: Vec<&str> = output.split(' ').collect();
+            let number = words.get(1).and_then(|word| word.parse().ok()).unwrap_or(0);
+            match words[0] {
+                "read" => answers.push(Input::Read { read: ReadId(number), result: Ok(stale.clone()) }),
+                "renew" | "acquire" | "release" => answers.push(Input::Wrote {
+                    attempt: incumbent_core::record::Attempt(number),
+                    outcome: Outcome::Refused { current: stale.revision().unwrap_or_default() },
+                }),
+                "reconnect" => answers.push(Input::Reconnected),
+                "inspect" => answers.push(Input::Inspected(Ok(facts(bench.now)))),
+                _ => said.push(output),
+            }
+        }
+        for answer in answers {
+            outputs.extend(bench.give(answer));
+        }
+        if outputs.is_empty() {
+            let Some((_, wait)) = bench.wake().filter(|(_, wait)| bench.now + *wait <= end) else {
+                bench.now = end;
+                return said;
+            };
+            bench.sleep(wait);
+            outputs = bench.tick();
+        }
+    }
+}
+
+#[test]
+fn a_stale_read_neither_wins_nor_loses() {
+    let mut bench = Bench::leader();
+    bench.pass(secs(10));
+    bench.inspected();
+    bench.refused(2, 11);
+    for (read, stale) in [(2, theirs(9)), (3, deleted(8))] {
+        let outputs = bench.read(read, stale);
+        assert!(outputs.is_empty() || outputs == ["reconnect"], "{outputs:?}");
+        assert!(bench.leads());
+        bench.pass(ms(240));
+    }
+
+    let mut bench = Bench::candidate(theirs(10));
+    bench.pass(T + ms(250));
+    assert_eq!(bench.read(2, deleted(9)), ["reconnect"], "not campaigned for");
+    assert_eq!(bench.campaign.leader().map(|leader| leader.revision), Some(Revision(10)));
+}
+
+#[test]
+fn a_stale_refusal_is_retried_elsewhere_and_the_term_survives() {
+    let mut bench = Bench::leader();
+    bench.pass(secs(10));
+    bench.inspected();
+    assert_eq!(bench.refused(2, 7), ["reconnect"]);
+    assert!(bench.leads());
+    assert_eq!(bench.reconnected(), ["inspect"]);
+    assert_eq!(bench.next(), ["inspect", "renew 3 over 10"]);
+    bench.inspected();
+    assert_eq!(bench.applied(3, 11), NOTHING);
+    assert_eq!(bench.remaining(), Some(T - M));
+}
+
+#[test]
+fn an_isolated_old_leader_of_the_stream_is_asked_until_the_deadline_and_believed_in_nothing() {
+    for stale in [theirs(7), deleted(7), mine(9, 1)] {
+        let mut bench = Bench::leader();
+        let lost = all_stale(&mut bench, T - M - ms(1), &stale);
+        assert_eq!(lost, NOTHING, "{stale:?}");
+        assert!(bench.leads());
+        assert_eq!(all_stale(&mut bench, ms(1), &stale)[0], "lost 10 EXPIRED");
+    }
+}
+
+#[test]
+fn a_term_survives_an_isolated_old_leader_if_the_majority_answers_in_time() {
+    let mut bench = Bench::leader();
+    all_stale(&mut bench, secs(25), &theirs(7));
+    let mut outputs = bench.next();
+    while !outputs.iter().any(|output| output.starts_with("renew")) {
+        outputs = bench.next();
+    }
+    let renewal = outputs.iter().find(|output| output.starts_with("renew")).expect("a renewal");
+    let attempt = renewal.split(' ').nth(1).and_then(|number| number.parse().ok()).expect("a number");
+    bench.inspected();
+    bench.applied(attempt, 11);
+    assert_eq!(bench.remaining(), Some(T - M));
+}
+
+#[test]
+fn lower_answers_over_two_new_connections_for_a_lease_are_a_regression() {
+    let mut bench = Bench::candidate(theirs(10));
+    bench.pass(T + ms(250));
+    assert_eq!(bench.read(2, theirs(5)), ["reconnect"]);
+    bench.reconnected();
+    bench.inspected();
+    let said = all_stale(&mut bench, T - secs(1), &theirs(5));
+    assert_eq!(said, NOTHING, "not before a lease has passed");
+    let said = all_stale(&mut bench, secs(3), &theirs(5));
+    assert_eq!(said, ["trouble StoreReset, barred"], "told, and no smaller token is tried");
+}
+
+#[test]
+fn lower_answers_over_one_connection_are_no_regression() {
+    let mut bench = Bench::candidate(theirs(10));
+    bench.pass(T + ms(250));
+    let mut read = 2;
+    let end = bench.now + T * 3;
+    while bench.now < end {
+        let outputs = bench.read(read, theirs(5));
+        assert!(outputs.is_empty() || outputs == ["reconnect"], "{outputs:?}");
+        while !bench.next().iter().any(|output| output.starts_with("read")) {}
+        read += 1;
+    }
+}
+
+#[test]
+fn one_answer_that_is_up_to_date_ends_the_doubt() {
+    let mut bench = Bench::candidate(theirs(10));
+    bench.pass(T + ms(250));
+    all_stale(&mut bench, secs(20), &theirs(5));
+    bench.watched(theirs(10));
+    let said = all_stale(&mut bench, secs(20), &theirs(5));
+    assert_eq!(said, NOTHING);
+}
+
+#[test]
+fn a_lower_acknowledgement_ends_the_term_as_a_reset() {
+    let mut bench = Bench::leader();
+    bench.pass(secs(10));
+    bench.inspected();
+    assert_eq!(
+        bench.applied(2, 6)[..2],
+        ["lost 10 STORE_RESET", "trouble StoreReset, barred"],
+        "lost writes that were acknowledged"
+    );
+    assert!(!bench.leads());
+}
+
+#[test]
+fn after_a_regression_a_win_needs_a_token_above_every_token_seen() {
+    let mut bench = Bench::leader();
+    bench.pass(secs(10));
+    bench.inspected();
+    let outputs = bench.applied(2, 6);
+    assert_eq!(outputs[2], "release 3 over 6 owing 0ms", "what it wrote is nobody's: {outputs:?}");
+    bench.applied(3, 7);
+    let outputs = bench.pass(secs(60));
+    assert!(outputs.iter().all(|output| output == "inspect"), "it stays out: {outputs:?}");
+    let outputs = bench.inspected_as(|facts| Facts { newest: Some(Revision(10)), ..facts });
+    assert_eq!(outputs, ["acquire 4 over 7", "state ACQUIRING"], "the next token will be larger");
+}
+
+#[test]
+fn an_operator_may_accept_that_tokens_start_again() {
+    let mut bench = Bench::leader();
+    bench.pass(secs(10));
+    bench.inspected();
+    bench.applied(2, 6);
+    bench.applied(3, 7);
+    let reset = bench.now;
+    assert_eq!(bench.give(Input::Accept), NOTHING);
+    assert_eq!(bench.next(), ["acquire 4 over 7", "state ACQUIRING"]);
+    bench.applied(4, 8);
+    bench.sleep(ms(1));
+    assert_eq!(bench.inspected(), NOTHING, "the store went back: nobody leads for a lease");
+    let mut attempt = 5;
+    loop {
+        let mut outputs = bench.next();
+        if outputs.iter().any(|output| output.starts_with("renew")) {
+            outputs.extend(bench.applied(attempt, 4 + attempt));
+            attempt += 1;
+        }
+        outputs.extend(bench.inspected());
+        if outputs.iter().any(|output| output.starts_with("won")) {
+            assert!(outputs.contains(&"won 8".to_string()), "{outputs:?}");
+            assert_eq!(bench.now.since(reset), T);
+            return;
+        }
+    }
+}
+
+#[test]
+fn a_win_whose_token_is_too_small_is_not_told_and_the_seat_goes_back() {
+    let mut bench = Bench::candidate(theirs(100));
+    bench.watched(Entry::Vacant);
+    bench.applied(1, 1);
+    bench.applied(2, 2);
+    bench.inspected_as(|facts| Facts { newest: Some(Revision(500)), ..facts });
+    let mut outputs = bench.next();
+    while outputs != ["acquire 3 over 2", "state ACQUIRING"] {
+        assert_eq!(outputs, ["inspect"]);
+        outputs = bench.next();
+    }
+    bench.applied(3, 3);
+    let mut attempt = 4;
+    loop {
+        outputs = bench.next();
+        outputs.extend(bench.inspected_as(|facts| Facts { newest: Some(Revision(500)), ..facts }));
+        if outputs.iter().any(|output| output.starts_with("renew")) {
+            bench.applied(attempt, attempt);
+            attempt += 1;
+        }
+        assert_eq!(bench.campaign.lease(), None);
+        if let Some(told) = outputs.iter().position(|output| output.starts_with("trouble")) {
+            assert_eq!(outputs[told], "trouble StoreReset, barred");
+            assert!(outputs.iter().any(|output| output == "state RELEASING"), "{outputs:?}");
+            return;
+        }
+    }
+}
+
+#[test]
+fn a_release_that_the_store_went_back_under_is_looked_for_anew() {
+    let mut bench = Bench::leader();
+    bench.pass(secs(10));
+    bench.pass(secs(2));
+    bench.give(Input::Resign);
+    assert_eq!(bench.give(Input::Drained)[1], "release 3 over 10 owing 0ms");
+    assert_eq!(bench.applied(2, 6), ["trouble StoreReset, barred"]);
+    assert_eq!(bench.refused(3, 6), ["read 2"]);
+    assert_eq!(bench.read(2, mine(6, 2)), ["release 4 over 6 owing 0ms"]);
+    assert_eq!(bench.applied(4, 7), ["leader nobody", "state WAITING"]);
+}
+
+#[test]
+fn a_release_acknowledged_below_the_mark_is_over() {
+    let mut bench = Bench::leader();
+    bench.give(Input::Resign);
+    bench.give(Input::Drained);
+    let outputs = bench.applied(2, 6);
+    assert_eq!(outputs, ["trouble StoreReset, barred", "leader nobody", "state WAITING"]);
+}
+
+#[test]
+fn a_failed_inspection_is_asked_again_more_and_more_seldom_and_told_once() {
+    let mut bench = Bench::leader();
+    bench.pass(secs(10));
+    bench.applied(2, 11);
+    let denied = || Input::Inspected(Err(fault(FaultKind::Denied)));
+    assert_eq!(bench.give(denied()), ["trouble Denied"]);
+    let mut waits = Vec::new();
+    for _ in 0..6 {
+        let (timer, wait) = bench.wake().expect("a wake-up");
+        assert_eq!(timer, Timer::Inspect);
+        waits.push(wait);
+        assert_eq!(bench.next(), ["inspect"]);
+        assert_eq!(bench.give(denied()), NOTHING);
+    }
+    assert!(waits[0] <= ms(120) && waits[5] >= ms(800), "{waits:?}");
+    assert!(bench.pass(secs(8)).contains(&"renew 3 over 11".to_string()));
+    bench.applied(3, 12);
+    assert_eq!(bench.give(denied()), NOTHING, "renewals that work do not end the fault");
+}

@@ -1,0 +1,212 @@
+//! Trouble: told once when it begins.
+
+use incumbent_core::campaign::{Event, Input, Output, Preset, Settings, Timer, Trouble};
+use incumbent_core::record::{Entry, Nonce, Record, Stamp};
+use incumbent_core::store::{Capabilities, Facts, FaultKind, Outcome};
+use incumbent_core::{Instant, Revision};
+
+use crate::harness::*;
+
+fn troubles(outputs: Vec<Output>) -> Vec<Trouble> {
+    outputs
+        .into_iter()
+        .filter_map(|output| match output {
+            Output::Event(Event::Trouble(trouble)) => Some(trouble),
+            _ => None,
+        })
+        .collect()
+}
+
+fn namesake(revision: u64, nonce: Nonce) -> Entry {
+    match theirs(revision) {
+        Entry::Live(record) => Entry::Live(Record {
+            candidate: "me".into(),
+            stamp: Some(Stamp { nonce, attempt: incumbent_core::record::Attempt(revision) }),
+            ..record
+        }),
+        other => other,
+    }
+}
+
+#[test]
+fn another_process_of_the_same_name_is_told_once_it_is_known_to_be_alive() {
+    let mut bench = Bench::new();
+    bench.give(Input::Campaign);
+    assert_eq!(bench.read(1, namesake(10, OTHER)), ["leader me"], "it may be what is left of a restart");
+    assert_eq!(bench.watched(namesake(10, OTHER)), NOTHING, "the same record again");
+    assert_eq!(bench.watched(namesake(11, OTHER)), ["trouble SameName"]);
+    assert_eq!(bench.watched(namesake(12, OTHER)), NOTHING);
+    assert_eq!(bench.watched(namesake(13, Nonce(0xc))), ["leader me"]);
+    assert_eq!(bench.watched(namesake(14, Nonce(0xc))), ["trouble SameName"]);
+}
+
+#[test]
+fn a_record_that_the_store_does_not_remove_is_told_once() {
+    let mut bench = Bench::candidate(theirs(10));
+    let seen = bench.now;
+    let mut read = 1;
+    while bench.now.since(seen) <= T * 2 + ms(250) {
+        for output in bench.next() {
+            assert!(output.starts_with("read"), "{output}");
+            read += 1;
+            if bench.now.since(seen) <= T * 2 + ms(250) {
+                assert_eq!(bench.read(read, theirs(10)), NOTHING);
+            }
+        }
+    }
+    let unchanged = bench.now.since(seen);
+    let answer = Input::Read { read: incumbent_core::campaign::ReadId(read), result: Ok(theirs(10)) };
+    assert_eq!(
+        troubles(bench.give_in_full(answer)),
+        [Trouble::NotExpiring { revision: Revision(10), unchanged }]
+    );
+    bench.next();
+    assert_eq!(bench.read(read + 1, theirs(10)), NOTHING);
+    assert_eq!(bench.campaign.lease(), None);
+}
+
+#[test]
+fn a_lower_maximum_age_shrinks_the_deadline_and_is_told() {
+    let mut bench = Bench::leader();
+    bench.sleep(secs(2));
+    assert_eq!(
+        bench.inspected_as(|facts| Facts { max_age: Some(secs(12)), ..facts }),
+        ["trouble MaxAgeChanged"]
+    );
+    let margin = ms(600 + 120 + 250);
+    assert_eq!(bench.remaining(), Some(secs(12) - margin - secs(2)));
+}
+
+#[test]
+fn a_maximum_age_so_low_that_the_lease_is_over_ends_the_term() {
+    let mut bench = Bench::leader();
+    bench.sleep(secs(6));
+    bench.inspected_as(|facts| Facts { max_age: Some(secs(6)), ..facts });
+    assert!(!bench.leads());
+    assert_eq!(bench.tick()[0], "lost 10 EXPIRED");
+}
+
+#[test]
+fn a_maximum_age_of_zero_or_none_is_told_and_spins_nothing() {
+    let mut bench = Bench::leader();
+    assert_eq!(bench.inspected_as(|facts| Facts { max_age: None, ..facts }), ["trouble MaxAgeChanged"]);
+    assert_eq!(bench.remaining(), Some(T - M));
+
+    let mut bench = Bench::leader();
+    let outputs = bench.inspected_as(|facts| Facts { max_age: Some(secs(0)), ..facts });
+    assert_eq!(outputs, ["trouble MaxAgeChanged"]);
+    assert!(!bench.leads());
+    assert_eq!(bench.tick()[0], "lost 10 EXPIRED");
+}
+
+#[test]
+fn a_higher_maximum_age_never_lengthens_the_lease_beyond_the_settings() {
+    let mut bench = Bench::leader();
+    let outputs = bench.inspected_as(|facts| Facts { max_age: Some(secs(300)), ..facts });
+    assert_eq!(outputs, ["trouble MaxAgeChanged"]);
+    assert_eq!(bench.remaining(), Some(T - M));
+    assert_eq!(bench.campaign.lease_time(), T);
+}
+
+#[test]
+fn a_maximum_age_that_was_lowered_by_mistake_counts_again_from_the_next_seat() {
+    let mut bench = Bench::leader();
+    bench.inspected_as(|facts| Facts { max_age: Some(secs(12)), ..facts });
+    bench.sleep(ms(1));
+    assert_eq!(bench.inspected(), ["trouble MaxAgeChanged"]);
+    assert_eq!(bench.campaign.lease_time(), secs(12), "not for the seat that is held");
+    bench.give(Input::Resign);
+    bench.give(Input::Drained);
+    bench.applied(2, 11);
+    assert_eq!(bench.campaign.lease_time(), T);
+}
+
+#[test]
+fn a_fault_is_told_again_only_when_it_ended_in_between() {
+    let mut bench = Bench::leader();
+    bench.pass(secs(10));
+    bench.inspected();
+    let denied = || Outcome::Failed(fault(FaultKind::Denied));
+    assert_eq!(bench.wrote(2, denied()), ["trouble Denied"]);
+    bench.next();
+    bench.inspected();
+    assert_eq!(bench.wrote(3, denied()), NOTHING);
+    bench.next();
+    bench.inspected();
+    assert_eq!(bench.applied(4, 11), NOTHING);
+    bench.next();
+    bench.inspected();
+    assert_eq!(bench.wrote(5, denied()), ["trouble Denied"]);
+}
+
+#[test]
+fn one_write_without_an_answer_is_an_accident_and_two_are_told() {
+    let mut bench = Bench::leader();
+    bench.pass(secs(10));
+    bench.inspected();
+    assert_eq!(bench.wrote(2, Outcome::Unknown), NOTHING);
+    bench.next();
+    bench.inspected();
+    assert_eq!(bench.wrote(3, Outcome::Unknown), ["trouble Unreachable"]);
+    bench.next();
+    bench.inspected();
+    assert_eq!(bench.wrote(4, Outcome::Unknown), NOTHING);
+}
+
+#[test]
+fn a_lease_that_cannot_survive_one_server_is_told_with_the_numbers_when_the_campaign_begins() {
+    let store = Capabilities { own_lease: true, ..bucket() };
+    let short = Settings { preset: Preset::Fast, lease: Some(secs(2)), ..settings() };
+    let mut bench = Bench::with(short, store);
+    let outputs = bench.give_in_full(Input::Campaign);
+    let survives = secs(2) - ms(100 + 20 + 100) - secs(2) / 3;
+    assert_eq!(troubles(outputs), [Trouble::ShortLease { survives, fail_over: secs(7) }]);
+    bench.give(Input::Health(false));
+    assert!(troubles(bench.give_in_full(Input::Health(true))).is_empty(), "once");
+    assert!(troubles(Bench::new().give_in_full(Input::Campaign)).is_empty(), "30 s survives");
+}
+
+#[test]
+fn markers_that_mislead_other_software_are_told_once() {
+    let mut bench = Bench::with(settings(), bucket_with_markers());
+    bench.give(Input::Campaign);
+    assert_eq!(bench.read(1, bare(10)), ["trouble MarkersMislead", "leader go-1"]);
+    assert_eq!(bench.watched(bare(11)), NOTHING);
+    let mut bench = Bench::candidate(bare(10));
+    assert_eq!(bench.watched(bare(11)), NOTHING, "no markers, no trouble");
+}
+
+#[test]
+fn every_trouble_says_what_it_is_about_and_what_to_do() {
+    let facts = facts(Instant::ZERO);
+    let token = incumbent_core::Token { incarnation: facts.incarnation, sequence: Revision(10) };
+    let texts = [
+        (Trouble::Store(fault(FaultKind::Broken)), "the store says so"),
+        (
+            Trouble::StoreReset { seen: token, barred: true },
+            "staying out until a larger token is possible or an operator accepts",
+        ),
+        (Trouble::NotExpiring { revision: Revision(10), unchanged: secs(61) }, "check the bucket's TTL"),
+        (Trouble::SameName { nonce: OTHER }, "give every candidate a name of its own"),
+        (Trouble::ShortLease { survives: secs(1), fail_over: secs(7) }, "use a longer lease"),
+        (Trouble::MaxAgeChanged { from: Some(T), to: Some(secs(5)) }, "from 30s to 5s"),
+        (Trouble::MaxAgeChanged { from: None, to: Some(secs(5)) }, "a maximum age of 5s"),
+        (Trouble::MaxAgeChanged { from: Some(T), to: None }, "records never expire"),
+        (Trouble::MarkersMislead, "switch the markers off"),
+    ];
+    for (trouble, part) in texts {
+        assert!(trouble.to_string().contains(part), "{trouble}");
+    }
+}
+
+#[test]
+fn nothing_below_is_worth_a_word_when_all_is_well() {
+    let mut bench = Bench::leader();
+    for attempt in 2..20 {
+        let outputs = bench.pass(secs(10));
+        assert_eq!(outputs, ["inspect".to_string(), format!("renew {attempt} over {}", attempt + 8)]);
+        assert_eq!(bench.inspected(), NOTHING);
+        assert_eq!(bench.applied(attempt, attempt + 9), NOTHING);
+        assert_eq!(bench.wake(), Some((Timer::Renew, secs(10))));
+    }
+}

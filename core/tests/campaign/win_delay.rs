@@ -1,0 +1,312 @@
+//! The win delay: until when a new holder is not told that it leads.
+
+use incumbent_core::campaign::{Backoff, Input, Settings, WinDelay};
+use incumbent_core::record::Entry;
+use incumbent_core::store::{Facts, Outcome};
+use incumbent_core::{Incarnation, Instant};
+use std::time::Duration;
+
+use crate::harness::*;
+
+/// Holds and renews until the win is told; says how long that took, and the token's sequence.
+fn told_after(bench: &mut Bench, since: Instant) -> (Duration, String) {
+    told_after_from(bench, since, 1)
+}
+
+/// The same, where the acquire is attempt `attempt`.
+fn told_after_from(bench: &mut Bench, since: Instant, mut attempt: u64) -> (Duration, String) {
+    let mut revision = 9 + attempt;
+    loop {
+        let mut outputs = bench.applied(attempt, revision);
+        bench.sleep(Duration::from_nanos(1));
+        outputs.extend(bench.inspected());
+        loop {
+            if let Some(won) = outputs.iter().find(|output| output.starts_with("won")) {
+                return (bench.now.since(since), won.clone());
+            }
+            if outputs.iter().any(|output| output.starts_with("renew")) {
+                break;
+            }
+            outputs = bench.next();
+        }
+        attempt += 1;
+        revision += 1;
+    }
+}
+
+const SOON: Duration = Duration::from_nanos(2);
+
+#[test]
+fn over_an_absence_never_preceded_by_a_record_it_is_told_at_once() {
+    let mut bench = Bench::candidate(Entry::Vacant);
+    let start = bench.now;
+    assert!(told_after(&mut bench, start).0 <= SOON);
+    let mut bench = Bench::candidate(expired(5));
+    assert!(told_after(&mut bench, start).0 <= SOON);
+}
+
+#[test]
+fn cautious_waits_a_lease_over_an_absence_never_preceded_by_a_record() {
+    for entry in [Entry::Vacant, expired(5)] {
+        let mut bench = Bench::with(Settings { win_delay: WinDelay::Cautious, ..settings() }, bucket());
+        bench.begin(entry);
+        let start = bench.now;
+        assert_eq!(told_after(&mut bench, start), (T, "won 10".into()));
+    }
+}
+
+#[test]
+fn cautious_adds_nothing_where_a_record_was_seen() {
+    let mut bench = Bench::with(Settings { win_delay: WinDelay::Cautious, ..settings() }, bucket());
+    bench.begin(theirs(4));
+    bench.pass(T);
+    bench.watched(expired(5));
+    let start = bench.now;
+    assert!(told_after(&mut bench, start).0 <= SOON);
+}
+
+#[test]
+fn fixed_waits_from_when_the_acquire_was_sent() {
+    let delay = WinDelay::Fixed(T * 3 / 4);
+    let mut bench = Bench::with(Settings { win_delay: delay, ..settings() }, bucket());
+    bench.begin(Entry::Vacant);
+    let start = bench.now;
+    bench.sleep(ms(700));
+    assert_eq!(told_after(&mut bench, start), (T * 3 / 4, "won 10".into()));
+}
+
+#[test]
+fn fixed_is_never_shorter_than_automatic() {
+    let mut bench = Bench::with(Settings { win_delay: WinDelay::Fixed(secs(1)), ..settings() }, bucket());
+    bench.begin(deleted(5));
+    let start = bench.now;
+    assert_eq!(told_after(&mut bench, start).0, T);
+}
+
+#[test]
+fn over_a_release_of_this_life_it_waits_what_is_written_there_whatever_was_seen_before() {
+    let mut bench = Bench::candidate(theirs(4));
+    bench.pass(secs(1));
+    bench.watched(released(5, secs(0)));
+    let start = bench.now;
+    assert!(told_after(&mut bench, start).0 <= SOON);
+
+    let mut bench = Bench::candidate(theirs(4));
+    bench.pass(secs(1));
+    bench.watched(released(5, secs(12)));
+    let start = bench.now;
+    assert_eq!(told_after(&mut bench, start).0, secs(12));
+}
+
+#[test]
+fn the_wait_of_a_release_counts_from_its_first_sight_and_not_from_the_acquire() {
+    let mut bench = Bench::candidate(theirs(4));
+    bench.watched(handed_over_owing(5, "somebody", secs(12)));
+    let seen = bench.now;
+    bench.pass(secs(1));
+    assert_eq!(told_after(&mut bench, seen).0, secs(12));
+}
+
+fn handed_over_owing(revision: u64, successor: &str, owed: Duration) -> Entry {
+    match handed_over(revision, successor) {
+        Entry::Released(release) => Entry::Released(incumbent_core::record::Release { owed, ..release }),
+        other => other,
+    }
+}
+
+#[test]
+fn what_our_own_release_owed_is_owed_by_ourselves_as_well() {
+    let mut bench = Bench::holder();
+    let start = bench.now;
+    bench.give(Input::Resign);
+    bench.applied(2, 11);
+    assert_eq!(bench.next(), ["acquire 3 over 11", "state ACQUIRING"]);
+    assert_eq!(told_after_from(&mut bench, start, 3).0, T);
+}
+
+#[test]
+fn over_a_release_of_another_life_it_waits_a_lease() {
+    let release = match released(5, secs(0)) {
+        Entry::Released(release) => {
+            Entry::Released(incumbent_core::record::Release { incarnation: Incarnation(1), ..release })
+        }
+        other => other,
+    };
+    let mut bench = Bench::candidate(release);
+    let start = bench.now;
+    assert_eq!(told_after(&mut bench, start).0, T);
+}
+
+#[test]
+fn over_an_expiry_it_waits_until_the_last_records_lease_is_over_by_its_own_clock() {
+    for gone in [Entry::Vacant, expired(5)] {
+        let mut bench = Bench::candidate(theirs(4));
+        let seen = bench.now;
+        bench.pass(secs(25));
+        bench.give(Input::Health(true));
+        match &gone {
+            Entry::Vacant => {
+                bench.pass(T + ms(250) - secs(25));
+                bench.read(2, Entry::Vacant);
+                assert_eq!(told_after(&mut bench, seen).0, T + ms(250) + Duration::from_nanos(1));
+            }
+            marker => {
+                bench.watched(marker.clone());
+                assert_eq!(told_after(&mut bench, seen).0, T);
+            }
+        }
+    }
+}
+
+#[test]
+fn an_early_expiry_by_a_servers_clock_does_not_shorten_the_wait() {
+    let mut bench = Bench::candidate(theirs(4));
+    let seen = bench.now;
+    bench.pass(secs(20));
+    bench.watched(expired(5));
+    assert_eq!(told_after(&mut bench, seen).0, T);
+}
+
+#[test]
+fn a_watching_candidate_waits_the_holders_lease_though_the_stores_maximum_age_was_lowered() {
+    let mut bench = Bench::candidate(theirs(4));
+    let seen = bench.now;
+    bench.inspected_as(|facts| Facts { max_age: Some(secs(10)), ..facts });
+    bench.pass(secs(9));
+    bench.watched(Entry::Vacant);
+    let mut outputs = bench.applied(1, 10);
+    outputs.extend(bench.inspected_as(|facts| Facts { max_age: Some(secs(10)), ..facts }));
+    let mut attempt = 1;
+    while !outputs.iter().any(|output| output.starts_with("won")) {
+        outputs = bench.next();
+        if outputs.iter().any(|output| output.starts_with("renew")) {
+            attempt += 1;
+            bench.inspected_as(|facts| Facts { max_age: Some(secs(10)), ..facts });
+            outputs = bench.applied(attempt, 9 + attempt);
+        }
+    }
+    assert_eq!(bench.now.since(seen), T);
+}
+
+#[test]
+fn after_a_filtered_purge_a_watching_candidate_waits_the_holders_lease() {
+    let mut bench = Bench::candidate(theirs(4));
+    let seen = bench.now;
+    bench.pass(secs(2));
+    assert_eq!(bench.watched(Entry::Vacant)[0], "acquire 1 over absent");
+    assert_eq!(told_after(&mut bench, seen).0, T);
+}
+
+#[test]
+fn over_a_foreign_tombstone_it_waits_a_lease_from_its_first_sight_and_for_a_renewal() {
+    let mut bench = Bench::candidate(theirs(4));
+    bench.pass(secs(20));
+    bench.watched(deleted(5));
+    let start = bench.now;
+    assert_eq!(told_after(&mut bench, start), (T, "won 10".into()));
+}
+
+#[test]
+fn over_a_foreign_tombstone_no_win_is_told_without_a_renewal_later_than_the_acquire() {
+    let mut bench = Bench::with(settings(), bucket());
+    bench.begin(deleted(5));
+    let tombstone_seen = bench.now;
+    bench.pass(secs(1));
+    bench.wrote(1, Outcome::NotSent);
+    bench.give(Input::Health(false));
+    bench.pass(T);
+    assert!(bench.now.since(tombstone_seen) > T);
+    assert_eq!(bench.give(Input::Health(true)), ["acquire 2 over 5", "state ACQUIRING"]);
+    bench.applied(2, 10);
+    bench.sleep(ms(1));
+    assert_eq!(bench.inspected(), NOTHING, "a lease has passed, and nothing was renewed");
+    assert_eq!(bench.next(), ["inspect", "renew 3 over 10"]);
+    bench.inspected();
+    assert_eq!(bench.applied(3, 11), ["won 10", "state LEADING"]);
+}
+
+#[test]
+fn the_holders_lease_counts_over_a_tombstone_where_it_is_the_longer() {
+    let mut bench = Bench::candidate(with_lease(theirs(4), secs(50)));
+    bench.watched(deleted(5));
+    let start = bench.now;
+    assert_eq!(told_after(&mut bench, start).0, secs(50));
+}
+
+#[test]
+fn a_tombstone_after_an_absence_counts_from_its_own_first_sight() {
+    let mut bench = Bench::with(Settings { backoff: Backoff::Fixed(secs(20)), ..settings() }, bucket());
+    bench.begin(Entry::Vacant);
+    bench.wrote(1, Outcome::NotSent);
+    bench.pass(secs(15));
+    assert_eq!(bench.watched(deleted(7)), NOTHING, "a leader came, and was deleted unseen");
+    let seen = bench.now;
+    bench.pass(secs(5));
+    assert_eq!(told_after_from(&mut bench, seen, 2).0, T);
+}
+
+#[test]
+fn a_young_store_makes_everybody_wait_until_it_is_a_lease_and_a_skew_old() {
+    let young = Facts { age: Some(secs(11)), ..facts(Instant::ZERO) };
+    let mut bench = Bench::with_facts(settings(), bucket(), young).expect("settings that fit");
+    let start = bench.now;
+    bench.begin(Entry::Vacant);
+    assert_eq!(told_after(&mut bench, start).0, T + secs(1) - secs(11));
+}
+
+#[test]
+fn a_store_that_does_not_know_its_age_is_a_lease_old_when_it_was_watched_for_one() {
+    let ageless = Facts { age: None, ..facts(Instant::ZERO) };
+    let mut bench = Bench::with_facts(settings(), bucket(), ageless).expect("settings that fit");
+    let start = bench.now;
+    bench.begin(Entry::Vacant);
+    assert_eq!(told_after(&mut bench, start).0, T);
+}
+
+#[test]
+fn a_store_whose_name_was_never_used_makes_nobody_wait() {
+    let new = Facts { age: Some(secs(0)), never_used: true, ..facts(Instant::ZERO) };
+    let mut bench = Bench::with_facts(settings(), bucket(), new).expect("settings that fit");
+    let start = bench.now;
+    bench.begin(Entry::Vacant);
+    assert!(told_after(&mut bench, start).0 <= SOON);
+}
+
+#[test]
+fn nothing_is_told_before_the_store_is_known_to_be_the_same_after_the_acquire() {
+    let mut bench = Bench::candidate(Entry::Vacant);
+    bench.sleep(ms(5));
+    let asked_before = bench.now.before(ms(1));
+    bench.applied(1, 10);
+    assert_eq!(bench.inspected_as(|facts| Facts { asked_at: asked_before, ..facts }), NOTHING);
+    assert_eq!(bench.inspected(), ["won 10", "state LEADING"]);
+}
+
+#[test]
+fn the_deadline_of_a_win_counts_from_the_newest_applied_renewal() {
+    let mut bench = Bench::candidate(deleted(5));
+    let start = bench.now;
+    assert_eq!(told_after(&mut bench, start).0, T);
+    let remaining = bench.remaining().expect("a lease");
+    assert!(remaining > secs(18) && remaining < T - M, "{remaining:?}");
+}
+
+#[test]
+fn no_win_is_told_whose_lease_would_be_over_already() {
+    let mut bench = Bench::holder();
+    let start = bench.now;
+    let mut said = Vec::new();
+    let mut attempt = 2;
+    while bench.now.since(start) < T + secs(5) {
+        let outputs = bench.next();
+        if outputs.iter().any(|output| output.starts_with("renew")) {
+            said.extend(bench.applied(attempt, 9 + attempt));
+            attempt += 1;
+        }
+        said.extend(outputs);
+    }
+    assert!(attempt > 4, "it was renewed");
+    assert!(!said.iter().any(|output| output.starts_with("won")), "no inspection was answered: {said:?}");
+    assert_eq!(bench.inspected(), ["won 10", "state LEADING"], "once the store is shown to be the same");
+    assert!(bench.leads());
+}
