@@ -203,7 +203,7 @@ impl Campaign {
 
     /// The store went back to `revision`.
     pub(super) fn regress(&mut self, revision: Revision) {
-        self.life.regress(revision, self.lease, self.now);
+        self.life.regress(revision, self.longest_lease(), self.now);
         self.sight.forget();
         if let Stage::Releasing(leaving) = &mut self.stage {
             leaving.expect = None;

@@ -68,17 +68,16 @@ impl Campaign {
                 },
                 Some(Entry::Live(_)) => (Timer::Poll, self.next_poll()),
                 Some(Entry::Released(release)) if self.holds_back(release) => {
-                    let held_back = self.sight.since() + pace::hold_back(self.lease);
-                    (Timer::Acquire, held_back.max(self.now) + self.jitter())
+                    (Timer::Acquire, self.sight.since() + pace::hold_back(self.lease) + self.jitter())
                 }
                 // The others hold back for us.
                 Some(Entry::Released(Release { successor: Some(_), .. })) => (Timer::Acquire, self.now),
-                Some(_) => (Timer::Acquire, self.now + self.jitter()),
+                Some(_) => (Timer::Acquire, self.sight.since() + self.jitter()),
             }
         };
         let (timer, at) = next;
         let rested = if timer == Timer::Acquire { self.resting_until } else { Instant::ZERO };
-        self.timers.set(timer, at.max(self.not_before).max(rested));
+        self.timers.set(timer, at.max(self.now).max(self.not_before).max(rested));
     }
 
     /// Whether every write would have a token that is not above every token seen.
@@ -94,10 +93,16 @@ impl Campaign {
         }
     }
 
+    /// How long after the seat was first seen vacant; drawn once for each vacancy.
     fn jitter(&mut self) -> Duration {
-        match pace::jitter(self.races_lost, self.lease) {
-            Duration::ZERO => Duration::ZERO,
-            span => up_to(span, &mut self.rng),
+        let seen = self.sight.since();
+        match self.jitter {
+            Some((vacancy, jitter)) if vacancy == seen => jitter,
+            _ => {
+                let jitter = up_to(pace::jitter(self.races_lost, self.lease), &mut self.rng);
+                self.jitter = Some((seen, jitter));
+                jitter
+            }
         }
     }
 
@@ -167,10 +172,10 @@ impl Campaign {
         sent.map(|sent| (wait, self.lease_end(sent.at).min(sent.counts_before)))
     }
 
-    /// The wait that goes with a record of ours; a whole lease from its first sight where the
-    /// attempt that wrote it is forgotten.
+    /// The wait that goes with a record of ours; a whole lease from its first sight where nothing
+    /// is known of the attempt that wrote it.
     pub(super) fn wait_of(&self, sent: Option<Sent>, first_seen: Instant) -> Wait {
-        sent.map_or(Wait { until: first_seen + self.lease, renewal: true }, |sent| sent.wait)
+        sent.map_or(Wait { until: first_seen + self.longest_lease(), renewal: true }, |sent| sent.wait)
     }
 
     /// Hands out a write and waits for its answer.

@@ -38,7 +38,10 @@ impl Campaign {
 
     /// Our acquire was applied in time.
     pub(super) fn take_seat(&mut self, sent: &Sent, revision: Revision) {
-        let seat = Seat::taken(sent, revision, self.life.incarnation(), self.now);
+        let mut seat = Seat::taken(sent, revision, self.life.incarnation(), self.now);
+        if let Some((attempt, revision)) = self.witnessed {
+            seat.witness(attempt, revision);
+        }
         self.timers.stop(Timer::Acquire);
         self.timers.stop(Timer::Poll);
         self.races_lost = self.races_lost.saturating_sub(1);

@@ -1,5 +1,7 @@
 //! Inspections and connections: which life of the store this is, and how it is reached.
 
+use core::time::Duration;
+
 use super::event::{Reason, Trouble};
 use super::io::Output;
 use super::life::Inspection;
@@ -51,7 +53,7 @@ impl Campaign {
         }
         let before = self.life.max_age();
         let skew = self.rules.margin.skew(self.lease);
-        let inspection = self.life.inspect(&facts, self.lease, skew, self.now);
+        let inspection = self.life.inspect(&facts, self.longest_lease(), skew, self.now);
         if inspection == Inspection::Old {
             return;
         }
@@ -71,12 +73,25 @@ impl Campaign {
         self.plan();
     }
 
+    /// A new watch stands. Which life of the store it watches, an inspection asked for later will say.
+    pub(super) fn watch_began(&mut self, since: Instant) {
+        self.watching = Some(since);
+        if self.life.shown() < since && !self.rules.store.incarnation_acked {
+            self.inspect(since);
+        }
+    }
+
     /// A lease never outlasts the records of the store. A longer one waits for the next seat.
     pub(super) fn adjust_lease(&mut self) {
         let lease = self.life.max_age().map_or(self.rules.lease, |age| age.min(self.rules.lease));
         if self.seat().is_none() || lease < self.lease {
             self.lease = lease;
         }
+    }
+
+    /// The lease of whoever may have led in a life of the store that is over.
+    pub(super) fn longest_lease(&self) -> Duration {
+        self.lease.max(self.sight.holder_lease(self.lease))
     }
 
     /// Asks for a new connection, unless one is on its way.

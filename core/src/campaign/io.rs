@@ -48,10 +48,15 @@ pub enum Input {
     Inspected(Result<Facts, Fault>),
     /// The watch saw the key change, or tells what is there.
     ///
-    /// A revision means nothing without the life of the store it belongs to. So a caller that has an
-    /// inspection of another life begins a new watch before it hands that inspection in, and
-    /// hands in nothing of the old watch from then on.
+    /// A revision means nothing without the life of the store it belongs to. So a watch sees one life
+    /// only, and a caller that has an inspection of another life begins a new watch before it hands
+    /// that inspection in, and hands in nothing of the old watch from then on.
     Watched(Entry),
+    /// What is [watched](Self::Watched) from now on is of a new watch.
+    Watching {
+        /// When that watch stood, or later.
+        since: Instant,
+    },
     /// The connection to the store is a new one.
     Reconnected,
 }
@@ -96,6 +101,8 @@ pub enum Misuse {
     UnknownAttempt(Attempt),
     /// An answer to a read that was never asked for.
     UnknownRead(ReadId),
+    /// A successor whose name no candidate can have; see [`Settings::name`](super::Settings::name).
+    NotAName,
 }
 
 impl fmt::Display for Misuse {
@@ -105,6 +112,10 @@ impl fmt::Display for Misuse {
                 write!(f, "no write with number {} was ever asked for", attempt.0)
             }
             Self::UnknownRead(read) => write!(f, "no read with number {} was ever asked for", read.0),
+            Self::NotAName => f.write_str(
+                "no candidate can have the successor's name: it must be 1 to 255 bytes long, \
+                 free of control characters and outer spaces",
+            ),
         }
     }
 }

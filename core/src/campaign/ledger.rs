@@ -128,3 +128,104 @@ impl Ledger {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn send(ledger: &mut Ledger, purpose: Purpose, expect: Expect) -> Attempt {
+        let attempt = ledger.next();
+        ledger.send(Sent {
+            attempt,
+            purpose,
+            expect,
+            at: Instant::ZERO,
+            wait: Wait::default(),
+            mark: Revision(0),
+            counts_before: Instant::NEVER,
+            incarnation: Incarnation(1),
+            open: true,
+        });
+        attempt
+    }
+
+    const OVER_9: Expect = Expect::Revision(Revision(9));
+
+    #[test]
+    fn attempts_are_numbered_from_one() {
+        let mut ledger = Ledger::default();
+        assert!(!ledger.was_made(Attempt(0)) && !ledger.was_made(Attempt(1)));
+        assert_eq!(send(&mut ledger, Purpose::Acquire, Expect::Absent), Attempt(1));
+        assert!(!ledger.was_made(Attempt(0)) && ledger.was_made(Attempt(1)) && !ledger.was_made(Attempt(2)));
+    }
+
+    #[test]
+    fn the_awaited_answer_is_told_from_a_late_one() {
+        let mut ledger = Ledger::default();
+        let first = send(&mut ledger, Purpose::Acquire, Expect::Absent);
+        ledger.stop_waiting();
+        let second = send(&mut ledger, Purpose::Renew, OVER_9);
+        assert_eq!(ledger.awaited(), Some(Purpose::Renew));
+        assert!(!ledger.answer(first, true).1);
+        assert!(ledger.is_awaiting());
+        assert!(ledger.answer(second, true).1);
+        assert!(!ledger.is_awaiting());
+        assert!(!ledger.answer(second, true).1, "once");
+    }
+
+    #[test]
+    fn a_write_is_open_until_it_is_settled() {
+        let mut ledger = Ledger::default();
+        let attempt = send(&mut ledger, Purpose::Acquire, Expect::Absent);
+        ledger.answer(attempt, false);
+        assert!(ledger.may_hold(), "unknown");
+        assert_eq!(ledger.newest_open().map(|sent| sent.attempt), Some(attempt));
+        ledger.answer(attempt, true);
+        assert!(!ledger.may_hold());
+        assert!(ledger.newest_open().is_none());
+    }
+
+    #[test]
+    fn a_release_that_is_open_makes_no_live_record() {
+        let mut ledger = Ledger::default();
+        send(&mut ledger, Purpose::Release, OVER_9);
+        assert!(!ledger.may_hold());
+    }
+
+    #[test]
+    fn what_expected_something_older_than_what_is_there_is_settled() {
+        let mut ledger = Ledger::default();
+        send(&mut ledger, Purpose::Acquire, Expect::Absent);
+        ledger.stop_waiting();
+        send(&mut ledger, Purpose::Acquire, Expect::Revision(Revision(8)));
+        ledger.stop_waiting();
+        let newest = send(&mut ledger, Purpose::Acquire, OVER_9);
+        ledger.stop_waiting();
+        ledger.settle_below(Revision(9));
+        assert_eq!(
+            ledger.sent.iter().map(|sent| sent.open).collect::<alloc::vec::Vec<_>>(),
+            [false, false, true]
+        );
+        assert_eq!(ledger.newest_open().map(|sent| sent.attempt), Some(newest));
+    }
+
+    #[test]
+    fn the_awaited_write_stays_open_until_its_answer_comes() {
+        let mut ledger = Ledger::default();
+        send(&mut ledger, Purpose::Acquire, Expect::Absent);
+        ledger.settle_below(Revision(9));
+        assert!(ledger.may_hold());
+    }
+
+    #[test]
+    fn the_oldest_attempts_are_forgotten_and_still_known_to_have_been_made() {
+        let mut ledger = Ledger::default();
+        for _ in 0..=REMEMBERED {
+            send(&mut ledger, Purpose::Renew, OVER_9);
+            ledger.stop_waiting();
+        }
+        assert!(ledger.find(Attempt(1)).is_none() && ledger.find(Attempt(2)).is_some());
+        assert!(ledger.was_made(Attempt(1)));
+        assert!(ledger.answer(Attempt(1), true).0.is_none());
+    }
+}

@@ -151,7 +151,8 @@ impl Life {
         }
     }
 
-    /// Compares an answer with the mark that was known when it was asked for.
+    /// Compares an answer with the mark that was known when it was asked for, or with today's
+    /// where the store is known to have gone back since.
     pub(super) fn judge(
         &mut self,
         revision: Revision,
@@ -159,7 +160,7 @@ impl Life {
         lease: Duration,
         now: Instant,
     ) -> Freshness {
-        if revision >= mark {
+        if revision >= mark.min(self.mark()) {
             return Freshness::Fresh;
         }
         let connection = self.connection;
@@ -207,5 +208,172 @@ impl Life {
     /// An operator accepts that tokens start again.
     pub(super) fn forget_tokens(&mut self) {
         self.seen = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEASE: Duration = Duration::from_secs(30);
+    const SKEW: Duration = Duration::from_secs(1);
+
+    fn at(secs: u64) -> Instant {
+        Instant::ZERO + Duration::from_secs(secs)
+    }
+
+    fn facts(incarnation: u64, asked_at: u64, age: Option<u64>) -> Facts {
+        Facts {
+            asked_at: at(asked_at),
+            incarnation: Incarnation(incarnation),
+            age: age.map(Duration::from_secs),
+            never_used: false,
+            max_age: Some(LEASE),
+            newest: None,
+        }
+    }
+
+    fn life(age: Option<u64>) -> Life {
+        Life::new(&facts(1, 100, age), LEASE, SKEW, at(100))
+    }
+
+    fn inspect(life: &mut Life, facts: &Facts) -> Inspection {
+        life.inspect(facts, LEASE, SKEW, facts.asked_at)
+    }
+
+    fn token(incarnation: u64, sequence: u64) -> Token {
+        Token { incarnation: Incarnation(incarnation), sequence: Revision(sequence) }
+    }
+
+    #[test]
+    fn a_life_is_old_enough_by_whichever_clock_says_so_first() {
+        assert_eq!(life(None).old_at(), at(130), "watched for a lease");
+        assert_eq!(life(Some(0)).old_at(), at(130), "the store's clock has no skew to add to ours");
+        assert_eq!(life(Some(10)).old_at(), at(121));
+        assert_eq!(life(Some(31)).old_at(), at(100));
+        assert_eq!(life(Some(5000)).old_at(), at(100));
+    }
+
+    #[test]
+    fn a_name_that_was_never_used_is_old_enough_at_once() {
+        let new = Facts { never_used: true, ..facts(1, 100, Some(0)) };
+        assert_eq!(Life::new(&new, LEASE, SKEW, at(100)).old_at(), Instant::ZERO);
+    }
+
+    #[test]
+    fn a_new_life_is_trusted_no_earlier_than_the_old_one_was() {
+        let mut life = life(None);
+        assert_eq!(inspect(&mut life, &facts(2, 105, Some(5000))), Inspection::New);
+        assert_eq!(life.old_at(), at(130));
+    }
+
+    #[test]
+    fn inspections_count_in_the_order_they_were_asked_in() {
+        let mut life = life(None);
+        assert_eq!(inspect(&mut life, &facts(1, 110, None)), Inspection::Same);
+        assert_eq!(life.shown(), at(110));
+        assert_eq!(inspect(&mut life, &facts(2, 109, None)), Inspection::Old);
+        assert_eq!((life.shown(), life.incarnation()), (at(110), Incarnation(1)));
+    }
+
+    #[test]
+    fn an_acknowledgement_that_names_the_life_shows_it_and_never_takes_that_back() {
+        let mut life = life(None);
+        life.show(at(120));
+        life.show(at(110));
+        assert_eq!(life.shown(), at(120));
+    }
+
+    #[test]
+    fn marks_are_kept_for_each_life() {
+        let mut life = life(None);
+        life.saw(Revision(50));
+        life.saw(Revision(40));
+        assert_eq!(life.mark(), Revision(50));
+        inspect(&mut life, &facts(2, 101, None));
+        assert_eq!(life.mark(), Revision(0));
+        life.saw(Revision(3));
+        inspect(&mut life, &facts(1, 102, None));
+        assert_eq!(life.mark(), Revision(50), "a life that comes back is remembered");
+    }
+
+    #[test]
+    fn only_the_latest_lives_are_remembered() {
+        let mut life = life(None);
+        life.saw(Revision(50));
+        for incarnation in 2..=5 {
+            inspect(&mut life, &facts(incarnation, 100 + incarnation, None));
+        }
+        inspect(&mut life, &facts(1, 110, None));
+        assert_eq!(life.mark(), Revision(0));
+    }
+
+    #[test]
+    fn lower_answers_are_a_regression_after_a_lease_and_two_new_connections() {
+        let mut life = life(None);
+        life.saw(Revision(50));
+        let judge = |life: &mut Life, secs| life.judge(Revision(9), Revision(50), LEASE, at(secs));
+        assert_eq!(judge(&mut life, 200), Freshness::Stale);
+        life.connected();
+        assert_eq!(judge(&mut life, 231), Freshness::Stale, "one new connection");
+        life.connected();
+        assert_eq!(judge(&mut life, 229), Freshness::Stale, "less than a lease");
+        assert_eq!(judge(&mut life, 230), Freshness::Regressed);
+    }
+
+    #[test]
+    fn an_answer_that_is_up_to_date_ends_the_doubt() {
+        let mut life = life(None);
+        life.saw(Revision(50));
+        let judge = |life: &mut Life, secs| life.judge(Revision(9), Revision(50), LEASE, at(secs));
+        judge(&mut life, 200);
+        life.connected();
+        life.connected();
+        life.saw(Revision(50));
+        assert_eq!(judge(&mut life, 230), Freshness::Stale);
+    }
+
+    #[test]
+    fn an_answer_is_compared_with_what_was_known_when_it_was_asked_for() {
+        let mut life = life(None);
+        life.saw(Revision(50));
+        assert_eq!(life.judge(Revision(49), Revision(40), LEASE, at(200)), Freshness::Fresh);
+    }
+
+    #[test]
+    fn after_a_regression_the_lower_mark_counts_and_nobody_is_told_for_a_lease() {
+        let mut life = life(Some(5000));
+        life.saw(Revision(50));
+        life.regress(Revision(9), LEASE, at(300));
+        assert_eq!((life.mark(), life.old_at()), (Revision(9), at(330)));
+    }
+
+    #[test]
+    fn a_token_can_be_exceeded_where_the_next_write_is_sure_to_be_above_it() {
+        let mut life = life(None);
+        life.saw_token(Revision(50));
+        assert!(!life.can_exceed(token(1, 50)));
+        life.saw(Revision(50));
+        assert!(life.can_exceed(token(1, 50)), "the next is 51 at least");
+        assert!(!life.can_exceed(token(2, 0)), "an older life never exceeds a newer one");
+        life.regress(Revision(9), LEASE, at(300));
+        assert!(!life.can_exceed(token(1, 50)));
+        inspect(&mut life, &Facts { newest: Some(Revision(50)), ..facts(1, 301, None) });
+        assert!(life.can_exceed(token(1, 50)), "other keys of the store count too");
+        inspect(&mut life, &facts(2, 302, None));
+        assert!(life.can_exceed(token(1, 50)), "a newer life exceeds every older one");
+    }
+
+    #[test]
+    fn the_largest_token_is_kept_through_all_lives_until_it_is_forgotten() {
+        let mut life = life(None);
+        life.saw_token(Revision(50));
+        life.saw_token(Revision(40));
+        inspect(&mut life, &facts(2, 101, None));
+        assert_eq!(life.largest_token(), Some(token(1, 50)));
+        life.saw_token(Revision(1));
+        assert_eq!(life.largest_token(), Some(token(2, 1)));
+        life.forget_tokens();
+        assert_eq!(life.largest_token(), None);
     }
 }

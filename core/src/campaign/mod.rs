@@ -97,6 +97,10 @@ pub struct Campaign {
     looked: Instant,
     /// The inspection that is wanted: an answer asked for at this instant or later.
     inspecting: Option<Instant>,
+    /// Since when the present watch stands.
+    watching: Option<Instant>,
+    /// The newest write of ours that the watch showed to be of the life of the store known.
+    witnessed: Option<(Attempt, Revision)>,
     /// When a new connection was asked for that is not there yet.
     reconnecting: Option<Instant>,
     /// Failures in a row.
@@ -111,6 +115,8 @@ pub struct Campaign {
     resting_until: Instant,
     /// How many more races were lost than won.
     races_lost: u32,
+    /// When the seat was first seen vacant, and how long after that this candidate tries to take it.
+    jitter: Option<(Instant, Duration)>,
     leader: Option<Leader>,
     told: Told,
     outputs: VecDeque<Output>,
@@ -178,6 +184,8 @@ impl Campaign {
             reading: None,
             looked: Instant::ZERO,
             inspecting: None,
+            watching: None,
+            witnessed: None,
             reconnecting: None,
             failures: 0,
             inspections_failed: 0,
@@ -185,6 +193,7 @@ impl Campaign {
             not_before: Instant::ZERO,
             resting_until: Instant::ZERO,
             races_lost: 0,
+            jitter: None,
             leader: None,
             told: Told {
                 state: State::Idle,
@@ -206,7 +215,8 @@ impl Campaign {
     ///
     /// # Errors
     ///
-    /// An answer to a question that was never asked changes nothing and is returned.
+    /// An answer to a question that was never asked, or a successor whose name no candidate can
+    /// have, changes nothing and is returned.
     pub fn handle(&mut self, now: Instant, input: Input) -> Result<(), Misuse> {
         match &input {
             Input::Wrote { attempt, .. } if !self.ledger.was_made(*attempt) => {
@@ -214,6 +224,9 @@ impl Campaign {
             }
             Input::Read { read, .. } if read.0 == 0 || *read > self.reads => {
                 return Err(Misuse::UnknownRead(*read));
+            }
+            Input::HandOver(successor) if settings::check_name(successor).is_err() => {
+                return Err(Misuse::NotAName);
             }
             _ => {}
         }
@@ -301,6 +314,7 @@ impl Campaign {
             Input::Read { read, result } => self.read_answered(read, result),
             Input::Inspected(result) => self.inspected(result),
             Input::Watched(entry) => self.watched(entry),
+            Input::Watching { since } => self.watch_began(since),
             Input::Reconnected => self.reconnected(),
         }
     }

@@ -92,6 +92,9 @@ impl Campaign {
 
     /// The watch told something. An absence may be what it began with, long ago, so a holder asks.
     pub(super) fn watched(&mut self, entry: Entry) {
+        if let Entry::Live(record) = &entry {
+            self.witness(record);
+        }
         match &mut self.stage {
             Stage::Seated(seat) if entry == Entry::Vacant => {
                 seat.check = true;
@@ -99,6 +102,22 @@ impl Campaign {
             }
             Stage::Releasing(_) if entry == Entry::Vacant => self.read(),
             _ => self.see(entry),
+        }
+    }
+
+    /// A record of ours, seen by a watch, proves the life of the store in which it was applied as well
+    /// as an inspection after its acknowledgement would, and is sooner there.
+    ///
+    /// A watch sees one life. That life is no later than the one known, which was shown after the watch
+    /// stood; and no earlier, since the write was sent when that one was known.
+    fn witness(&mut self, record: &Record) {
+        let Some(sent) = self.sent_as(record.stamp) else { return };
+        if self.watching.is_some_and(|since| since <= self.life.shown()) {
+            self.life.show(sent.at);
+            self.witnessed = Some((sent.attempt, record.revision));
+            if let Some(seat) = self.seat_mut() {
+                seat.witness(sent.attempt, record.revision);
+            }
         }
     }
 
@@ -171,7 +190,10 @@ impl Campaign {
         let sent = self.sent_as(record.stamp);
         let revision = record.revision;
         self.sight.own(record.clone(), self.now);
-        self.inspect(self.now);
+        if self.rules.store.incarnation_acked && !self.ledger.is_awaiting() {
+            // The acknowledgement that would have shown the store's life never came.
+            self.inspect(self.now);
+        }
         match sent {
             Some(sent) => self.extend(revision, &sent),
             None => {

@@ -5,6 +5,7 @@ use alloc::string::String;
 use super::event::{Reason, Term};
 use super::ledger::Sent;
 use super::sight::Wait;
+use crate::record::Attempt;
 use crate::time::Instant;
 use crate::token::{Incarnation, Revision, Token};
 
@@ -23,6 +24,10 @@ pub(super) struct Seat {
     incarnation: Incarnation,
     /// When the acquire was acknowledged.
     acknowledged: Instant,
+    /// The attempt that was the acquire.
+    attempt: Attempt,
+    /// Whether the watch showed that the acquire was applied in the life of the store that is known.
+    witnessed: bool,
     /// The term, once it is told.
     pub(super) term: Option<Term>,
     /// Set while the holder leaves of its own will.
@@ -50,6 +55,8 @@ impl Seat {
             sequence: revision,
             incarnation,
             acknowledged: now,
+            attempt: sent.attempt,
+            witnessed: false,
             term: None,
             leaving: None,
             check: false,
@@ -70,9 +77,15 @@ impl Seat {
         Token { incarnation: self.incarnation, sequence: self.sequence }
     }
 
-    /// Whether the store was shown, after the acquire was acknowledged, to live its known life.
+    /// The watch showed that `attempt` was applied at `revision`.
+    pub(super) fn witness(&mut self, attempt: Attempt, revision: Revision) {
+        self.witnessed |= (attempt, revision) == (self.attempt, self.sequence);
+    }
+
+    /// Whether the acquire is known to be of the life of the store that is known: the watch saw it
+    /// there, or the store was shown to live that life after it was acknowledged.
     pub(super) fn is_confirmed(&self, shown: Instant) -> bool {
-        shown >= self.acknowledged
+        self.witnessed || shown >= self.acknowledged
     }
 }
 
@@ -85,4 +98,79 @@ pub(super) struct Leaving {
     pub(super) successor: Option<String>,
     /// When the release was first sent.
     pub(super) first_sent: Option<Instant>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::campaign::ledger::Purpose;
+    use crate::record::Attempt;
+    use crate::store::Expect;
+    use core::time::Duration;
+
+    fn at(secs: u64) -> Instant {
+        Instant::ZERO + Duration::from_secs(secs)
+    }
+
+    /// Sent at 5 s, acknowledged at 7 s with revision 10.
+    fn seat() -> Seat {
+        let sent = Sent {
+            attempt: Attempt(1),
+            purpose: Purpose::Acquire,
+            expect: Expect::Absent,
+            at: at(5),
+            wait: Wait { until: at(30), renewal: true },
+            mark: Revision(9),
+            counts_before: Instant::NEVER,
+            incarnation: Incarnation(3),
+            open: true,
+        };
+        Seat::taken(&sent, Revision(10), Incarnation(3), at(7))
+    }
+
+    #[test]
+    fn a_seat_counts_from_when_it_was_asked_for_and_keeps_that_attempts_wait() {
+        let seat = seat();
+        assert_eq!((seat.proven, seat.wait.until, seat.revision), (at(5), at(30), Revision(10)));
+    }
+
+    #[test]
+    fn the_token_stays_that_of_the_acquire() {
+        let mut seat = seat();
+        seat.extend(Revision(11), at(15));
+        assert_eq!(seat.token(), Token { incarnation: Incarnation(3), sequence: Revision(10) });
+        assert_eq!((seat.proven, seat.revision), (at(15), Revision(11)));
+    }
+
+    #[test]
+    fn answers_out_of_order_take_nothing_back() {
+        let mut seat = seat();
+        seat.extend(Revision(12), at(15));
+        seat.extend(Revision(11), at(14));
+        assert_eq!((seat.proven, seat.revision), (at(15), Revision(12)));
+    }
+
+    #[test]
+    fn only_what_was_sent_after_the_acquire_was_acknowledged_is_a_later_renewal() {
+        let mut seat = seat();
+        seat.extend(Revision(11), at(6));
+        assert!(!seat.renewed);
+        seat.extend(Revision(12), at(7));
+        assert!(seat.renewed);
+    }
+
+    #[test]
+    fn only_what_was_asked_after_the_acquire_was_acknowledged_confirms_the_life() {
+        assert!(!seat().is_confirmed(at(6)));
+        assert!(seat().is_confirmed(at(7)));
+    }
+
+    #[test]
+    fn a_write_that_was_applied_answers_every_question_about_the_seat() {
+        let mut seat = seat();
+        seat.check = true;
+        seat.absent = Some(2);
+        seat.extend(Revision(11), at(15));
+        assert_eq!((seat.check, seat.absent), (false, None));
+    }
 }

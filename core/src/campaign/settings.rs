@@ -66,7 +66,7 @@ pub enum WinDelay {
 /// What a candidate wants. A store and [`Campaign::new`](super::Campaign::new) have the last word.
 #[derive(Debug)]
 pub struct Settings {
-    /// The candidate's name, which others see.
+    /// The candidate's name, which others see: 1 to 255 bytes, one line without outer spaces.
     pub name: String,
     /// Bounds and defaults.
     pub preset: Preset,
@@ -263,7 +263,7 @@ impl Margin {
     }
 }
 
-fn check_name(name: &str) -> Result<(), Refused> {
+pub(super) fn check_name(name: &str) -> Result<(), Refused> {
     let remedy = "a host name and process number make a good one";
     if name.is_empty() || name.len() > 255 {
         return refuse("name", format!("{} bytes long", name.len()), "1 to 255 bytes long", remedy);
@@ -354,4 +354,34 @@ fn lease_in_force(settings: &Settings, store: &Capabilities, facts: &Facts) -> R
         return refuse("lease", shown, limit, "the store cuts the rest off; use whole steps");
     }
     Ok(lease)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DEFAULTS: Margin = Margin { skew: None, drift_ppm: 10_000, slack: None };
+
+    #[test]
+    fn the_default_margin_is_in_proportion_up_to_a_second_and_a_quarter_and_the_drift() {
+        let margins = [1, 5, 20, 30, 3600].map(|secs| DEFAULTS.of(Duration::from_secs(secs)).as_millis());
+        assert_eq!(
+            margins,
+            [50 + 10 + 50, 250 + 50 + 250, 1000 + 200 + 250, 1000 + 300 + 250, 1000 + 36_000 + 250]
+        );
+    }
+
+    #[test]
+    fn what_is_set_counts_instead_of_the_default() {
+        let second = Duration::from_secs(1);
+        let margin = Margin { skew: Some(second), drift_ppm: 0, slack: Some(second) };
+        assert_eq!(margin.of(Duration::from_secs(5)), second * 2);
+        assert_eq!(margin.skew(Duration::from_secs(5)), second);
+    }
+
+    #[test]
+    fn a_margin_never_overflows() {
+        let margin = Margin { skew: Some(Duration::MAX), drift_ppm: u32::MAX, slack: Some(Duration::MAX) };
+        assert_eq!(margin.of(Duration::MAX), Duration::MAX);
+    }
 }

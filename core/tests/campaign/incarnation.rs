@@ -60,6 +60,25 @@ fn in_a_young_life_nobody_is_told_before_it_is_a_lease_old() {
 }
 
 #[test]
+fn in_a_young_life_nobody_is_told_before_the_last_holders_lease_is_over() {
+    let mut bench = Bench::candidate(with_lease(theirs(10), secs(50)));
+    let seen = bench.now;
+    assert_eq!(bench.inspected_as(made_anew), ["trouble StoreReset", "read 2"]);
+    bench.read(2, Entry::Vacant);
+    let mut attempt = 1;
+    let mut outputs = bench.applied(1, 1);
+    while !outputs.iter().any(|output| output.starts_with("won")) {
+        outputs = bench.inspected_as(made_anew);
+        outputs.extend(bench.next());
+        if outputs.iter().any(|output| output.starts_with("renew")) {
+            attempt += 1;
+            outputs.extend(bench.applied(attempt, attempt));
+        }
+    }
+    assert_eq!(bench.now.since(seen), secs(50));
+}
+
+#[test]
 fn a_renewal_that_happens_to_match_the_new_lifes_sequence_makes_no_leader() {
     let mut bench = Bench::leader();
     bench.pass(secs(10));
@@ -83,6 +102,35 @@ fn an_acquire_that_matches_the_new_lifes_sequence_is_not_told_either() {
     assert_eq!(bench.applied(1, 6)[0], "inspect");
     assert_eq!(bench.inspected_as(made_anew), ["trouble StoreReset", "read 2", "state WAITING"]);
     assert_eq!(bench.campaign.lease(), None);
+}
+
+#[test]
+fn an_acquire_meant_for_the_old_life_is_looked_into_when_it_is_acknowledged_in_the_new_one() {
+    let mut bench = Bench::candidate(deleted(5));
+    assert_eq!(bench.inspected_as(made_anew), ["trouble StoreReset"]);
+    assert_eq!(bench.applied(1, 6), ["read 2", "state WAITING"], "it is not known what it replaced");
+    assert_eq!(bench.read(2, mine(6, 1)), ["acquire 2 over 6", "leader me", "state ACQUIRING"]);
+}
+
+#[test]
+fn the_wait_of_an_attempt_meant_for_another_life_is_not_believed() {
+    let old = |facts: Facts| Facts { incarnation: NEXT, ..facts };
+    let mut bench = Bench::candidate(Entry::Vacant);
+    bench.inspected_as(old);
+    bench.applied(1, 6);
+    bench.read(2, mine(6, 1));
+    let seen = bench.now;
+    let mut attempt = 2;
+    let mut outputs = bench.applied(2, 7);
+    while !outputs.iter().any(|output| output.starts_with("won")) {
+        outputs = bench.inspected_as(old);
+        outputs.extend(bench.next());
+        if outputs.iter().any(|output| output.starts_with("renew")) {
+            attempt += 1;
+            outputs.extend(bench.applied(attempt, 5 + attempt));
+        }
+    }
+    assert_eq!(bench.now.since(seen), T, "it may have replaced anybody's record");
 }
 
 #[test]
@@ -156,5 +204,38 @@ fn an_inspection_asked_before_a_newer_one_says_nothing() {
     bench.inspected();
     let asked_at = bench.now.before(ms(500));
     assert_eq!(bench.inspected_as(|facts| Facts { asked_at, ..made_anew(facts) }), NOTHING);
+    assert_eq!(bench.inspected_as(|facts| Facts { asked_at, max_age: Some(secs(9)), ..facts }), NOTHING);
     assert!(bench.leads());
+}
+
+#[test]
+fn a_watch_that_shows_the_acquire_confirms_the_life_without_another_inspection() {
+    let mut bench = Bench::new();
+    bench.give(Input::Watching { since: bench.now.before(secs(2)) });
+    bench.begin(Entry::Vacant);
+    bench.sleep(ms(5));
+    assert_eq!(bench.applied(1, 10), ["inspect", "leader me", "state HOLDING"]);
+    assert_eq!(bench.watched(mine(10, 1)), ["won 10", "state LEADING"]);
+    assert_eq!(bench.remaining(), Some(T - M - ms(5)));
+}
+
+#[test]
+fn a_watch_that_shows_the_acquire_before_its_acknowledgement_confirms_it_too() {
+    let mut bench = Bench::new();
+    bench.give(Input::Watching { since: bench.now.before(secs(2)) });
+    bench.begin(Entry::Vacant);
+    bench.sleep(ms(5));
+    assert_eq!(bench.watched(mine(10, 1)), ["leader me"]);
+    assert_eq!(bench.applied(1, 10), ["inspect", "won 10", "state LEADING"]);
+}
+
+#[test]
+fn a_watch_that_may_see_another_life_confirms_nothing() {
+    let mut bench = Bench::new();
+    assert_eq!(bench.give(Input::Watching { since: bench.now }), ["inspect"]);
+    bench.begin(Entry::Vacant);
+    bench.sleep(ms(5));
+    assert_eq!(bench.applied(1, 10), ["inspect", "leader me", "state HOLDING"]);
+    assert_eq!(bench.watched(mine(10, 1)), NOTHING);
+    assert_eq!(bench.inspected(), ["won 10", "state LEADING"]);
 }

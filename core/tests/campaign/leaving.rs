@@ -161,6 +161,20 @@ fn a_late_renewal_that_lands_before_the_release_is_released_in_its_turn() {
 }
 
 #[test]
+fn a_release_goes_on_when_what_was_read_is_out_of_date_by_then() {
+    let mut bench = Bench::leader();
+    bench.pass(secs(10));
+    bench.pass(secs(2));
+    bench.give(Input::Resign);
+    bench.give(Input::Drained);
+    assert_eq!(bench.refused(3, 11), ["read 2"]);
+    assert_eq!(bench.refused(2, 12), NOTHING, "something newer than the read will find");
+    assert_eq!(bench.read(2, mine(11, 2)), ["release 4 over 10 owing 0ms"]);
+    assert_eq!(bench.refused(4, 12), ["read 3"]);
+    assert_eq!(bench.read(3, theirs(12)), ["leader other", "state WAITING"]);
+}
+
+#[test]
 fn a_late_release_leaves_a_successor_alone() {
     let mut bench = Bench::leader();
     bench.give(Input::Resign);

@@ -152,6 +152,18 @@ fn stopped_after_an_acquire_that_was_never_answered_the_key_is_looked_at() {
 }
 
 #[test]
+fn stopped_after_an_acquire_of_unknown_outcome_the_key_is_looked_at() {
+    let mut bench = Bench::candidate(Entry::Vacant);
+    bench.wrote(1, Outcome::Unknown);
+    assert_eq!(bench.give(Input::Close), ["read 2", "state RELEASING"]);
+    assert_eq!(bench.read(2, Entry::Vacant), ["state CLOSED"]);
+
+    let mut bench = Bench::candidate(Entry::Vacant);
+    bench.wrote(1, Outcome::NotSent);
+    assert_eq!(bench.give(Input::Close), ["state CLOSED"], "it is certain that nothing is there");
+}
+
+#[test]
 fn a_record_of_ours_that_turns_up_when_we_have_left_the_race_is_removed() {
     let mut bench = Bench::candidate(Entry::Vacant);
     bench.pass(secs(2));

@@ -226,6 +226,19 @@ fn a_win_whose_token_is_too_small_is_not_told_and_the_seat_goes_back() {
 }
 
 #[test]
+fn a_release_that_the_store_went_back_under_is_looked_for_anew() {
+    let mut bench = Bench::leader();
+    bench.pass(secs(10));
+    bench.pass(secs(2));
+    bench.give(Input::Resign);
+    assert_eq!(bench.give(Input::Drained)[1], "release 3 over 10 owing 0ms");
+    assert_eq!(bench.applied(2, 6), ["trouble StoreReset, barred"]);
+    assert_eq!(bench.refused(3, 6), ["read 2"]);
+    assert_eq!(bench.read(2, mine(6, 2)), ["release 4 over 6 owing 0ms"]);
+    assert_eq!(bench.applied(4, 7), ["leader nobody", "state WAITING"]);
+}
+
+#[test]
 fn a_release_acknowledged_below_the_mark_is_over() {
     let mut bench = Bench::leader();
     bench.give(Input::Resign);

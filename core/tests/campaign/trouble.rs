@@ -33,6 +33,7 @@ fn another_process_of_the_same_name_is_told_once_it_is_known_to_be_alive() {
     let mut bench = Bench::new();
     bench.give(Input::Campaign);
     assert_eq!(bench.read(1, namesake(10, OTHER)), ["leader me"], "it may be what is left of a restart");
+    assert_eq!(bench.watched(namesake(10, OTHER)), NOTHING, "the same record again");
     assert_eq!(bench.watched(namesake(11, OTHER)), ["trouble SameName"]);
     assert_eq!(bench.watched(namesake(12, OTHER)), NOTHING);
     assert_eq!(bench.watched(namesake(13, Nonce(0xc))), ["leader me"]);

@@ -15,7 +15,7 @@ fn told_after(bench: &mut Bench, since: Instant) -> (Duration, String) {
 
 /// The same, where the acquire is attempt `attempt`.
 fn told_after_from(bench: &mut Bench, since: Instant, mut attempt: u64) -> (Duration, String) {
-    let mut revision = 10;
+    let mut revision = 9 + attempt;
     loop {
         let mut outputs = bench.applied(attempt, revision);
         bench.sleep(Duration::from_nanos(1));
@@ -112,6 +112,16 @@ fn handed_over_owing(revision: u64, successor: &str, owed: Duration) -> Entry {
         Entry::Released(release) => Entry::Released(incumbent_core::record::Release { owed, ..release }),
         other => other,
     }
+}
+
+#[test]
+fn what_our_own_release_owed_is_owed_by_ourselves_as_well() {
+    let mut bench = Bench::holder();
+    let start = bench.now;
+    bench.give(Input::Resign);
+    bench.applied(2, 11);
+    assert_eq!(bench.next(), ["acquire 3 over 11", "state ACQUIRING"]);
+    assert_eq!(told_after_from(&mut bench, start, 3).0, T);
 }
 
 #[test]

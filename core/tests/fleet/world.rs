@@ -56,8 +56,8 @@ enum Step {
     Request(usize, u128, Output, Instant),
     /// Something arrives at a candidate's campaign.
     Arrive(usize, u128, Input),
-    /// A watch tells what it saw in one life of the store.
-    Watch(usize, u128, Entry, Incarnation),
+    /// The watch of this number tells what it saw.
+    Watch(usize, u128, Entry, u64),
     Wake(usize),
     Tick,
     Fault,
@@ -70,8 +70,9 @@ struct Node {
     drift: i64,
     paused_until: Instant,
     cut_until: Instant,
-    /// The life of the store that its watch began in, or a later one.
-    watches: Incarnation,
+    /// The number of its watch, and the one life of the store that it sees.
+    watch: u64,
+    watched: Incarnation,
     backlog: Vec<Input>,
     leads: bool,
 }
@@ -115,10 +116,12 @@ impl World {
                 drift,
                 paused_until: START,
                 cut_until: START,
-                watches: Incarnation(0),
+                watch: 0,
+                watched: Incarnation(0),
                 backlog: Vec::new(),
                 leads: false,
             });
+            world.watch(place);
             world.give(place, Input::Campaign);
         }
         world.after(TICK, Step::Tick);
@@ -179,8 +182,8 @@ impl World {
                     self.give(place, input);
                 }
             }
-            Step::Watch(place, nonce, entry, incarnation) => {
-                if self.nodes[place].nonce == nonce && self.nodes[place].watches <= incarnation {
+            Step::Watch(place, nonce, entry, watch) => {
+                if self.nodes[place].nonce == nonce && self.nodes[place].watch == watch {
                     self.give(place, Input::Watched(entry));
                 }
             }
@@ -204,10 +207,7 @@ impl World {
             Output::Read(read) => Input::Read { read, result: Ok(self.store.read()) },
             Output::Inspect { .. } => Input::Inspected(Ok(self.store.facts(asked_at, self.now))),
             Output::Reconnect => {
-                let entry = self.store.read();
-                if entry != Entry::Vacant {
-                    self.watched(place, entry);
-                }
+                self.watch(place);
                 Input::Reconnected
             }
             Output::Event(_) | Output::WakeAt(_) => return,
@@ -225,11 +225,24 @@ impl World {
     }
 
     fn watched(&mut self, place: usize, entry: Entry) {
-        if !self.is_lost(place) {
+        let Node { nonce, watch, watched, .. } = self.nodes[place];
+        if watched == self.store.incarnation() && !self.is_lost(place) {
             let delay = self.latency();
-            let nonce = self.nodes[place].nonce;
-            let incarnation = self.store.incarnation();
-            self.after(delay, Step::Watch(place, nonce, entry, incarnation));
+            self.after(delay, Step::Watch(place, nonce, entry, watch));
+        }
+    }
+
+    /// Begins a new watch, which tells what is there.
+    fn watch(&mut self, place: usize) {
+        let watched = self.store.incarnation();
+        let node = &mut self.nodes[place];
+        node.watch += 1;
+        node.watched = watched;
+        let since = self.clock(place);
+        self.give(place, Input::Watching { since });
+        let entry = self.store.read();
+        if entry != Entry::Vacant {
+            self.watched(place, entry);
         }
     }
 
@@ -296,6 +309,7 @@ impl World {
         let node = &mut self.nodes[place];
         *node = Node { campaign, nonce, leads: false, backlog: Vec::new(), paused_until: self.now, ..*node };
         self.note(|trace, _| writeln!(trace, "  {place}: crashed"));
+        self.watch(place);
         self.give(place, Input::Campaign);
     }
 
@@ -316,10 +330,10 @@ impl World {
         let mut inputs = std::mem::take(&mut self.nodes[place].backlog);
         inputs.push(input);
         for input in inputs {
-            if let Input::Inspected(Ok(facts)) = &input {
-                // As a hub does: another life of the store begins with another watch.
-                let node = &mut self.nodes[place];
-                node.watches = node.watches.max(facts.incarnation);
+            // As a hub does: another life of the store begins with another watch.
+            let another = matches!(&input, Input::Inspected(Ok(facts)) if facts.incarnation != self.nodes[place].watched);
+            if another {
+                self.watch(place);
             }
             let clock = self.clock(place);
             self.nodes[place].campaign.handle(clock, input).expect("the world keeps the contract");

@@ -92,7 +92,7 @@ mod tests {
         inspection.want(1, at(10));
         assert_eq!(inspection.begin(at(10)), Some(1));
         inspection.want(1, at(20));
-        assert_eq!(inspection.answered(1, Some(at(10))), []);
+        assert_eq!(inspection.answered(1, Some(at(10))), Vec::<CampaignId>::new());
         assert_eq!(inspection.begin(at(21)), Some(2));
     }
 
@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(inspection.begin(at(10)), Some(1));
         inspection.give_up();
         assert_eq!(inspection.begin(at(15)), Some(2));
-        assert_eq!(inspection.answered(1, Some(at(10))), []);
+        assert_eq!(inspection.answered(1, Some(at(10))), Vec::<CampaignId>::new());
         assert_eq!(inspection.answered(2, Some(at(15))), [1]);
     }
 }

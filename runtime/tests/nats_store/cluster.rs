@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use incumbent::ErrorKind;
 use incumbent::core::store::{Expect, Outcome};
 use incumbent::store::Adapter;
 use incumbent::store::nats::{InitOptions, NatsSettings, init};
@@ -93,31 +92,6 @@ async fn the_store_serves_again_after_the_streams_leader_is_killed() {
         wait::until_some_async("an inspection", FAIL_OVER, || async { store.inspect().await.ok() }).await;
     assert_eq!(facts.incarnation, before);
     assert!(!events.connected().is_empty());
-}
-
-#[tokio::test]
-async fn three_replicas_are_refused_on_servers_that_check_the_compare_too_late() {
-    if !NatsVersion::tested().contains(&NatsVersion::V2_10) {
-        return;
-    }
-    let cluster = NatsCluster::start_with(3, Options::new().version(NatsVersion::V2_10));
-    let settings = cluster_settings(&cluster);
-    let error = init(&settings, &InitOptions::new(LEASE).replicas(3)).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unsupported);
-    let config = async_nats::jetstream::kv::Config {
-        bucket: BUCKET.into(),
-        max_age: LEASE,
-        num_replicas: 3,
-        ..Default::default()
-    };
-    let jetstream = jetstream(&cluster.urls()[0]).await;
-    wait::until_async("a place for three replicas", FAIL_OVER, || async {
-        jetstream.create_key_value(config.clone()).await.is_ok()
-    })
-    .await;
-    let error = refusal(&settings).await;
-    assert_eq!(error.kind(), ErrorKind::Unsupported);
-    assert!(error.message().contains("2.12"), "{error}");
 }
 
 #[tokio::test]

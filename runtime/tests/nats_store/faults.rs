@@ -7,6 +7,7 @@ use incumbent::core::store::{Expect, FaultKind, Outcome};
 use incumbent::store::Adapter;
 use incumbent::store::nats::{Action, ConnectionEvent, InitOptions, Nats, init};
 use incumbent_testkit::nats::{NatsServer, Options};
+use incumbent_testkit::port::Port;
 use incumbent_testkit::proxy::Proxy;
 use incumbent_testkit::wait::{self, GENEROUS};
 
@@ -221,6 +222,20 @@ async fn a_store_that_is_dropped_closes_its_connection() {
     assert_eq!(connections(), Some(1));
     drop::<Nats>(store);
     wait::until_async("the connection to close", GENEROUS, || async { connections() == Some(0) }).await;
+}
+
+#[tokio::test]
+async fn a_store_opens_at_once_where_any_of_its_servers_answers() {
+    let bench = Bench::start().await;
+    let (dead, dead_too) = (Port::free(), Port::free());
+    for list in [
+        format!("127.0.0.1:{},{}", dead.number(), bench.server.address()),
+        format!("127.0.0.1:{},127.0.0.1:{},{}", dead.number(), dead_too.number(), bench.server.address()),
+        format!("{},127.0.0.1:{}", bench.server.address(), dead.number()),
+    ] {
+        let (_store, events) = open(&settings(&list)).await;
+        assert_eq!(events.connected(), [bench.server.url()]);
+    }
 }
 
 #[tokio::test]

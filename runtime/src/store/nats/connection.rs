@@ -69,33 +69,36 @@ impl Connection {
     /// Connects, and waits for a server unless told to fail fast.
     pub(super) async fn open(settings: &NatsSettings) -> Result<Self> {
         settings.check_files()?;
-        let mut attempt = 1;
+        let rotation = Arc::new(Mutex::new(Rotation::default()));
+        let mut attempts = 0;
         loop {
-            let error = match Self::attempt(settings).await {
+            attempts += 1;
+            let error = match Self::attempt(settings, &rotation).await {
                 Ok(connection) => return Ok(connection),
                 Err(error) => error,
             };
-            if settings.fail_fast || error.kind() != ErrorKind::Unreachable {
+            let all_tried = attempts >= settings.servers.len();
+            if error.kind() != ErrorKind::Unreachable || (settings.fail_fast && all_tried) {
                 return Err(error);
             }
             settings.listener.tell(ConnectionEvent::Failed { detail: error.message().to_string() });
-            attempt += 1;
-            tokio::time::sleep(delay(attempt)).await;
+            // Nothing is waited for until each server had its turn.
+            tokio::time::sleep(delay((attempts + 2).saturating_sub(settings.servers.len()))).await;
         }
     }
 
-    /// Tries every server once.
+    /// Tries one server, whose turn it is.
     ///
     /// The client's own `retry_on_initial_connect` is not used: it would go on in the background
     /// after the caller has given up.
-    async fn attempt(settings: &NatsSettings) -> Result<Self> {
+    async fn attempt(settings: &NatsSettings, rotation: &Arc<Mutex<Rotation>>) -> Result<Self> {
         let waiting = Arc::new(Waiting::default());
         let closed = Arc::new(AtomicBool::new(false));
         let (link_sender, link) = watch::channel(Link::default());
-        let rotation = Arc::new(Mutex::new(Rotation::default()));
-        let options = options(settings, &rotation, &closed);
+        let options = options(settings, rotation, &closed);
         let options = options.event_callback({
             let (waiting, listener) = (waiting.clone(), settings.listener.clone());
+            let rotation = rotation.clone();
             move |event| {
                 let server = || lock(&rotation).last().map(shown).unwrap_or_default();
                 if let Some(event) = ConnectionEvent::of(&event, server) {
@@ -123,15 +126,15 @@ impl Connection {
                 | ConnectErrorKind::Io
                 | ConnectErrorKind::MaxReconnects => ErrorKind::Unreachable,
             };
-            let servers = settings.servers_shown();
+            let server = lock(rotation).last().map(shown).unwrap_or_default();
             let message = match kind {
                 ErrorKind::Denied => {
-                    format!("NATS refuses our credentials at {servers}: check user, token, nkey or creds")
+                    format!("NATS refuses our credentials at {server}: check user, token, nkey or creds")
                 }
                 ErrorKind::Credentials => {
-                    format!("cannot answer the nonce of NATS at {servers}: check nkey or creds")
+                    format!("cannot answer the nonce of NATS at {server}: check nkey or creds")
                 }
-                _ => format!("cannot connect to NATS at {servers}: {}", chain(&error)),
+                _ => format!("cannot connect to NATS at {server}: {}", chain(&error)),
             };
             Error::new(kind, message).caused_by(error)
         })?;

@@ -51,7 +51,7 @@ impl Connection {
     fn attempt<T>(&mut self, work: impl FnOnce(&mut Database) -> Result<T, Cause>) -> Result<T, Cause> {
         let database = self.present()?;
         let result = work(database);
-        if database.has_moved() { Err(Cause::Replaced) } else { result }
+        database.in_place(result)
     }
 
     fn present(&mut self) -> Result<&mut Database, Cause> {
@@ -90,5 +90,44 @@ impl Connection {
     pub(super) fn close(&mut self) {
         self.forget();
         self.closed = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use incumbent_core::store::Outcome;
+
+    use super::*;
+
+    fn connection(folder: &tempfile::TempDir) -> Connection {
+        let settings = SqliteSettings::new(folder.path().join("elections.db"));
+        Connection::new(&Arc::new(settings), &Clock::system())
+    }
+
+    #[test]
+    fn what_was_done_to_a_file_that_lost_its_path_meanwhile_is_unknown() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut connection = connection(&folder);
+        let path = Arc::clone(connection.path());
+        let done = connection.with(|database| {
+            let revision = database.put("jobs", b"x")?;
+            fs::remove_file(path).unwrap();
+            Ok(revision)
+        });
+        assert_eq!(done.map_err(Failure::outcome), Err(Outcome::Unknown));
+    }
+
+    #[test]
+    fn an_error_on_a_file_that_lost_its_path_meanwhile_is_unknown_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut connection = connection(&folder);
+        let path = Arc::clone(connection.path());
+        let done: Result<(), _> = connection.with(|_| {
+            fs::remove_file(path).unwrap();
+            Err(Cause::Elsewhere)
+        });
+        assert_eq!(done.map_err(Failure::outcome), Err(Outcome::Unknown));
     }
 }

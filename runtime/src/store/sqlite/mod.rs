@@ -15,10 +15,18 @@
 //!                       └──────────────── "there is news" ────────▲
 //! ```
 //!
-//! What it cannot do: two machines must not share a file (network file systems are refused), nor
-//! containers with time namespaces of their own. The file may be deleted or replaced as a whole,
-//! which is noticed; never copy over it in place, or replace it without its `-wal` and `-shm`
-//! companions (<https://sqlite.org/howtocorrupt.html>, section 1.4 and 2.2).
+//! A write costs one flush of the disk (`synchronous=FULL`): measured, 1 to 3 ms on a virtual disk,
+//! against 40 µs where nothing is flushed. For an election, which writes three times per lease, that is
+//! cheap, and less would let a crash of the machine take back what was acknowledged.
+//!
+//! What it cannot do:
+//! - Two machines must not share a file (network file systems are refused), nor containers with time
+//!   namespaces of their own.
+//! - A process that is stopped in the middle of a transaction, a matter of a millisecond, keeps all
+//!   others from writing until it goes on or is killed. Nobody wrongly leads meanwhile; nobody may lead.
+//! - The file may be deleted or replaced as a whole at any time, which is noticed and begins a new
+//!   life. Never copy over it in place, or put another in its place without removing its `-wal` and
+//!   `-shm` companions (<https://sqlite.org/howtocorrupt.html>, sections 1.4 and 2.2).
 
 mod connection;
 mod failure;

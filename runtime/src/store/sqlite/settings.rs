@@ -12,7 +12,8 @@ pub struct SqliteSettings {
     /// The file. SQLite keeps two more beside it, with `-wal` and `-shm` added to the name.
     pub path: PathBuf,
     /// How often a watcher asks whether another process has written, 1 ms to 1 s; 10 ms unless set.
-    /// Processes only ask while somebody watches, and each question takes some 10 µs of one core.
+    /// Nobody asks while nobody watches. Measured on a small virtual machine, an idle watcher costs
+    /// 0.7 % of a core at 5 ms, 0.5 % at 10 ms and 0.35 % at 20 ms, most of it for waking up.
     pub poll: Duration,
     /// Make the file where it does not exist, as by default; otherwise that is an error.
     pub create: bool,

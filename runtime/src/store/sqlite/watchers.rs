@@ -42,13 +42,8 @@ impl Watchers {
 
     /// Begins a watch with what is there.
     pub(super) fn add(&mut self, connection: &mut Connection) -> Result<mpsc::Receiver<Watched>, Failure> {
-        // The counter first: what is committed after it is looked for again.
-        let (version, now) =
-            connection.with(|database| Ok((database.version()?, database.changes_after(Revision(0))?)))?;
+        let now = connection.with(|database| database.changes_after(Revision(0)))?;
         self.end_if_reopened(connection);
-        if self.all.is_empty() {
-            self.version = version;
-        }
         let (changes, receiver) = mpsc::channel(now.entries.len() + BACKLOG);
         let mut watcher = Watcher { changes, seen: Revision(0) };
         watcher.tell(&now.entries);
