@@ -116,7 +116,11 @@ fn without_a_terminal_it_says_in_plain_lines_what_happens() {
 
 #[test]
 fn a_demo_that_is_killed_leaves_no_process_not_even_a_stopped_one() {
-    let mut demo = Running::start(incumbent(&["demo", "--for", "80s", "--faults", "stop", "--json"]));
+    // What it cannot remove any more goes with the test.
+    let litter = tempfile::tempdir().unwrap();
+    let mut demo = incumbent(&["demo", "--for", "80s", "--faults", "stop", "--json"]);
+    demo.env("TMPDIR", litter.path());
+    let mut demo = Running::start(demo);
     demo.until("a stopped leader", |line| (json(line)["event"] == "fault").then_some(()));
     let candidates = children(demo.pid());
     assert_eq!(candidates.len(), 10);
