@@ -241,6 +241,28 @@ fn closing_waits_two_seconds_for_its_release_and_no_longer() {
 }
 
 #[test]
+fn closing_while_releasing_waits_two_seconds_from_then() {
+    let mut bench = Bench::leader();
+    bench.give(Input::Resign);
+    bench.give(Input::Drained);
+    bench.pass(secs(5));
+    assert_eq!(bench.give(Input::Close), NOTHING);
+    let outputs = bench.pass(secs(2) - ms(1));
+    assert!(!outputs.contains(&"state CLOSED".to_string()), "{outputs:?}");
+    let outputs = bench.pass(ms(1));
+    assert_eq!(outputs.last().map(String::as_str), Some("state CLOSED"));
+}
+
+#[test]
+fn an_absence_told_by_the_watch_is_read_before_a_release_is_over() {
+    let mut bench = Bench::leader();
+    bench.give(Input::Resign);
+    bench.give(Input::Drained);
+    assert_eq!(bench.watched(Entry::Vacant), ["read 2"], "the watch may be behind");
+    assert_eq!(bench.read(2, Entry::Vacant), ["leader nobody", "state WAITING"]);
+}
+
+#[test]
 fn closing_while_draining_keeps_the_reason_and_ends_the_campaign() {
     let mut bench = Bench::leader();
     bench.give(Input::Resign);

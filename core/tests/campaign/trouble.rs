@@ -100,6 +100,18 @@ fn a_maximum_age_of_zero_or_none_is_told_and_spins_nothing() {
 }
 
 #[test]
+fn a_barred_candidate_does_not_spin_where_the_maximum_age_is_zero() {
+    let mut bench = Bench::candidate(theirs(10));
+    let outputs = bench.inspected_as(|facts| Facts {
+        incarnation: incumbent_core::Incarnation(1),
+        max_age: Some(secs(0)),
+        ..facts
+    });
+    assert_eq!(outputs, ["trouble MaxAgeChanged", "trouble StoreReset, barred"]);
+    assert_eq!(bench.wake(), Some((Timer::Poll, ms(100))));
+}
+
+#[test]
 fn a_higher_maximum_age_never_lengthens_the_lease_beyond_the_settings() {
     let mut bench = Bench::leader();
     let outputs = bench.inspected_as(|facts| Facts { max_age: Some(secs(300)), ..facts });
@@ -183,7 +195,7 @@ fn every_trouble_says_what_it_is_about_and_what_to_do() {
     let texts = [
         (Trouble::Store(fault(FaultKind::Broken)), "the store says so"),
         (
-            Trouble::StoreReset { seen: token, barred: true },
+            Trouble::StoreReset { seen: Some(token), barred: true },
             "staying out until a larger token is possible or an operator accepts",
         ),
         (Trouble::NotExpiring { revision: Revision(10), unchanged: secs(61) }, "check the bucket's TTL"),
