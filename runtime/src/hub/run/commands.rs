@@ -1,6 +1,6 @@
 //! What a candidate's handles ask of its campaign.
 
-use incumbent_core::campaign::{Input, State};
+use incumbent_core::campaign::{Input, State, check_name};
 
 use super::Hub;
 use crate::driver::{Command, Leave};
@@ -19,10 +19,14 @@ impl Hub {
                 self.leaves(id, leave, false);
             }
             Command::HandOver(to, leave) => {
+                let rules = || {
+                    check_name(&to).map_err(|refused| Error::new(ErrorKind::InvalidName, refused.to_string()))
+                };
+                if let Err(error) = self.errands.adapter.check_name(&to).and_then(|()| rules()) {
+                    return leave.refuse(&error);
+                }
                 if slot.state() != State::Leading {
-                    let error = || Error::new(ErrorKind::NotLeader, "only the leader can hand over");
-                    drop(leave.begun.send(Err(error())));
-                    return drop(leave.done.send(Err(error())));
+                    return leave.refuse(&Error::new(ErrorKind::NotLeader, "only the leader can hand over"));
                 }
                 self.feed(id, Input::HandOver(to));
                 self.leaves(id, leave, false);
