@@ -52,7 +52,10 @@ fn carry_out(cli: Cli) -> Result<u8, Failure> {
             Command::Observe(args) => observe::run(&args, as_json).await.map(done),
             Command::Init(args) => init::run(&args, as_json).await.map(done),
             Command::Candidate(args) => demo::candidate(&args).await.map(done),
-            Command::Guard => run::guard().await.map(done),
+            Command::Guard => {
+                run::guard().await;
+                Ok(Exit::Done as u8)
+            }
             Command::Exec(args) => run::exec(&args),
         }
     });

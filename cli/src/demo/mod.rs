@@ -7,11 +7,12 @@
 //!     ├── fleet ── actors: a process or a task each, which play a candidate
 //!     │     candidate ── campaigns; its witness writes down when it led
 //!     ├── history ── what the witnesses prove: overlaps, tokens, vacancies
-//!     └── story, table, screen, summary ── what is seen of it
+//!     └── audience ── what is seen of it: story, table, screen, summary
 //! ```
 
 mod actor;
 mod args;
+mod audience;
 mod candidate;
 mod cast;
 mod director;
@@ -23,6 +24,7 @@ mod protocol;
 mod record;
 mod screen;
 mod show;
+mod signals;
 mod story;
 mod summary;
 mod table;

@@ -1,5 +1,6 @@
 //! What the command line comes to: the store, the lease, the faults, the end.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use incumbent::core::store::Facts;
@@ -42,18 +43,19 @@ pub(super) struct Plan {
     /// What the viewer should know beforehand.
     pub(super) notes: Vec<String>,
     /// Writes that no candidate would make.
-    pub(super) operator: Box<dyn Operate>,
+    pub(super) operator: Arc<dyn Operate>,
     /// What witnesses write, and the store where it is none of the user's.
     pub(super) folder: TempDir,
-    /// Keeps a store in memory alive between two candidates.
-    _store: Store,
+    /// Keeps a store in memory alive between two candidates; others are closed, for what they say of
+    /// their connection would go through the table.
+    _store: Option<Store>,
 }
 
 impl Plan {
     pub(super) async fn new(args: Args, has_terminal: bool) -> Result<Self, Failure> {
         let faults = faults(&args)?;
         let seed = args.seed.unwrap_or_else(|| fastrand::u64(0..1_000_000));
-        let folder = tempfile::Builder::new().prefix("incumbent-").tempdir()?;
+        let folder = folder()?;
         let mut notes = Vec::new();
 
         let (url, is_own) = match args.store.url() {
@@ -75,7 +77,13 @@ impl Plan {
         };
         let names = cast::names(args.workers.into());
         check(&store, &key, &names[0], preset, lease).await?;
-        let operator = url.parse::<StoreSettings>()?.operate(&Clock::system()).await?;
+        let operator = url.parse::<StoreSettings>()?.operate(&Clock::system()).await?.into();
+        let kept = if args.in_process {
+            Some(store)
+        } else {
+            store.close().await?;
+            None
+        };
         let duration = args.duration.or((!has_terminal).then_some(UNATTENDED));
         Ok(Self {
             store: shown(&url),
@@ -92,7 +100,7 @@ impl Plan {
             notes,
             operator,
             folder,
-            _store: store,
+            _store: kept,
         })
     }
 
@@ -128,6 +136,21 @@ fn faults(args: &Args) -> Result<Vec<Fault>, Failure> {
             fault.name()
         ))),
     }
+}
+
+/// A folder that is removed at the end. In memory where the system offers that and `$TMPDIR` does not say
+/// otherwise: each write to an SQLite store waits for the disk, and a disk that is busy with other
+/// things would be seen to end terms.
+fn folder() -> std::io::Result<TempDir> {
+    let mut folder = tempfile::Builder::new();
+    folder.prefix("incumbent-");
+    if cfg!(target_os = "linux")
+        && std::env::var_os("TMPDIR").is_none()
+        && let Ok(in_memory) = folder.tempdir_in("/dev/shm")
+    {
+        return Ok(in_memory);
+    }
+    folder.tempdir()
 }
 
 /// A file that nobody ever held an election in, so that the first leader need not wait for another.

@@ -1,34 +1,33 @@
 //! The demo's loop: it takes what candidates report, does what the director says, and shows it.
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::BTreeMap;
 use std::io::IsTerminal;
+use std::sync::Arc;
 use std::time::Duration;
 
 use incumbent::{Clock, Instant, Token};
-use serde_json::json;
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::actor::{Told, What};
 use super::args::Args;
+use super::audience::Audience;
 use super::director::{Blow, Director, Move, Scene};
 use super::fault::Fault;
 use super::fleet::Fleet;
 use super::history::History;
 use super::plan::Plan;
 use super::protocol::{Order, Report};
-use super::screen::Screen;
-use super::story::{Happening, Mood};
+use super::signals::Signals;
+use super::story::Happening;
 use super::summary::{Summary, percentile};
-use super::table::{Row, View, stamp};
+use super::table::{Row, View};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::{self, millis, span};
+use crate::output::span;
 
 /// The pause between two looks at everything.
 const TICK: Duration = Duration::from_millis(100);
-/// How many lines of the log the largest terminal shows.
-const LOG: usize = 200;
 /// How long an operator's write may take.
 const OPERATOR_PATIENCE: Duration = Duration::from_secs(3);
 /// How long candidates may take to leave in good order; the library itself takes 2 s at most.
@@ -38,10 +37,9 @@ const FAREWELL: Duration = Duration::from_secs(4);
 pub(crate) async fn run(args: Args, as_json: bool) -> Result<Exit, Failure> {
     let has_terminal = std::io::stdout().is_terminal() && !as_json;
     let plan = Plan::new(args, has_terminal).await?;
-    let mut show = Show::new(plan, as_json);
-    let played = show.play(has_terminal).await;
-    // The terminal is as it was before anything more is said.
-    show.screen = None;
+    let mut show = Show::new(plan, Audience::new(has_terminal, as_json)?);
+    let played = show.play().await;
+    show.audience.dismiss();
     played?;
     show.end()
 }
@@ -54,42 +52,17 @@ struct Show {
     began: Instant,
     history: History,
     summary: Summary,
-    log: VecDeque<(Duration, Mood, String)>,
-    /// What somebody was in trouble with already: the others have the same.
-    troubles: HashSet<String>,
+    audience: Audience,
+    /// Faults of the operator's that did not come about, and why.
+    mishaps: (mpsc::UnboundedSender<String>, mpsc::UnboundedReceiver<String>),
     /// The last fault made.
     blow: Option<Blow>,
-    screen: Option<Screen>,
-    as_json: bool,
     /// Everybody has been told to leave.
     is_closing: bool,
-    /// Nobody reads the standard output any more.
-    is_unread: bool,
-}
-
-/// What asks for the end, as a person or a supervisor does.
-struct Signals([Signal; 3]);
-
-impl Signals {
-    fn new() -> std::io::Result<Self> {
-        let listen = |kind| signal(kind);
-        let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
-        let [interrupt, terminate, hangup] = kinds.map(listen);
-        Ok(Self([interrupt?, terminate?, hangup?]))
-    }
-
-    async fn next(&mut self) {
-        let [interrupt, terminate, hangup] = &mut self.0;
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-            _ = hangup.recv() => {}
-        }
-    }
 }
 
 impl Show {
-    fn new(plan: Plan, as_json: bool) -> Self {
+    fn new(plan: Plan, audience: Audience) -> Self {
         let clock = Clock::system();
         let began = clock.now();
         let summary = Summary {
@@ -111,23 +84,20 @@ impl Show {
             began,
             history: History::default(),
             summary,
-            log: VecDeque::new(),
-            troubles: HashSet::new(),
+            audience,
+            mishaps: mpsc::unbounded_channel(),
             blow: None,
-            screen: None,
-            as_json,
             is_closing: false,
-            is_unread: false,
         }
     }
 
     /// From the first candidate's start to the last one's end.
-    async fn play(&mut self, has_terminal: bool) -> Result<(), Failure> {
+    async fn play(&mut self) -> Result<(), Failure> {
         let mut signals = Signals::new()?;
-        if has_terminal {
-            self.screen = Some(Screen::open()?);
+        self.audience.introduce(&self.plan)?;
+        for note in std::mem::take(&mut self.plan.notes) {
+            self.tell(Happening::Note(note))?;
         }
-        self.introduce()?;
         for actor in 0..self.fleet.actors.len() {
             self.fleet.start(actor, &self.plan)?;
         }
@@ -142,15 +112,17 @@ impl Show {
     async fn perform(&mut self, signals: &mut Signals) -> Result<(), Failure> {
         let mut ticks = interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        while !self.is_unread && self.plan.duration.is_none_or(|duration| self.lasted() < duration) {
+        while !self.audience.has_left() && self.plan.duration.is_none_or(|duration| self.lasted() < duration)
+        {
             tokio::select! {
                 told = self.fleet.told() => if let Some(told) = told {
                     self.take(told)?;
                 },
+                Some(mishap) = self.mishaps.1.recv() => self.missed(mishap)?,
                 _ = ticks.tick() => {
                     self.look()?;
                     if let Some(next) = self.director.step(&self.scene()) {
-                        self.carry_out(next).await?;
+                        self.carry_out(next)?;
                     }
                     self.draw()?;
                 }
@@ -295,9 +267,9 @@ impl Show {
         }
     }
 
-    async fn carry_out(&mut self, next: Move) -> Result<(), Failure> {
+    fn carry_out(&mut self, next: Move) -> Result<(), Failure> {
         match next {
-            Move::Strike(blow) => self.strike(blow).await,
+            Move::Strike(blow) => self.strike(blow),
             Move::Mend(blow) => self.mend(blow),
             Move::Wonder(blow) => {
                 self.recovered(blow);
@@ -307,7 +279,7 @@ impl Show {
         }
     }
 
-    async fn strike(&mut self, blow: Blow) -> Result<(), Failure> {
+    fn strike(&mut self, blow: Blow) -> Result<(), Failure> {
         self.blow = Some(blow);
         *self.summary.faults.entry(blow.fault).or_default() += 1;
         self.tell(Happening::of(&blow, |index| self.name(index)))?;
@@ -329,24 +301,30 @@ impl Show {
             Fault::Stop => victim.stop()?,
             Fault::Restart => victim.order(Order::Close),
             Fault::HandOver => victim.order(Order::HandOver { to }),
-            Fault::Delete | Fault::Overwrite => return self.operate(blow.fault).await,
+            Fault::Delete | Fault::Overwrite => self.operate(blow.fault),
         }
         Ok(())
     }
 
-    async fn operate(&mut self, fault: Fault) -> Result<(), Failure> {
-        let (operator, key) = (&self.plan.operator, &self.plan.key);
-        let write = async {
-            match fault {
-                Fault::Overwrite => operator.put(key, b"somebody-else").await,
-                _ => operator.delete(key).await,
-            }
-        };
-        match timeout(OPERATOR_PATIENCE, write).await {
-            Ok(Ok(_)) => Ok(()),
-            Ok(Err(error)) => self.missed(error.to_string()),
-            Err(_) => self.missed(format!("no answer for {}", span(OPERATOR_PATIENCE))),
-        }
+    /// Writes as an operator would; what keeps it from that is taken up when it is known.
+    fn operate(&self, fault: Fault) {
+        let (operator, key, answer) =
+            (Arc::clone(&self.plan.operator), self.plan.key.clone(), self.mishaps.0.clone());
+        tokio::spawn(async move {
+            let write = async {
+                match fault {
+                    Fault::Overwrite => operator.put(&key, b"somebody-else").await,
+                    _ => operator.delete(&key).await,
+                }
+            };
+            let mishap = match timeout(OPERATOR_PATIENCE, write).await {
+                Ok(Ok(_)) => return,
+                Ok(Err(error)) => error.to_string(),
+                Err(_) => format!("no answer for {}", span(OPERATOR_PATIENCE)),
+            };
+            // Where nobody listens any more the demo is over.
+            let _ = answer.send(mishap);
+        });
     }
 
     fn mend(&mut self, blow: Blow) -> Result<(), Failure> {
@@ -366,72 +344,19 @@ impl Show {
         self.director.missed(self.clock.now());
         let Some(blow) = self.blow.take() else { return Ok(()) };
         self.fleet.actors[blow.victim].suffers = None;
-        if let Some(made) = self.summary.faults.get_mut(&blow.fault) {
-            *made = made.saturating_sub(1);
+        if let Some(made) = self.summary.faults.remove(&blow.fault).filter(|made| *made > 1) {
+            self.summary.faults.insert(blow.fault, made - 1);
         }
         self.tell(Happening::Missed { fault: blow.fault, message })
     }
 
-    fn introduce(&mut self) -> Result<(), Failure> {
-        let Plan { store, key, lease, seed, in_process, .. } = &self.plan;
-        if self.as_json {
-            let start = json!({
-                "event": "started",
-                "store": store,
-                "key": key,
-                "lease_ms": millis(*lease),
-                "candidates": self.plan.names,
-                "processes": !in_process,
-                "faults": self.plan.faults.iter().map(|fault| fault.name()).collect::<Vec<_>>(),
-                "seed": seed,
-            });
-            self.is_unread |= !output::line(start)?;
-        } else if self.screen.is_none() {
-            let bodies = if *in_process { "tasks of this process" } else { "a process each" };
-            let count = self.plan.names.len();
-            let lease = span(*lease);
-            let text =
-                format!("{count} candidates, {bodies}, in the election {key:?} on {store}, lease {lease}");
-            self.is_unread |= !output::line(text)?;
-        }
-        for note in std::mem::take(&mut self.plan.notes) {
-            self.tell(Happening::Note(note))?;
-        }
-        Ok(())
-    }
-
     fn tell(&mut self, happening: Happening) -> Result<(), Failure> {
         let at = self.lasted();
-        if self.as_json {
-            let mut line = json!({ "at_ms": millis(at) });
-            if let (Some(line), Some(told)) = (line.as_object_mut(), happening.json().as_object_mut()) {
-                line.append(told);
-            }
-            self.is_unread |= !output::line(line)?;
-            return Ok(());
-        }
-        if let Happening::Trouble { message, .. } = &happening
-            && !self.troubles.insert(message.clone())
-        {
-            return Ok(());
-        }
-        let Some(sentence) = happening.sentence() else { return Ok(()) };
-        if self.screen.is_none() {
-            self.is_unread |= !output::line(format_args!("{}  {sentence}", stamp(at)))?;
-        }
-        if self.log.len() == LOG {
-            self.log.pop_front();
-        }
-        self.log.push_back((at, happening.mood(), sentence));
-        Ok(())
+        self.audience.tell(at, &happening)
     }
 
     fn draw(&mut self) -> Result<(), Failure> {
-        let Some(mut screen) = self.screen.take() else { return Ok(()) };
-        let (width, height) = Screen::size();
-        screen.draw(&self.view().lines(width, height))?;
-        self.screen = Some(screen);
-        Ok(())
+        self.audience.show(self.view())
     }
 
     fn view(&self) -> View {
@@ -446,7 +371,7 @@ impl Show {
             terms: self.summary.terms,
             overlaps: self.summary.overlaps,
             vacancy: percentile(&vacancies, 0.5).zip(percentile(&vacancies, 1.0)),
-            log: self.log.iter().cloned().collect(),
+            log: Vec::new(),
             is_closing: self.is_closing,
         }
     }
@@ -485,13 +410,7 @@ impl Show {
     /// The verdict, when everybody has left.
     fn end(mut self) -> Result<Exit, Failure> {
         self.summary.judge(&self.fleet.history()?);
-        if self.as_json {
-            output::line(self.summary.json())?;
-        } else {
-            for line in self.summary.text() {
-                output::line(line)?;
-            }
-        }
+        self.audience.conclude(&self.summary)?;
         Ok(self.summary.exit())
     }
 }

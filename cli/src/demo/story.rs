@@ -106,7 +106,7 @@ impl Happening {
             Self::Gone { candidate } => format!("{candidate}'s process has ended, and nobody asked it to"),
             Self::Overlap(overlap) => {
                 let (one, other) = (&overlap.one.candidate, &overlap.other.candidate);
-                format!("TWO LEADERS: {one} and {other} both led for {}", span(overlap.duration()))
+                format!("TWO LEADERS: {one} and {other} both lead, for {} so far", span(overlap.duration()))
             }
         })
     }

@@ -16,8 +16,6 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
 
-use crate::failure::Failure;
-
 /// The longest sleep between two looks at the clock: timers stand still while the machine is suspended,
 /// and the lease does not.
 const NAP: Duration = Duration::from_millis(50);
@@ -113,7 +111,7 @@ impl Duty {
 }
 
 /// The hidden command of the guard's process. It ends when its standard input does.
-pub(crate) async fn guard() -> Result<(), Failure> {
+pub(crate) async fn guard() {
     let clock = Clock::system();
     let mut words = BufReader::new(tokio::io::stdin()).lines();
     let mut duty = Duty::default();
@@ -124,7 +122,11 @@ pub(crate) async fn guard() -> Result<(), Failure> {
         };
         match word {
             Ok(Some(line)) if line.is_empty() => {}
-            Ok(Some(line)) => duty.take(serde_json::from_str(&line)?),
+            Ok(Some(line)) => match serde_json::from_str(&line) {
+                Ok(word) => duty.take(word),
+                // Half a word: the supervisor died while it wrote.
+                Err(_) => break,
+            },
             Ok(None) | Err(_) => break,
         }
         if let Some((watch, signal)) = duty.due(clock.now()) {
@@ -134,7 +136,6 @@ pub(crate) async fn guard() -> Result<(), Failure> {
     if let Some(watch) = duty.watch {
         watch.signal(Signal::KILL);
     }
-    Ok(())
 }
 
 /// The guard as its supervisor sees it.

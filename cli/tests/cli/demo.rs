@@ -115,15 +115,37 @@ fn without_a_terminal_it_says_in_plain_lines_what_happens() {
 }
 
 #[test]
-fn a_demo_that_is_killed_leaves_no_process() {
-    let mut demo = Running::start(incumbent(&["demo", "--for", "80s", "--faults", "none", "--json"]));
-    demo.until("a leader", |line| (json(line)["event"] == "won").then_some(()));
+fn a_demo_that_is_killed_leaves_no_process_not_even_a_stopped_one() {
+    // What it cannot remove any more goes with the test.
+    let litter = tempfile::tempdir().unwrap();
+    let mut demo = incumbent(&["demo", "--for", "80s", "--faults", "stop", "--json"]);
+    demo.env("TMPDIR", litter.path());
+    let mut demo = Running::start(demo);
+    demo.until("a stopped leader", |line| (json(line)["event"] == "fault").then_some(()));
     let candidates = children(demo.pid());
     assert_eq!(candidates.len(), 10);
     demo.kill();
     wait::until("the end of every candidate", wait::GENEROUS, || {
         !candidates.iter().any(|pid| is_running(*pid))
     });
+}
+
+#[test]
+fn a_second_ctrl_c_kills_candidates_that_do_not_leave() {
+    let mut demo = Running::start(incumbent(&["demo", "--for", "80s", "--faults", "none", "--json"]));
+    demo.until("a leader", |line| (json(line)["event"] == "won").then_some(()));
+    let candidates = children(demo.pid());
+    for candidate in &candidates[1..] {
+        incumbent_testkit::process::pause(*candidate);
+    }
+    demo.signal(Signal::INT);
+    wait::until("somebody to leave", wait::GENEROUS, || {
+        !is_running(candidates[0]) || !is_running(demo.pid())
+    });
+    demo.signal(Signal::INT);
+    let demo = demo.wait();
+    assert_eq!(summary(&demo)["overlaps"], 0);
+    assert!(!candidates.iter().any(|pid| is_running(*pid)));
 }
 
 #[test]

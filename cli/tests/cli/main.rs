@@ -6,6 +6,7 @@ mod bad_input;
 mod demo;
 mod init;
 mod looking;
+mod readme;
 mod run;
 mod support;
 mod terminal;

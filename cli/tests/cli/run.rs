@@ -8,7 +8,7 @@ use incumbent_testkit::process::is_running;
 use incumbent_testkit::wait;
 use rustix::process::Signal;
 
-use crate::support::{Ended, Running, Scratch, ended, incumbent, json};
+use crate::support::{Ended, Running, Scratch, children, ended, incumbent, json};
 
 /// Arguments of a candidate with a lease of a second, up to the command.
 fn arguments<'a>(scratch: &'a Scratch, name: &'a str) -> Vec<&'a str> {
@@ -172,6 +172,21 @@ fn a_supervisor_that_is_killed_takes_the_whole_group_along() {
     let scratch = Scratch::made();
     let mut run = started(&scratch, "ada", &[], "sleep 1000 & echo $!; echo $$; wait");
     let (grandchild, command) = (pid(&mut run), pid(&mut run));
+    run.kill();
+    wait::until("the end of both", wait::GENEROUS, || !is_running(command) && !is_running(grandchild));
+}
+
+#[test]
+fn a_guard_that_is_killed_is_replaced() {
+    let scratch = Scratch::made();
+    let mut run = started(&scratch, "ada", &[], "sleep 1000 & echo $!; echo $$; wait");
+    let (grandchild, command) = (pid(&mut run), pid(&mut run));
+    let guards = || children(run.pid()).into_iter().filter(|pid| *pid != command).collect::<Vec<_>>();
+    let first = guards();
+    assert_eq!(first.len(), 1);
+    incumbent_testkit::process::kill(first[0]);
+    wait::until("another guard", wait::GENEROUS, || guards().iter().any(|guard| *guard != first[0]));
+    // The kernel alone would not end the command's own children.
     run.kill();
     wait::until("the end of both", wait::GENEROUS, || !is_running(command) && !is_running(grandchild));
 }

@@ -109,9 +109,8 @@ impl Campaign {
 
     /// A win that would not be above every token seen is not told: the seat goes back.
     fn give_up_small_token(&mut self) {
-        if let Some(seen) = self.life.largest_token() {
-            self.trouble(Trouble::StoreReset { seen, barred: true });
-        }
+        let seen = self.life.largest_token();
+        self.trouble(Trouble::StoreReset { seen, barred: true });
         self.give_back(None);
     }
 

@@ -195,7 +195,7 @@ fn every_trouble_says_what_it_is_about_and_what_to_do() {
     let texts = [
         (Trouble::Store(fault(FaultKind::Broken)), "the store says so"),
         (
-            Trouble::StoreReset { seen: token, barred: true },
+            Trouble::StoreReset { seen: Some(token), barred: true },
             "staying out until a larger token is possible or an operator accepts",
         ),
         (Trouble::NotExpiring { revision: Revision(10), unchanged: secs(61) }, "check the bucket's TTL"),
