@@ -113,7 +113,10 @@ fn a_bucket_on_which_an_election_would_be_unsafe_is_refused_with_the_remedy() {
     make_bucket(&server, kv::Config { max_age: Duration::ZERO, ..bucket("NO-TTL") });
     make_bucket(&server, kv::Config { history: 5, ..bucket("HISTORY") });
     make_bucket(&server, kv::Config { storage: jetstream::stream::StorageType::Memory, ..bucket("MEMORY") });
+    let mirror = Some(jetstream::stream::Source { name: "HISTORY".into(), ..Default::default() });
+    make_bucket(&server, kv::Config { mirror, ..bucket("MIRROR") });
     for (bucket, message) in [
+        ("MIRROR", ["mirrors another", "use the bucket it mirrors"]),
         ("NO-TTL", ["no TTL", "`incumbent init --update`"]),
         ("HISTORY", ["history is 5", "`incumbent init --update`"]),
         ("MEMORY", ["kept in memory", "`incumbent init`"]),
