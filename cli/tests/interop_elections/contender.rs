@@ -111,10 +111,14 @@ impl Contender {
         let gone = self.killed.unwrap_or_else(now);
         leaderships(self.side, &self.name, &self.program.lines(), gone, self.lease)
     }
+}
 
-    /// What it has printed, for a test that fails.
-    pub(crate) fn told(&self) -> String {
-        self.program.lines().iter().map(|line| format!("{line}\n")).collect()
+impl Drop for Contender {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let told: String = self.program.lines().iter().map(|line| format!("{line}\n")).collect();
+            eprintln!("--- {}\n{told}---", self.name);
+        }
     }
 }
 
