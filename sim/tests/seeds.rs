@@ -20,7 +20,7 @@ fn all_hold(seeds: std::ops::Range<u64>, faults: Option<&[Kind]>) {
 
 #[test]
 fn whatever_goes_wrong_what_is_promised_holds() {
-    all_hold(0..150, None);
+    all_hold(0..600, None);
 }
 
 #[test]

@@ -63,7 +63,7 @@ pub(crate) enum Event {
         node: usize,
         process: u64,
     },
-    /// A watch that does not stand yet is asked for again.
+    /// Another watch is asked for, as this one does not stand yet.
     WatchAgain {
         node: usize,
         process: u64,
@@ -213,6 +213,7 @@ impl World {
             Event::WatchAgain { node, process, number } => {
                 let watch = &self.nodes[node].watch;
                 if self.is_present(node, process) && watch.number == number && !watch.stands {
+                    self.nodes[node].next_watch();
                     self.ask_for_watch(node);
                 }
             }

@@ -79,7 +79,9 @@ impl World {
     }
 
     fn begin_watch(&mut self, node: usize, process: u64, server: usize, number: u64) {
-        if !self.is_present(node, process) || self.nodes[node].watch.number != number {
+        let watch = &self.nodes[node].watch;
+        // Of one number there is one watch, which sees one life, though its request came twice.
+        if !self.is_present(node, process) || watch.number != number || watch.on.is_some() {
             return;
         }
         let life = self.cluster.bucket.incarnation;
