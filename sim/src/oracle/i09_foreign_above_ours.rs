@@ -113,7 +113,10 @@ impl Oracle for ForeignAboveOurs {
                         return Err(format!("c{place} won from an answer that proves nothing"));
                     }
                     Event::Lost { reason, .. }
-                        if node.proves_nothing && in_time && *reason != Reason::Expired =>
+                        if node.proves_nothing
+                            && in_time
+                            && *reason != Reason::Expired
+                            && !reason.may_drain() =>
                     {
                         return Err(format!("c{place} lost ({reason}) from an answer that proves nothing"));
                     }
