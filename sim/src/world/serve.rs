@@ -156,9 +156,14 @@ impl World {
         if !bucket.compare(proposal.write.expect) {
             return Some(Outcome::Refused { current: bucket.revision() });
         }
-        // A server of three that expires what was there may take the new message with it.
+        // A server of three that clears away what was there may take the new message with it: measured over an
+        // old `DEL` and over an expired record, never over a `PURGE`.
         let overdue = self.cluster.expires_at(self.now).is_some_and(|at| at <= self.now);
-        let erasable = overdue || matches!(bucket.entry(), Entry::Deleted { .. });
+        let erasable = match bucket.entry() {
+            Entry::Live(_) => overdue,
+            Entry::Deleted { .. } => true,
+            Entry::Vacant | Entry::Released(_) | Entry::Expired { .. } => false,
+        };
         let wall = self.cluster.leaders_wall(self.now);
         let nonce = self.nonce_of(&proposal.write)?;
         let attempt = proposal.write.attempt;
