@@ -96,6 +96,11 @@ fn a_lowered_maximum_age_makes_no_new_life_of_the_store_look_old() {
 }
 
 #[test]
+fn a_record_of_ours_of_which_nothing_is_known_is_waited_for_also_when_it_is_erased() {
+    all_hold(32_388..32_389, None);
+}
+
+#[test]
 fn the_same_seed_gives_the_same_trace() {
     for seed in [3, 8] {
         let choice = Choice::of_seed(seed);
