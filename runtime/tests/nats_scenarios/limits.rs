@@ -1,0 +1,147 @@
+//! Settings that are changed, limits that are met, and names that are taken.
+
+use std::time::Duration;
+
+use incumbent::store::nats::{InitOptions, init};
+use incumbent::{Reason, State, Trouble};
+
+use crate::actor::next_leader;
+use crate::bench::*;
+use crate::witness::Witness;
+
+const FOUR: Duration = Duration::from_secs(4);
+
+/// The maximum age is lowered under a leader: its lease shrinks with it, that is told, and the term goes on.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lease_shrinks_with_the_maximum_age() {
+    let bench = Bench::start(FOUR).await;
+    let a = bench.join("a").await;
+    a.won(1).await;
+    let witness = Witness::of(&[&a]);
+
+    change_max_age(&bench, SHORT).await;
+    let changed = |trouble: &Trouble| {
+        *trouble == Trouble::MaxAgeChanged { from: Some(FOUR), to: Some(SHORT) }
+    };
+    a.trouble("the change", changed).await;
+    let remaining = a.candidate.term().expect("it leads").remaining();
+    assert!(remaining <= SHORT - margin(SHORT), "{remaining:?}");
+    a.renewed_after(now(), SHORT).await;
+    assert_eq!(a.losses(), []);
+    witness.verdict();
+}
+
+/// The maximum age is lowered while the leader cannot hear of it: the candidate that watched waits for the
+/// leader's own lease all the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_candidate_that_watched_waits_for_the_lease_of_the_holder() {
+    let bench = Bench::start(FOUR).await;
+    let proxy = bench.proxy();
+    let a = bench.join_through(&proxy, "a").await;
+    let first = a.won(1).await;
+    let b = bench.join("b").await;
+    b.sees("a").await;
+    let witness = Witness::of(&[&a, &b]);
+
+    proxy.cut();
+    let proven = a.candidate.term().expect("it leads").deadline();
+    change_max_age(&bench, Duration::from_secs(1)).await;
+    let next = b.won(1).await;
+    assert!(next.token > first.token);
+    assert!(next.started >= proven, "told {:?} before the leader's deadline", proven.since(next.started));
+    assert_eq!(a.lost(1).await.reason, Reason::Expired);
+    witness.verdict();
+}
+
+/// The maximum age is removed: told, because nobody follows a leader that crashes; the term goes on.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_removal_of_the_maximum_age_is_told() {
+    let bench = Bench::start(SHORT).await;
+    let a = bench.join("a").await;
+    a.won(1).await;
+    let witness = Witness::of(&[&a]);
+
+    let jetstream = bench.jetstream().await;
+    let mut config = jetstream.get_stream(STREAM).await.unwrap().cached_info().config.clone();
+    config.max_age = Duration::ZERO;
+    jetstream.update_stream(&config).await.unwrap();
+    let removed =
+        |trouble: &Trouble| *trouble == Trouble::MaxAgeChanged { from: Some(SHORT), to: None };
+    a.trouble("the removal", removed).await;
+    a.renewed_after(now(), SHORT).await;
+    assert_eq!(a.losses(), []);
+    witness.verdict();
+}
+
+async fn change_max_age(bench: &Bench, to: Duration) {
+    let report = init(&settings(&bench.server.url()), &InitOptions::new(to).update(true)).await.unwrap();
+    assert!(report.updated);
+}
+
+/// The bucket is full: told, and the leader retries until its deadline; when there is room again somebody leads,
+/// with a larger token.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_bucket_is_told_and_holds_a_leader_up_until_its_deadline() {
+    let bench = Bench::start(SHORT).await;
+    let a = bench.join("a").await;
+    let first = a.won(1).await;
+    let witness = Witness::of(&[&a]);
+
+    let proven = a.candidate.term().expect("it leads").deadline();
+    limit_bytes(&bench, Some(1)).await;
+    let full = now();
+    let says_so = |trouble: &Trouble| trouble.to_string().contains("is full");
+    a.trouble("the full bucket", says_so).await;
+    let lost = a.lost(1).await;
+    assert_eq!(lost.reason, Reason::Expired);
+    assert!(lost.at >= proven, "given up {:?} too early", proven.since(lost.at));
+    assert!(lost.at < full + SHORT + BUSY, "{:?}", lost.at.since(full));
+
+    limit_bytes(&bench, None).await;
+    let next = a.won(2).await;
+    assert!(next.token > first.token);
+    witness.verdict();
+}
+
+/// The bucket is full for less than a lease: the term goes on.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bucket_that_is_full_for_a_moment_costs_nothing() {
+    let bench = Bench::start(LONG).await;
+    let a = bench.join("a").await;
+    a.won(1).await;
+    let witness = Witness::of(&[&a]);
+
+    limit_bytes(&bench, Some(1)).await;
+    a.trouble("the full bucket", |trouble| trouble.to_string().contains("is full")).await;
+    limit_bytes(&bench, None).await;
+    a.renewed_after(now(), LONG).await;
+    assert_eq!(a.losses(), []);
+    witness.verdict();
+}
+
+async fn limit_bytes(bench: &Bench, limit: Option<i64>) {
+    let jetstream = bench.jetstream().await;
+    let mut config = jetstream.get_stream(STREAM).await.unwrap().cached_info().config.clone();
+    config.max_bytes = limit.unwrap_or(-1);
+    jetstream.update_stream(&config).await.unwrap();
+}
+
+/// Two candidates have one name: they are told apart, that is told, and one leads at a time.
+#[tokio::test(flavor = "multi_thread")]
+async fn two_candidates_of_one_name_are_told_apart() {
+    let bench = Bench::start(SHORT).await;
+    let one = bench.join("twin").await;
+    let first = one.won(1).await;
+    let other = bench.join("twin").await;
+    let witness = Witness::of(&[&one, &other]);
+
+    other.trouble("the namesake", |trouble| matches!(trouble, Trouble::SameName { .. })).await;
+    assert_eq!((one.losses().len(), other.wins().len()), (0, 0));
+    one.candidate.close().await.unwrap();
+    let (at, next) = next_leader(&[&one, &other], first.token).await;
+    assert_eq!(at, 1);
+    // The other's record is not taken for its own by who has closed.
+    one.is(State::Closed).await;
+    other.renewed_after(next.started, SHORT).await;
+    witness.verdict();
+}

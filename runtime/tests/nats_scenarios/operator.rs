@@ -1,0 +1,106 @@
+//! An operator who writes to the key without asking who leads.
+
+use std::time::Duration;
+
+use incumbent::store::nats::InitOptions;
+use incumbent::store::Operate;
+use incumbent::{Reason, State};
+
+use crate::actor::next_leader;
+use crate::bench::*;
+use crate::witness::Witness;
+
+/// An operator deletes the key: the leader is told `Lost(Deleted)` as soon as it hears of it, and the
+/// successor only a lease later, since the old leader might not have heard.
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_deletion_the_successor_waits_for_a_lease() {
+    let bench = Bench::start(SHORT).await;
+    let a = bench.join("a").await;
+    let first = a.won(1).await;
+    let b = bench.join("b").await;
+    b.sees("a").await;
+    let witness = Witness::of(&[&a, &b]);
+
+    let before = now();
+    bench.operator.delete(KEY).await.unwrap();
+    let lost = a.lost(1).await;
+    assert_eq!(lost.reason, Reason::Deleted);
+    assert!(lost.at < before + BUSY, "{:?}", lost.at.since(before));
+    let (_, next) = next_leader(&[&a, &b], first.token).await;
+    assert!(next.started >= before + SHORT, "told after {:?}", next.started.since(before));
+    assert!(next.started < before + SHORT + SHORT / 3 + BUSY, "told after {:?}", next.started.since(before));
+    witness.verdict();
+}
+
+/// An operator overwrites the key: `Lost(Usurped)`, and vacant until that record expires.
+#[tokio::test(flavor = "multi_thread")]
+async fn after_an_overwriting_the_seat_is_vacant_until_that_record_expires() {
+    let bench = Bench::start(SHORT).await;
+    let a = bench.join("a").await;
+    let first = a.won(1).await;
+    let b = bench.join("b").await;
+    b.sees("a").await;
+    let witness = Witness::of(&[&a, &b]);
+
+    let before = now();
+    bench.operator.put(KEY, b"an operator").await.unwrap();
+    let lost = a.lost(1).await;
+    assert_eq!(lost.reason, Reason::Usurped);
+    assert!(lost.at < before + BUSY, "{:?}", lost.at.since(before));
+    a.sees("an operator").await;
+    b.sees("an operator").await;
+    let (_, next) = next_leader(&[&a, &b], first.token).await;
+    assert!(next.started >= before + SHORT, "told after {:?}", next.started.since(before));
+    assert!(next.started < before + SHORT + REMOVAL + BUSY, "told after {:?}", next.started.since(before));
+    witness.verdict();
+}
+
+/// The stream is purged with a filter, without a tombstone: the leader learns at its next contact, and the
+/// candidate that watched waits for the lease of the record it saw last.
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_purge_without_a_trace_those_who_watched_wait_for_a_lease() {
+    // A bucket of `init` without markers denies it.
+    let options = InitOptions::new(SHORT).never_used(true).markers(true);
+    let bench = Bench::with(options, SHORT).await;
+    let a = bench.join("a").await;
+    let first = a.won(1).await;
+    let b = bench.join("b").await;
+    b.sees("a").await;
+    let witness = Witness::of(&[&a, &b]);
+
+    let purged = now();
+    let stream = bench.jetstream().await.get_stream(STREAM).await.unwrap();
+    stream.purge().filter(format!("$KV.{BUCKET}.{KEY}")).await.unwrap();
+    let lost = a.lost(1).await;
+    assert_eq!(lost.reason, Reason::Deleted);
+    assert!(lost.at < purged + SHORT / 3 + BUSY, "{:?}", lost.at.since(purged));
+    let (_, next) = next_leader(&[&a, &b], first.token).await;
+    assert!(next.started < purged + SHORT + REMOVAL + BUSY, "{:?}", next.started.since(purged));
+    witness.verdict();
+}
+
+/// A holder that still waits out a deletion leaves: its successor inherits what is left of the wait.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_release_while_the_win_delay_runs_passes_the_wait_on() {
+    let lease = Duration::from_secs(4);
+    let bench = Bench::start(lease).await;
+    let a = bench.join("a").await;
+    let first = a.won(1).await;
+    let witness = Witness::of(&[&a]);
+
+    let before = now();
+    bench.operator.delete(KEY).await.unwrap();
+    a.is(State::Holding).await;
+    // It never saw the deletion, nor the leader before it.
+    let late = bench.join("late").await;
+    late.sees("a").await;
+    let of_late = Witness::of(&[&late]);
+    a.candidate.close().await.unwrap();
+    late.is(State::Holding).await;
+    let next = late.won(1).await;
+    assert!(next.token > first.token);
+    assert!(next.started >= before + lease, "told after {:?}", next.started.since(before));
+    assert!(next.started < before + lease + BUSY, "told after {:?}", next.started.since(before));
+    let (a, late) = (&witness.verdict()[0], &of_late.verdict()[0]);
+    crate::witness::never_two([("a", a), ("late", late)]);
+}
