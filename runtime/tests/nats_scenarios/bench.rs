@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use async_nats::jetstream;
 use incumbent::core::record::Record;
-use incumbent::store::{Adapter, StoreSettings};
 use incumbent::store::nats::{InitOptions, Nats, NatsSettings, init};
+use incumbent::store::{Adapter, StoreSettings};
 use incumbent::{CampaignOptions, Clock, Instant, Preset, Store};
 use incumbent_testkit::nats::{NatsServer, Options};
 use incumbent_testkit::proxy::Proxy;

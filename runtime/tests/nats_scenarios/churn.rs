@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use incumbent::core::{Incarnation, Revision};
 use incumbent::store::Operate;
 use incumbent::{Instant, Reason, Token};
-use incumbent::core::{Incarnation, Revision};
 
 use crate::actor::Actor;
 use crate::bench::*;

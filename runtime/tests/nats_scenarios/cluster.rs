@@ -1,1 +1,178 @@
-//! cluster
+//! Faults of a cluster of three servers, with a bucket of three replicas.
+
+use std::time::Duration;
+
+use incumbent::store::nats::{InitOptions, init};
+use incumbent::{Reason, Token};
+use incumbent_testkit::nats::{NatsCluster, Options};
+use incumbent_testkit::proxy::Proxy;
+use incumbent_testkit::wait;
+
+use crate::actor::{Actor, PATIENCE, next_leader};
+use crate::bench::*;
+use crate::witness::Witness;
+
+/// Long enough to sit out the failure of a server, as the documents advise.
+const LEASE: Duration = Duration::from_secs(30);
+/// How long a cluster may take to elect its leaders on a busy machine.
+const ELECTION: Duration = Duration::from_secs(90);
+
+/// A leader and a candidate, both of whom know all servers.
+struct Pair {
+    leader: Actor,
+    other: Actor,
+    token: Token,
+    witness: Witness,
+}
+
+impl Pair {
+    async fn on(cluster: &NatsCluster, lease: Duration) -> Self {
+        make_bucket(cluster, lease).await;
+        let leader = join(&cluster.addresses(), "a", lease).await;
+        let token = leader.won(1).await.token;
+        let other = join(&cluster.addresses(), "b", lease).await;
+        other.sees("a").await;
+        let witness = Witness::of(&[&leader, &other]);
+        Self { leader, other, token, witness }
+    }
+
+    /// The term has gone on: renewed after now, never lost, and nobody else ever led.
+    async fn goes_on(self) {
+        self.leader.renewed_after(now(), LEASE).await;
+        assert_eq!(self.leader.losses(), []);
+        assert_eq!(self.other.wins(), []);
+        self.witness.verdict();
+    }
+}
+
+/// Makes the bucket, as soon as the servers have heard enough of each other to place it.
+async fn make_bucket(cluster: &NatsCluster, lease: Duration) {
+    let options = InitOptions::new(lease).replicas(3).never_used(true);
+    let settings = settings(&cluster.addresses());
+    wait::until_async("a place for three replicas", ELECTION, || async {
+        match init(&settings, &options).await {
+            Ok(_) => true,
+            Err(error) if error.message().contains("no suitable peers") => false,
+            Err(error) => panic!("{error}"),
+        }
+    })
+    .await;
+}
+
+/// The server that leads the stream is killed: the term survives with a lease of 30 s.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_term_survives_the_death_of_the_streams_leader() {
+    let mut cluster = NatsCluster::start(3);
+    let pair = Pair::on(&cluster, LEASE).await;
+    let dead = cluster.stream_leader(STREAM);
+    cluster[dead].kill();
+    pair.goes_on().await;
+}
+
+/// The server that leads the stream is paused (SIGSTOP), with all its connections open.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_term_survives_a_pause_of_the_streams_leader() {
+    let cluster = NatsCluster::start(3);
+    let pair = Pair::on(&cluster, LEASE).await;
+    let paused = cluster.stream_leader(STREAM);
+    cluster[paused].pause();
+    pair.goes_on().await;
+    cluster[paused].resume();
+}
+
+/// The server that leads the cluster's JetStream is killed, while another leads the stream: no effect.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_term_survives_the_death_of_the_meta_leader() {
+    let mut cluster = NatsCluster::start(3);
+    let pair = Pair::on(&cluster, LEASE).await;
+    let dead = cluster.meta_leader();
+    cluster[dead].kill();
+    pair.goes_on().await;
+}
+
+/// The servers are restarted one after the other: no `Lost`.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_term_survives_a_rolling_restart() {
+    let mut cluster = NatsCluster::start(3);
+    let pair = Pair::on(&cluster, LEASE).await;
+    for node in 0..3 {
+        cluster[node].stop();
+        cluster[node].restart();
+        cluster.wait_ready();
+        cluster.stream_leader(STREAM);
+    }
+    pair.goes_on().await;
+}
+
+/// Two of three servers are away for longer than the lease: `Lost(Expired)` at the deadline, and nobody leads;
+/// when they are back somebody does, with a larger token.
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_quorum_nobody_leads_for_longer_than_a_lease() {
+    let mut cluster = NatsCluster::start(3);
+    let Pair { leader, other, token, witness } = Pair::on(&cluster, SHORT).await;
+    for node in 0..2 {
+        cluster[node].kill();
+    }
+    let alone = now();
+    let lost = leader.lost(1).await;
+    assert_eq!(lost.reason, Reason::Expired);
+    assert!(lost.at < alone + SHORT + BUSY, "{:?}", lost.at.since(alone));
+    assert_eq!(other.wins(), []);
+    for node in 0..2 {
+        cluster[node].respawn();
+    }
+    cluster.wait_ready();
+    let (_, next) = next_leader(&[&leader, &other], token).await;
+    assert!(next.token > token);
+    witness.verdict();
+}
+
+/// The server that leads the stream, to which the leader is connected, is cut off from the others and goes on
+/// answering from the past: that is not believed, the leader finds the others, and the term survives.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_term_survives_the_isolation_of_the_streams_leader() {
+    let cluster = NatsCluster::start_partitionable(3, Options::new());
+    make_bucket(&cluster, LEASE).await;
+    let isolated = cluster.stream_leader(STREAM);
+    let proxies: Vec<_> = cluster.nodes().iter().map(|node| Proxy::to(&node.address())).collect();
+    // The first connection can only be to the one that will be isolated.
+    let others = || proxies.iter().enumerate().filter(|(node, _)| *node != isolated);
+    others().for_each(|(_, proxy)| proxy.cut());
+    let servers = proxies.iter().map(Proxy::url).collect::<Vec<_>>().join(",");
+    let leader = join(&servers, "a", LEASE).await;
+    let token = leader.won(1).await.token;
+    others().for_each(|(_, proxy)| proxy.heal());
+    let other = join(&cluster.addresses(), "b", LEASE).await;
+    other.sees("a").await;
+    let witness = Witness::of(&[&leader, &other]);
+
+    cluster.isolate(isolated);
+    let elsewhere = (isolated + 1) % 3;
+    wait::until("another leader of the stream", ELECTION, || {
+        cluster.stream_leader_seen_by(elsewhere, STREAM).is_some_and(|node| node != isolated)
+    });
+    Pair { leader, other, token, witness }.goes_on().await;
+    cluster.heal();
+}
+
+/// As before, with a lease too short to survive it: `Lost(Expired)`, and the next leader has a larger token
+/// although the isolated server goes on answering with old records.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_isolated_server_with_old_records_makes_no_second_leader() {
+    let cluster = NatsCluster::start_partitionable(3, Options::new());
+    let Pair { leader, other, token, witness } = Pair::on(&cluster, SHORT).await;
+    let isolated = cluster.stream_leader(STREAM);
+    cluster.isolate(isolated);
+    assert_eq!(leader.lost(1).await.reason, Reason::Expired);
+    let (_, next) = next_leader(&[&leader, &other], token).await;
+    assert!(next.token > token);
+    cluster.heal();
+    cluster.wait_ready();
+    let healed = now();
+    wait::until("a leader in the healed cluster", PATIENCE, || {
+        let leads =
+            |actor: &Actor| actor.candidate.term().is_some_and(|term| term.deadline() > healed + SHORT / 2);
+        leads(&leader) || leads(&other)
+    });
+    witness.verdict();
+}

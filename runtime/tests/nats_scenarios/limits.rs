@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use async_nats::jetstream::stream;
 use incumbent::store::nats::{InitOptions, init};
 use incumbent::{Reason, State, Trouble};
 
@@ -20,9 +21,8 @@ async fn a_lease_shrinks_with_the_maximum_age() {
     let witness = Witness::of(&[&a]);
 
     change_max_age(&bench, SHORT).await;
-    let changed = |trouble: &Trouble| {
-        *trouble == Trouble::MaxAgeChanged { from: Some(FOUR), to: Some(SHORT) }
-    };
+    let changed =
+        |trouble: &Trouble| *trouble == Trouble::MaxAgeChanged { from: Some(FOUR), to: Some(SHORT) };
     a.trouble("the change", changed).await;
     let remaining = a.candidate.term().expect("it leads").remaining();
     assert!(remaining <= SHORT - margin(SHORT), "{remaining:?}");
@@ -61,12 +61,8 @@ async fn the_removal_of_the_maximum_age_is_told() {
     a.won(1).await;
     let witness = Witness::of(&[&a]);
 
-    let jetstream = bench.jetstream().await;
-    let mut config = jetstream.get_stream(STREAM).await.unwrap().cached_info().config.clone();
-    config.max_age = Duration::ZERO;
-    jetstream.update_stream(&config).await.unwrap();
-    let removed =
-        |trouble: &Trouble| *trouble == Trouble::MaxAgeChanged { from: Some(SHORT), to: None };
+    change(&bench, |config| config.max_age = Duration::ZERO).await;
+    let removed = |trouble: &Trouble| *trouble == Trouble::MaxAgeChanged { from: Some(SHORT), to: None };
     a.trouble("the removal", removed).await;
     a.renewed_after(now(), SHORT).await;
     assert_eq!(a.losses(), []);
@@ -78,51 +74,68 @@ async fn change_max_age(bench: &Bench, to: Duration) {
     assert!(report.updated);
 }
 
-/// The bucket is full: told, and the leader retries until its deadline; when there is room again somebody leads,
-/// with a larger token.
+/// The bucket is full: told, and tried again until there is room.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_full_bucket_is_told_and_holds_a_leader_up_until_its_deadline() {
+async fn a_candidate_in_a_full_bucket_says_so_and_wins_when_there_is_room() {
+    let bench = Bench::start(LONG).await;
+    change(&bench, |config| config.max_bytes = 1).await;
+    let a = bench.join("a").await;
+    let witness = Witness::of(&[&a]);
+    a.trouble("the full bucket", |trouble| trouble.to_string().contains("is full")).await;
+    change(&bench, |config| config.max_bytes = -1).await;
+    a.won(1).await;
+    witness.verdict();
+}
+
+/// The bucket takes no more records of the leader's size: told, and the leader retries until its deadline; when
+/// it takes them again somebody leads, with a larger token.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bucket_that_takes_no_renewals_is_told_and_the_leader_leads_until_its_deadline() {
     let bench = Bench::start(SHORT).await;
     let a = bench.join("a").await;
     let first = a.won(1).await;
     let witness = Witness::of(&[&a]);
 
     let proven = a.candidate.term().expect("it leads").deadline();
-    limit_bytes(&bench, Some(1)).await;
-    let full = now();
-    let says_so = |trouble: &Trouble| trouble.to_string().contains("is full");
-    a.trouble("the full bucket", says_so).await;
+    change(&bench, |config| config.max_message_size = 1).await;
+    let closed = now();
+    a.trouble("the limit", takes_no_write).await;
     let lost = a.lost(1).await;
     assert_eq!(lost.reason, Reason::Expired);
     assert!(lost.at >= proven, "given up {:?} too early", proven.since(lost.at));
-    assert!(lost.at < full + SHORT + BUSY, "{:?}", lost.at.since(full));
+    assert!(lost.at < closed + SHORT + BUSY, "{:?}", lost.at.since(closed));
 
-    limit_bytes(&bench, None).await;
+    change(&bench, |config| config.max_message_size = -1).await;
     let next = a.won(2).await;
     assert!(next.token > first.token);
     witness.verdict();
 }
 
-/// The bucket is full for less than a lease: the term goes on.
+/// The bucket takes no renewals for less than a lease: the term goes on.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bucket_that_is_full_for_a_moment_costs_nothing() {
+async fn a_bucket_that_takes_no_renewals_for_a_moment_costs_nothing() {
     let bench = Bench::start(LONG).await;
     let a = bench.join("a").await;
     a.won(1).await;
     let witness = Witness::of(&[&a]);
 
-    limit_bytes(&bench, Some(1)).await;
-    a.trouble("the full bucket", |trouble| trouble.to_string().contains("is full")).await;
-    limit_bytes(&bench, None).await;
+    change(&bench, |config| config.max_message_size = 1).await;
+    a.trouble("the limit", takes_no_write).await;
+    change(&bench, |config| config.max_message_size = -1).await;
     a.renewed_after(now(), LONG).await;
     assert_eq!(a.losses(), []);
     witness.verdict();
 }
 
-async fn limit_bytes(bench: &Bench, limit: Option<i64>) {
+fn takes_no_write(trouble: &Trouble) -> bool {
+    trouble.to_string().contains("takes no write")
+}
+
+/// Changes the bucket's settings as an operator with any client might.
+async fn change(bench: &Bench, change: impl FnOnce(&mut stream::Config)) {
     let jetstream = bench.jetstream().await;
     let mut config = jetstream.get_stream(STREAM).await.unwrap().cached_info().config.clone();
-    config.max_bytes = limit.unwrap_or(-1);
+    change(&mut config);
     jetstream.update_stream(&config).await.unwrap();
 }
 

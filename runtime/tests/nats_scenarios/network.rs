@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use incumbent::{Reason, State};
+use incumbent::{Instant, Reason, State};
 use incumbent_testkit::proxy::Proxy;
 use incumbent_testkit::wait;
 
@@ -38,6 +38,8 @@ async fn leads_until_its_deadline(cut: impl Fn(&Proxy)) {
     b.sees("a").await;
     let witness = Witness::of(&[&a, &b]);
 
+    // Otherwise the client gives the connection up before it sends the next one.
+    before_a_renewal(&a, SHORT).await;
     cut(&proxy);
     let silent = now();
     let proven = deadline(&a);
@@ -70,8 +72,9 @@ async fn a_leader_survives_the_loss_of_an_acknowledgement() {
     a.won(1).await;
     let witness = Witness::of(&[&a]);
 
-    proxy.cut_to_client();
     let before = bench.record().await.revision;
+    before_a_renewal(&a, LONG).await;
+    proxy.cut_to_client();
     let applied = wait::until_some_async("a renewal to be applied", PATIENCE, || async {
         let revision = bench.record().await.revision;
         (revision > before).then(now)
@@ -173,10 +176,6 @@ async fn while_the_server_is_away_nobody_leads_for_longer_than_a_lease() {
     witness.verdict();
 }
 
-fn deadline(actor: &Actor) -> incumbent::Instant {
-    actor.candidate.term().expect("it leads").deadline()
-}
-
 /// Nothing passes in both directions for a moment, and the connections stay: the leader reconnects and leads on.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_survives_a_short_silence() {
@@ -193,4 +192,15 @@ async fn a_leader_survives_a_short_silence() {
     a.renewed_after(failing, LONG).await;
     assert_eq!(a.losses(), []);
     witness.verdict();
+}
+
+fn deadline(actor: &Actor) -> Instant {
+    actor.candidate.term().expect("it leads").deadline()
+}
+
+/// Waits until the leader is about to renew, which it does when a third of its lease has passed.
+async fn before_a_renewal(actor: &Actor, lease: Duration) {
+    let due = lease - margin(lease) - lease / 3;
+    let remaining = || actor.candidate.term().expect("it leads").remaining();
+    wait::until_async("a renewal to fall due", PATIENCE, || async { remaining() < due + lease / 20 }).await;
 }

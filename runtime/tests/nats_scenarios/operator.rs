@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use incumbent::store::nats::InitOptions;
 use incumbent::store::Operate;
+use incumbent::store::nats::InitOptions;
 use incumbent::{Reason, State};
 
 use crate::actor::next_leader;
