@@ -68,3 +68,8 @@ pub use observe::{Observation, Observer};
 pub use open::{Listed, Store, StoreBuilder};
 pub use options::CampaignOptions;
 pub use term::{Term, TermEnded};
+
+/// The README's own examples, so that they run.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

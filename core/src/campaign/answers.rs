@@ -1,6 +1,6 @@
 //! The answers to writes.
 
-use super::event::{Reason, Trouble};
+use super::event::Reason;
 use super::ledger::{Purpose, Sent};
 use super::life::Freshness;
 use super::timers::Timer;
@@ -210,15 +210,6 @@ impl Campaign {
         }
         self.unseat(Reason::StoreReset);
         self.tell_reset();
-    }
-
-    pub(super) fn tell_reset(&mut self) {
-        let seen = self
-            .life
-            .largest_token()
-            .unwrap_or(crate::Token { incarnation: self.life.incarnation(), sequence: self.life.mark() });
-        let barred = self.is_barred();
-        self.trouble(Trouble::StoreReset { seen, barred });
     }
 
     fn look_again(&mut self) {

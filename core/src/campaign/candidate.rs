@@ -172,10 +172,10 @@ impl Campaign {
         sent.map(|sent| (wait, self.lease_end(sent.at).min(sent.counts_before)))
     }
 
-    /// The wait that goes with a record of ours; a whole lease from its first sight where the
-    /// attempt that wrote it is forgotten.
+    /// The wait that goes with a record of ours; a whole lease from its first sight where nothing
+    /// is known of the attempt that wrote it.
     pub(super) fn wait_of(&self, sent: Option<Sent>, first_seen: Instant) -> Wait {
-        sent.map_or(Wait { until: first_seen + self.lease, renewal: true }, |sent| sent.wait)
+        sent.map_or(Wait { until: first_seen + self.longest_lease(), renewal: true }, |sent| sent.wait)
     }
 
     /// Hands out a write and waits for its answer.

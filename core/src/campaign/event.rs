@@ -203,8 +203,8 @@ pub enum Trouble {
     Store(Fault),
     /// The store was replaced, restored, or lost writes that it had acknowledged.
     StoreReset {
-        /// The largest token seen before.
-        seen: Token,
+        /// The largest token seen before; `None` where none was.
+        seen: Option<Token>,
         /// This candidate stays out until a larger token is possible, or an operator accepts
         /// ([`Input::Accept`](super::Input::Accept)) that tokens start again.
         barred: bool,
@@ -244,7 +244,10 @@ impl fmt::Display for Trouble {
         match self {
             Self::Store(fault) => write!(f, "{fault}"),
             Self::StoreReset { seen, barred } => {
-                write!(f, "the store was reset: it was replaced, restored, or lost writes; largest token seen {seen}")?;
+                f.write_str("the store was reset: it was replaced, restored, or lost writes")?;
+                if let Some(seen) = seen {
+                    write!(f, "; the largest token seen was {seen}")?;
+                }
                 if *barred {
                     f.write_str("; staying out until a larger token is possible or an operator accepts the reset")?;
                 }
@@ -275,8 +278,8 @@ impl fmt::Display for Trouble {
                 "the store's maximum age was removed: records never expire, and nobody follows a leader that crashes",
             ),
             Self::MarkersMislead => f.write_str(
-                "the store writes expiry markers, and a candidate of the Go library takes part, which takes a marker \
-                 for a live record; switch the markers off for this bucket",
+                "the store writes expiry markers, and other software writes to this election; old clients, such as \
+                 those of the Go library, take a marker for a live record: switch the markers off for this bucket",
             ),
         }
     }

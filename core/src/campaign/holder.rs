@@ -85,11 +85,16 @@ impl Campaign {
         // Once told, the deadline also counts from when the store was last shown to be the same.
         let lasts = self.lease_end(seat.proven.min(self.life.shown())) > self.now;
         let at = wait.until.max(self.life.old_at());
+        let patience = at.max(seat.acknowledged) + self.lease;
         if at > self.now {
             return self.timers.set(Timer::Win, at);
         }
         if !confirmed || !renewed || !lasts {
-            return;
+            if patience > self.now {
+                return self.timers.set(Timer::Win, patience);
+            }
+            // Nobody leads while this one cannot find out, so somebody else should try.
+            return self.give_back(None);
         }
         if self.life.largest_token().is_some_and(|seen| token <= seen) {
             return self.give_up_small_token();
@@ -104,9 +109,8 @@ impl Campaign {
 
     /// A win that would not be above every token seen is not told: the seat goes back.
     fn give_up_small_token(&mut self) {
-        if let Some(seen) = self.life.largest_token() {
-            self.trouble(Trouble::StoreReset { seen, barred: true });
-        }
+        let seen = self.life.largest_token();
+        self.trouble(Trouble::StoreReset { seen, barred: true });
         self.give_back(None);
     }
 

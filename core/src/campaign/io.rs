@@ -101,6 +101,8 @@ pub enum Misuse {
     UnknownAttempt(Attempt),
     /// An answer to a read that was never asked for.
     UnknownRead(ReadId),
+    /// A successor whose name no candidate can have; see [`Settings::name`](super::Settings::name).
+    NotAName,
 }
 
 impl fmt::Display for Misuse {
@@ -110,6 +112,10 @@ impl fmt::Display for Misuse {
                 write!(f, "no write with number {} was ever asked for", attempt.0)
             }
             Self::UnknownRead(read) => write!(f, "no read with number {} was ever asked for", read.0),
+            Self::NotAName => f.write_str(
+                "no candidate can have the successor's name: it must be 1 to 255 bytes long, \
+                 free of control characters and outer spaces",
+            ),
         }
     }
 }

@@ -151,7 +151,8 @@ impl Life {
         }
     }
 
-    /// Compares an answer with the mark that was known when it was asked for.
+    /// Compares an answer with the mark that was known when it was asked for, or with today's
+    /// where the store is known to have gone back since.
     pub(super) fn judge(
         &mut self,
         revision: Revision,
@@ -159,7 +160,7 @@ impl Life {
         lease: Duration,
         now: Instant,
     ) -> Freshness {
-        if revision >= mark {
+        if revision >= mark.min(self.mark()) {
             return Freshness::Fresh;
         }
         let connection = self.connection;
@@ -311,7 +312,7 @@ mod tests {
     fn lower_answers_are_a_regression_after_a_lease_and_two_new_connections() {
         let mut life = life(None);
         life.saw(Revision(50));
-        let mut judge = |life: &mut Life, secs| life.judge(Revision(9), Revision(50), LEASE, at(secs));
+        let judge = |life: &mut Life, secs| life.judge(Revision(9), Revision(50), LEASE, at(secs));
         assert_eq!(judge(&mut life, 200), Freshness::Stale);
         life.connected();
         assert_eq!(judge(&mut life, 231), Freshness::Stale, "one new connection");
@@ -324,7 +325,7 @@ mod tests {
     fn an_answer_that_is_up_to_date_ends_the_doubt() {
         let mut life = life(None);
         life.saw(Revision(50));
-        let mut judge = |life: &mut Life, secs| life.judge(Revision(9), Revision(50), LEASE, at(secs));
+        let judge = |life: &mut Life, secs| life.judge(Revision(9), Revision(50), LEASE, at(secs));
         judge(&mut life, 200);
         life.connected();
         life.connected();

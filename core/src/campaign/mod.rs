@@ -42,13 +42,14 @@ mod ledger;
 mod life;
 mod pace;
 mod reading;
+mod retrying;
 mod seat;
 mod settings;
 mod sight;
+mod telling;
 mod timers;
 
 use alloc::collections::VecDeque;
-use alloc::string::String;
 use core::time::Duration;
 
 use oorandom::Rand64;
@@ -59,8 +60,8 @@ pub use io::{Input, Misuse, Output, ReadId, Wake};
 pub use settings::{Preset, Refused, Settings, WinDelay};
 pub use timers::Timer;
 
-use crate::record::{Attempt, Entry, Nonce, Record, Stamp};
-use crate::store::{Capabilities, Facts, Fault, FaultKind};
+use crate::record::{Attempt, Nonce, Record, Stamp};
+use crate::store::{Capabilities, Facts};
 use crate::time::Instant;
 use crate::token::Revision;
 use ledger::{Ledger, Purpose, Sent};
@@ -69,6 +70,7 @@ use reading::PendingRead;
 use seat::{Leaving, Seat};
 use settings::Rules;
 use sight::Sight;
+use telling::Told;
 use timers::Timers;
 
 /// One candidate's running attempt to win and keep an election.
@@ -130,19 +132,6 @@ enum Stage {
     Seated(Seat),
     Releasing(Leaving),
     Closed,
-}
-
-/// What was told, so that it is not told again.
-#[derive(Debug)]
-struct Told {
-    state: State,
-    fault: Option<FaultKind>,
-    inspection: Option<FaultKind>,
-    short_lease: bool,
-    markers: bool,
-    not_expiring: Option<Revision>,
-    /// Another campaign of our name: its nonce, a revision of it, and whether it was told.
-    namesake: Option<(Nonce, Revision, bool)>,
 }
 
 impl Campaign {
@@ -215,7 +204,8 @@ impl Campaign {
     ///
     /// # Errors
     ///
-    /// An answer to a question that was never asked changes nothing and is returned.
+    /// An answer to a question that was never asked, or a successor whose name no candidate can
+    /// have, changes nothing and is returned.
     pub fn handle(&mut self, now: Instant, input: Input) -> Result<(), Misuse> {
         match &input {
             Input::Wrote { attempt, .. } if !self.ledger.was_made(*attempt) => {
@@ -223,6 +213,9 @@ impl Campaign {
             }
             Input::Read { read, .. } if read.0 == 0 || *read > self.reads => {
                 return Err(Misuse::UnknownRead(*read));
+            }
+            Input::HandOver(successor) if settings::check_name(successor).is_err() => {
+                return Err(Misuse::NotAName);
             }
             _ => {}
         }
@@ -348,80 +341,7 @@ impl Campaign {
     fn settle(&mut self) {
         self.win();
         self.set_deadline();
-        let seen = match self.sight.entry() {
-            Some(Entry::Live(record)) => Some(Some(record)),
-            Some(_) => Some(None),
-            None => None,
-        };
-        if let Some(record) = seen {
-            let leader = record.map(Leader::of);
-            let same = match (&leader, &self.leader) {
-                (Some(now), Some(before)) => now.is_same(before),
-                (now, before) => now.is_none() && before.is_none(),
-            };
-            if !same {
-                self.leader.clone_from(&leader);
-                self.tell(Event::LeaderChanged(leader));
-            }
-        }
-        let state = self.state();
-        if state != self.told.state {
-            self.told.state = state;
-            self.tell(Event::Campaigned(state));
-        }
-    }
-
-    fn tell(&mut self, event: Event) {
-        self.outputs.push_back(Output::Event(event));
-    }
-
-    fn trouble(&mut self, trouble: Trouble) {
-        self.tell(Event::Trouble(trouble));
-    }
-
-    /// Tells a fault of the store when it begins.
-    fn fault(&mut self, fault: Fault) {
-        if self.told.fault != Some(fault.kind) {
-            self.told.fault = Some(fault.kind);
-            self.trouble(Trouble::Store(fault));
-        }
-    }
-
-    /// Something came back from the store as it should.
-    fn recovered(&mut self) {
-        self.failures = 0;
-        self.told.fault = None;
-    }
-
-    /// Something did not work; it is tried again after a while.
-    fn failed(&mut self) {
-        self.failures = self.failures.saturating_add(1);
-        match &self.stage {
-            Stage::Seated(_) | Stage::Releasing(_) => {
-                let wait = backoff::standard(self.failures, &mut self.rng);
-                self.timers.set(Timer::Retry, self.now + wait);
-            }
-            Stage::Candidate => {
-                // The user's back-off must not keep a record of ours in everybody's way.
-                let wait = if self.ledger.may_hold() || self.own_record_seen().is_some() {
-                    backoff::standard(self.failures, &mut self.rng)
-                } else {
-                    self.rules.backoff.wait(self.failures, &mut self.rng)
-                };
-                self.not_before = self.now + wait;
-                self.plan();
-            }
-            Stage::Idle | Stage::Splaying | Stage::Closed => {}
-        }
-    }
-
-    /// Something got no answer. Once is an accident; twice is told.
-    fn unanswered(&mut self) {
-        if self.failures > 0 {
-            let detail = String::from("the store does not answer; check that it is up and can be reached");
-            self.fault(Fault { kind: FaultKind::Unreachable, detail });
-        }
-        self.failed();
+        self.tell_changes();
     }
 
     fn seat(&self) -> Option<&Seat> {

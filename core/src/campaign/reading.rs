@@ -1,6 +1,6 @@
 //! Reads and the watch: what is seen of the key.
 
-use super::event::{Reason, Trouble};
+use super::event::Reason;
 use super::io::{Output, ReadId};
 use super::ledger::Purpose;
 use super::life::Freshness;
@@ -190,7 +190,10 @@ impl Campaign {
         let sent = self.sent_as(record.stamp);
         let revision = record.revision;
         self.sight.own(record.clone(), self.now);
-        self.inspect(self.now);
+        if self.rules.store.incarnation_acked && !self.ledger.is_awaiting() {
+            // The acknowledgement that would have shown the store's life never came.
+            self.inspect(self.now);
+        }
         match sent {
             Some(sent) => self.extend(revision, &sent),
             None => {
@@ -251,45 +254,5 @@ impl Campaign {
         let expect = Some(record.revision);
         let wait = self.wait_of(sent, self.sight.since());
         self.leave_behind(Leaving { expect, wait, successor: None, first_sent: None });
-    }
-
-    /// What a foreign record says about those who share the election.
-    fn notice_others(&mut self, record: &Record) {
-        if self.is_ours(record.stamp) {
-            return;
-        }
-        self.life.saw_token(record.revision);
-        let Some(stamp) = record.stamp else {
-            if self.rules.store.expiry_pushed && !self.told.markers {
-                self.told.markers = true;
-                self.trouble(Trouble::MarkersMislead);
-            }
-            return;
-        };
-        if record.candidate != self.rules.name {
-            return;
-        }
-        // One record may be left over from a candidate that restarted; a second one is alive.
-        match self.told.namesake {
-            Some((nonce, _, true)) if nonce == stamp.nonce => {}
-            Some((nonce, revision, false)) if nonce == stamp.nonce => {
-                if record.revision > revision {
-                    self.told.namesake = Some((nonce, revision, true));
-                    self.trouble(Trouble::SameName { nonce });
-                }
-            }
-            _ => self.told.namesake = Some((stamp.nonce, record.revision, false)),
-        }
-    }
-
-    /// Tells when a record is still there although it should have expired a whole lease ago.
-    fn check_expiry(&mut self, revision: Revision) {
-        let unchanged = self.now.since(self.sight.since());
-        let lease = self.sight.holder_lease(self.lease);
-        let overdue = unchanged > lease.saturating_mul(2).saturating_add(self.rules.store.granularity);
-        if overdue && self.seat().is_none() && self.told.not_expiring != Some(revision) {
-            self.told.not_expiring = Some(revision);
-            self.trouble(Trouble::NotExpiring { revision, unchanged });
-        }
     }
 }

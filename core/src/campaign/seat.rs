@@ -23,7 +23,7 @@ pub(super) struct Seat {
     sequence: Revision,
     incarnation: Incarnation,
     /// When the acquire was acknowledged.
-    acknowledged: Instant,
+    pub(super) acknowledged: Instant,
     /// The attempt that was the acquire.
     attempt: Attempt,
     /// Whether the watch showed that the acquire was applied in the life of the store that is known.

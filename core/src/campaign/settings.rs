@@ -66,7 +66,7 @@ pub enum WinDelay {
 /// What a candidate wants. A store and [`Campaign::new`](super::Campaign::new) have the last word.
 #[derive(Debug)]
 pub struct Settings {
-    /// The candidate's name, which others see.
+    /// The candidate's name, which others see: 1 to 255 bytes, one line without outer spaces.
     pub name: String,
     /// Bounds and defaults.
     pub preset: Preset,
@@ -263,7 +263,7 @@ impl Margin {
     }
 }
 
-fn check_name(name: &str) -> Result<(), Refused> {
+pub(super) fn check_name(name: &str) -> Result<(), Refused> {
     let remedy = "a host name and process number make a good one";
     if name.is_empty() || name.len() > 255 {
         return refuse("name", format!("{} bytes long", name.len()), "1 to 255 bytes long", remedy);

@@ -20,7 +20,7 @@ pub enum Timer {
     Release,
     /// When a draining term ends though its work is not done.
     Drain,
-    /// When a holder may be told that it leads.
+    /// When a holder may be told that it leads, or gives way because it cannot find out whether it does.
     Win,
     /// When to renew the lease.
     Renew,

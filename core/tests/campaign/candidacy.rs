@@ -49,6 +49,16 @@ fn the_wait_before_a_race_grows_with_the_races_lost_and_is_bounded() {
 }
 
 #[test]
+fn a_race_won_makes_up_for_one_lost() {
+    let (mut bench, revision) = after_lost_races(0, 7);
+    bench.watched(deleted(revision + 1));
+    bench.next();
+    bench.applied(2, revision + 2);
+    let outputs = bench.watched(deleted(revision + 3));
+    assert_eq!(outputs[0], format!("acquire 3 over {}", revision + 3), "{outputs:?}");
+}
+
+#[test]
 fn the_wait_before_a_race_is_drawn_once_whatever_else_is_heard_meanwhile() {
     let (mut bench, revision) = after_lost_races(12, 7);
     bench.watched(deleted(revision + 1));

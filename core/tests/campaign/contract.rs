@@ -46,6 +46,18 @@ fn an_answer_to_a_read_that_was_never_asked_for_is_an_error_and_changes_nothing(
 }
 
 #[test]
+fn a_successor_that_no_candidate_can_be_is_an_error_and_changes_nothing() {
+    let mut bench = Bench::leader();
+    for name in ["", "a\r\nIncumbent-Release: 0 1", " a", &"x".repeat(256)] {
+        let input = Input::HandOver(name.into());
+        assert_eq!(bench.campaign.handle(bench.now, input), Err(Misuse::NotAName), "{name:?}");
+        assert_eq!(bench.campaign.state(), State::Leading);
+    }
+    assert!(Misuse::NotAName.to_string().contains("successor"));
+    assert_eq!(bench.give(Input::HandOver("wörker 7".into())), ["draining HANDED_OVER", "state DRAINING"]);
+}
+
+#[test]
 fn a_read_is_answered_once() {
     let mut bench = Bench::candidate(theirs(10));
     assert_eq!(bench.read(1, deleted(11)), NOTHING);

@@ -113,6 +113,27 @@ fn an_acquire_meant_for_the_old_life_is_looked_into_when_it_is_acknowledged_in_t
 }
 
 #[test]
+fn the_wait_of_an_attempt_meant_for_another_life_is_not_believed() {
+    let old = |facts: Facts| Facts { incarnation: NEXT, ..facts };
+    let mut bench = Bench::candidate(Entry::Vacant);
+    bench.inspected_as(old);
+    bench.applied(1, 6);
+    bench.read(2, mine(6, 1));
+    let seen = bench.now;
+    let mut attempt = 2;
+    let mut outputs = bench.applied(2, 7);
+    while !outputs.iter().any(|output| output.starts_with("won")) {
+        outputs = bench.inspected_as(old);
+        outputs.extend(bench.next());
+        if outputs.iter().any(|output| output.starts_with("renew")) {
+            attempt += 1;
+            outputs.extend(bench.applied(attempt, 5 + attempt));
+        }
+    }
+    assert_eq!(bench.now.since(seen), T, "it may have replaced anybody's record");
+}
+
+#[test]
 fn a_held_seat_is_not_told_while_the_store_cannot_be_inspected() {
     let mut bench = Bench::candidate(Entry::Vacant);
     bench.applied(1, 10);
@@ -120,6 +141,35 @@ fn a_held_seat_is_not_told_while_the_store_cannot_be_inspected() {
     bench.pass(secs(9));
     assert_eq!(bench.campaign.lease(), None);
     assert_eq!(bench.inspected(), ["won 10", "state LEADING"]);
+}
+
+#[test]
+fn one_who_cannot_find_out_whether_it_leads_gives_way_after_a_lease() {
+    let mut bench = Bench::candidate(Entry::Vacant);
+    bench.applied(1, 10);
+    let taken = bench.now;
+    for attempt in 2..4 {
+        let mut outputs = bench.next();
+        while !outputs.iter().any(|output| output.starts_with("renew")) {
+            bench.give(Input::Inspected(Err(fault(FaultKind::Denied))));
+            outputs = bench.next();
+        }
+        assert_eq!(bench.applied(attempt, attempt + 9), NOTHING);
+    }
+    let mut outputs = bench.next();
+    while outputs == ["inspect"] {
+        outputs = bench.next();
+    }
+    assert_eq!(bench.now.since(taken), T);
+    assert_eq!(outputs, ["inspect", "inspect", "renew 4 over 12", "state RELEASING"]);
+    assert_eq!(bench.applied(4, 13), ["release 5 over 13 owing 0ms"]);
+    assert_eq!(bench.applied(5, 14), ["leader nobody", "state WAITING"]);
+    let resumes = bench.pass(secs(1));
+    assert_eq!(
+        resumes.last().map(String::as_str),
+        Some("state ACQUIRING"),
+        "the others went first: {resumes:?}"
+    );
 }
 
 #[test]
@@ -183,6 +233,7 @@ fn an_inspection_asked_before_a_newer_one_says_nothing() {
     bench.inspected();
     let asked_at = bench.now.before(ms(500));
     assert_eq!(bench.inspected_as(|facts| Facts { asked_at, ..made_anew(facts) }), NOTHING);
+    assert_eq!(bench.inspected_as(|facts| Facts { asked_at, max_age: Some(secs(9)), ..facts }), NOTHING);
     assert!(bench.leads());
 }
 
@@ -205,6 +256,38 @@ fn a_watch_that_shows_the_acquire_before_its_acknowledgement_confirms_it_too() {
     bench.sleep(ms(5));
     assert_eq!(bench.watched(mine(10, 1)), ["leader me"]);
     assert_eq!(bench.applied(1, 10), ["inspect", "won 10", "state LEADING"]);
+}
+
+#[test]
+fn a_watch_confirms_only_the_write_that_it_shows() {
+    let mut bench = Bench::new();
+    bench.give(Input::Watching { since: bench.now.before(secs(2)) });
+    bench.begin(Entry::Vacant);
+    bench.sleep(ms(5));
+    bench.applied(1, 10);
+    for entry in [mine(9, 1), mine(10, 7), theirs(4)] {
+        assert_eq!(bench.watched(entry), NOTHING);
+        assert_eq!(bench.campaign.lease(), None);
+    }
+    assert_eq!(bench.watched(mine(10, 1)), ["won 10", "state LEADING"]);
+}
+
+#[test]
+fn a_watched_renewal_shows_the_store_to_be_the_same_where_the_watch_is_of_its_life() {
+    for (begins_anew, remaining) in [(false, T - M), (true, T - M - secs(10))] {
+        let mut bench = Bench::new();
+        bench.give(Input::Watching { since: bench.now.before(secs(2)) });
+        bench.begin(Entry::Vacant);
+        bench.applied(1, 10);
+        bench.inspected();
+        bench.pass(secs(5));
+        if begins_anew {
+            assert_eq!(bench.give(Input::Watching { since: bench.now }), ["inspect"]);
+        }
+        bench.pass(secs(5));
+        bench.watched(mine(11, 2));
+        assert_eq!(bench.remaining(), Some(remaining), "a new watch: {begins_anew}");
+    }
 }
 
 #[test]

@@ -161,6 +161,20 @@ fn a_late_renewal_that_lands_before_the_release_is_released_in_its_turn() {
 }
 
 #[test]
+fn a_release_goes_on_when_what_was_read_is_out_of_date_by_then() {
+    let mut bench = Bench::leader();
+    bench.pass(secs(10));
+    bench.pass(secs(2));
+    bench.give(Input::Resign);
+    bench.give(Input::Drained);
+    assert_eq!(bench.refused(3, 11), ["read 2"]);
+    assert_eq!(bench.refused(2, 12), NOTHING, "something newer than the read will find");
+    assert_eq!(bench.read(2, mine(11, 2)), ["release 4 over 10 owing 0ms"]);
+    assert_eq!(bench.refused(4, 12), ["read 3"]);
+    assert_eq!(bench.read(3, theirs(12)), ["leader other", "state WAITING"]);
+}
+
+#[test]
 fn a_late_release_leaves_a_successor_alone() {
     let mut bench = Bench::leader();
     bench.give(Input::Resign);
@@ -224,6 +238,28 @@ fn closing_waits_two_seconds_for_its_release_and_no_longer() {
     let outputs = bench.pass(ms(1));
     assert_eq!(outputs.last().map(String::as_str), Some("state CLOSED"));
     assert_eq!(bench.wake(), None);
+}
+
+#[test]
+fn closing_while_releasing_waits_two_seconds_from_then() {
+    let mut bench = Bench::leader();
+    bench.give(Input::Resign);
+    bench.give(Input::Drained);
+    bench.pass(secs(5));
+    assert_eq!(bench.give(Input::Close), NOTHING);
+    let outputs = bench.pass(secs(2) - ms(1));
+    assert!(!outputs.contains(&"state CLOSED".to_string()), "{outputs:?}");
+    let outputs = bench.pass(ms(1));
+    assert_eq!(outputs.last().map(String::as_str), Some("state CLOSED"));
+}
+
+#[test]
+fn an_absence_told_by_the_watch_is_read_before_a_release_is_over() {
+    let mut bench = Bench::leader();
+    bench.give(Input::Resign);
+    bench.give(Input::Drained);
+    assert_eq!(bench.watched(Entry::Vacant), ["read 2"], "the watch may be behind");
+    assert_eq!(bench.read(2, Entry::Vacant), ["leader nobody", "state WAITING"]);
 }
 
 #[test]

@@ -218,6 +218,7 @@ impl Run {
             66..=80 => self.inspection(),
             81..=91 => Input::Watched(self.entry()),
             92..=94 => Input::Reconnected,
+            95 | 96 => Input::Watching { since: self.now.before(ms(self.up_to(3000))) },
             _ => Input::Tick,
         }
     }
@@ -239,7 +240,12 @@ impl Run {
 
     fn step(&mut self) {
         self.pass();
+        let life = self.life;
         let input = self.input();
+        if self.life != life {
+            // As the contract has it, a new watch begins before another life is told.
+            self.give(Input::Watching { since: self.now });
+        }
         self.closing |= input == Input::Close;
         if let Input::Wrote { attempt, .. } = input
             && self.awaited.is_some_and(|(awaited, _)| awaited == attempt)

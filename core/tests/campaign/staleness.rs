@@ -116,6 +116,33 @@ fn lower_answers_over_two_new_connections_for_a_lease_are_a_regression() {
 }
 
 #[test]
+fn after_a_regression_nobody_is_told_before_the_last_holders_lease_is_over() {
+    let mut bench = Bench::candidate(with_lease(theirs(10), secs(50)));
+    bench.pass(secs(50) + ms(250));
+    bench.read(2, theirs(5));
+    let mut said = Vec::new();
+    while said.is_empty() {
+        said = all_stale(&mut bench, secs(1), &theirs(5));
+    }
+    assert_eq!(said, ["trouble StoreReset, barred"]);
+    let noticed = bench.now;
+    bench.give(Input::Accept);
+    assert_eq!(bench.watched(released(6, secs(0)))[0], "acquire 1 over 6");
+    let mut attempt = 1;
+    let mut outputs = bench.applied(1, 7);
+    while !outputs.iter().any(|output| output.starts_with("won")) {
+        outputs = bench.inspected();
+        outputs.extend(bench.next());
+        if outputs.iter().any(|output| output.starts_with("renew")) {
+            attempt += 1;
+            outputs.extend(bench.applied(attempt, 6 + attempt));
+        }
+    }
+    let waited = bench.now.since(noticed);
+    assert!(waited > secs(49) && waited <= secs(50), "{waited:?}");
+}
+
+#[test]
 fn lower_answers_over_one_connection_are_no_regression() {
     let mut bench = Bench::candidate(theirs(10));
     bench.pass(T + ms(250));
@@ -226,6 +253,19 @@ fn a_win_whose_token_is_too_small_is_not_told_and_the_seat_goes_back() {
 }
 
 #[test]
+fn a_release_that_the_store_went_back_under_is_looked_for_anew() {
+    let mut bench = Bench::leader();
+    bench.pass(secs(10));
+    bench.pass(secs(2));
+    bench.give(Input::Resign);
+    assert_eq!(bench.give(Input::Drained)[1], "release 3 over 10 owing 0ms");
+    assert_eq!(bench.applied(2, 6), ["trouble StoreReset, barred"]);
+    assert_eq!(bench.refused(3, 6), ["read 2"]);
+    assert_eq!(bench.read(2, mine(6, 2)), ["release 4 over 6 owing 0ms"]);
+    assert_eq!(bench.applied(4, 7), ["leader nobody", "state WAITING"]);
+}
+
+#[test]
 fn a_release_acknowledged_below_the_mark_is_over() {
     let mut bench = Bench::leader();
     bench.give(Input::Resign);
@@ -253,4 +293,9 @@ fn a_failed_inspection_is_asked_again_more_and_more_seldom_and_told_once() {
     assert!(bench.pass(secs(8)).contains(&"renew 3 over 11".to_string()));
     bench.applied(3, 12);
     assert_eq!(bench.give(denied()), NOTHING, "renewals that work do not end the fault");
+    bench.inspected();
+    assert_eq!(bench.next(), ["inspect", "renew 4 over 12"]);
+    assert_eq!(bench.give(denied()), ["trouble Denied"], "an inspection that works does");
+    let (timer, wait) = bench.wake().expect("a wake-up");
+    assert!(timer == Timer::Inspect && wait <= ms(120), "{timer:?} in {wait:?}");
 }

@@ -33,6 +33,7 @@ fn another_process_of_the_same_name_is_told_once_it_is_known_to_be_alive() {
     let mut bench = Bench::new();
     bench.give(Input::Campaign);
     assert_eq!(bench.read(1, namesake(10, OTHER)), ["leader me"], "it may be what is left of a restart");
+    assert_eq!(bench.watched(namesake(10, OTHER)), NOTHING, "the same record again");
     assert_eq!(bench.watched(namesake(11, OTHER)), ["trouble SameName"]);
     assert_eq!(bench.watched(namesake(12, OTHER)), NOTHING);
     assert_eq!(bench.watched(namesake(13, Nonce(0xc))), ["leader me"]);
@@ -96,6 +97,18 @@ fn a_maximum_age_of_zero_or_none_is_told_and_spins_nothing() {
     assert_eq!(outputs, ["trouble MaxAgeChanged"]);
     assert!(!bench.leads());
     assert_eq!(bench.tick()[0], "lost 10 EXPIRED");
+}
+
+#[test]
+fn a_barred_candidate_does_not_spin_where_the_maximum_age_is_zero() {
+    let mut bench = Bench::candidate(theirs(10));
+    let outputs = bench.inspected_as(|facts| Facts {
+        incarnation: incumbent_core::Incarnation(1),
+        max_age: Some(secs(0)),
+        ..facts
+    });
+    assert_eq!(outputs, ["trouble MaxAgeChanged", "trouble StoreReset, barred"]);
+    assert_eq!(bench.wake(), Some((Timer::Poll, ms(100))));
 }
 
 #[test]
@@ -182,7 +195,7 @@ fn every_trouble_says_what_it_is_about_and_what_to_do() {
     let texts = [
         (Trouble::Store(fault(FaultKind::Broken)), "the store says so"),
         (
-            Trouble::StoreReset { seen: token, barred: true },
+            Trouble::StoreReset { seen: Some(token), barred: true },
             "staying out until a larger token is possible or an operator accepts",
         ),
         (Trouble::NotExpiring { revision: Revision(10), unchanged: secs(61) }, "check the bucket's TTL"),

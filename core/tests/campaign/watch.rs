@@ -2,6 +2,7 @@
 
 use incumbent_core::campaign::{Input, Timer};
 use incumbent_core::record::Entry;
+use incumbent_core::store::Outcome;
 
 use crate::harness::*;
 
@@ -58,7 +59,7 @@ fn a_watched_renewal_of_ones_own_extends_the_lease_from_when_it_was_sent() {
     bench.pass(secs(10));
     bench.inspected();
     bench.sleep(ms(300));
-    assert_eq!(bench.watched(mine(11, 2)), ["inspect"]);
+    assert_eq!(bench.watched(mine(11, 2)), NOTHING);
     assert_eq!(bench.remaining(), Some(T - M - ms(300)));
     bench.sleep(ms(300));
     assert_eq!(bench.applied(2, 11), NOTHING);
@@ -66,10 +67,25 @@ fn a_watched_renewal_of_ones_own_extends_the_lease_from_when_it_was_sent() {
 }
 
 #[test]
+fn where_acknowledgements_carry_the_incarnation_a_lost_one_is_made_up_for_by_an_inspection() {
+    let store = incumbent_core::store::Capabilities { incarnation_acked: true, ..bucket() };
+    let mut bench = Bench::leader_with(settings(), store);
+    bench.pass(secs(10));
+    assert_eq!(bench.watched(mine(11, 2)), NOTHING, "its acknowledgement is still awaited");
+    assert_eq!(bench.remaining(), Some(T - M - secs(10)));
+    assert_eq!(bench.wrote(2, Outcome::Unknown), NOTHING);
+    assert_eq!(bench.next(), ["renew 3 over 11"]);
+    assert_eq!(bench.wrote(3, Outcome::Unknown), ["trouble Unreachable"]);
+    assert_eq!(bench.watched(mine(12, 3)), ["inspect"]);
+    bench.inspected();
+    assert_eq!(bench.remaining(), Some(T - M));
+}
+
+#[test]
 fn a_watched_record_with_a_number_never_used_extends_nothing() {
     let mut bench = Bench::leader();
     bench.sleep(secs(5));
-    assert_eq!(bench.watched(mine(11, 77)), ["inspect", "inspect", "renew 2 over 11"]);
+    assert_eq!(bench.watched(mine(11, 77)), ["inspect", "renew 2 over 11"]);
     bench.inspected();
     assert_eq!(bench.remaining(), Some(T - M - secs(5)));
 }
@@ -118,6 +134,14 @@ fn what_lies_below_ours_is_ignored() {
         assert_eq!(bench.watched(entry), NOTHING);
     }
     assert!(bench.leads());
+}
+
+#[test]
+fn a_watch_that_lags_behind_a_read_is_ignored() {
+    let mut bench = Bench::candidate(theirs(10));
+    assert_eq!(bench.watched(deleted(9)), NOTHING);
+    assert_eq!(bench.watched(mine(8, 1)), NOTHING);
+    assert_eq!(bench.wake(), Some((Timer::Poll, T + ms(250))));
 }
 
 #[test]

@@ -35,7 +35,8 @@ pub(super) enum Done {
     Inspected(u64, Result<Facts, Fault>),
     /// Whether there is a new connection.
     Reconnected(bool),
-    Watching(Result<BoxStream<'static, Watched>, Fault>),
+    /// The watch of that number stands, or cannot be had.
+    Watching(u64, Result<BoxStream<'static, Watched>, Fault>),
     /// A read for observers, and the number of changes it must not be overtaken by.
     Looked(Arc<str>, u64, Result<Entry, Fault>),
     /// The handlers of a closed campaign have returned, or are waited for no longer.
@@ -79,10 +80,10 @@ impl Errands {
         connect.map(|connected| Done::Reconnected(connected.is_some())).boxed()
     }
 
-    pub(super) fn watch(&self) -> Errand {
+    pub(super) fn watch(&self, number: u64) -> Errand {
         let adapter = Arc::clone(&self.adapter);
         let begin = self.bounded(WATCH, "a watch", async move { adapter.watch().await });
-        begin.map(Done::Watching).boxed()
+        begin.map(move |watch| Done::Watching(number, watch)).boxed()
     }
 
     pub(super) fn look(&self, key: &Arc<str>, changes: u64) -> Errand {

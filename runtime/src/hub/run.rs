@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use incumbent_core::Instant;
 use incumbent_core::campaign::{Input, Output, State};
 use incumbent_core::record::Entry;
 use incumbent_core::store::{Action, Capabilities, Facts, Fault, Write};
+use incumbent_core::{Incarnation, Instant};
 use tokio::sync::mpsc;
 
 use super::errand::{Done, Errand, Errands};
@@ -46,6 +46,8 @@ pub(super) struct Hub {
     inspection: Inspection,
     /// The store's maximum age, as last told.
     max_age: Option<Duration>,
+    /// Which life of the store this is, as last told.
+    incarnation: Option<Incarnation>,
     reconnecting: bool,
     /// When the present connection was made, where it is not the first.
     reconnected: Option<Instant>,
@@ -76,6 +78,7 @@ impl Hub {
             watch: Watch::default(),
             inspection: Inspection::default(),
             max_age: None,
+            incarnation: None,
             reconnecting: false,
             reconnected: None,
             deserted: false,
@@ -253,13 +256,16 @@ impl Hub {
             Done::Inspected(number, result) => self.inspected(number, result),
             Done::Reconnected(true) => self.new_connection(),
             Done::Reconnected(false) => self.under_way.push(self.errands.reconnect()),
-            Done::Watching(Ok(stream)) => {
-                self.watch.stands(stream);
+            Done::Watching(number, _) if !self.watch.is_present(number) => {}
+            Done::Watching(_, Ok(stream)) => {
+                let since = self.clock.now();
+                self.watch.stands(stream, since);
+                self.feed_all(&Input::Watching { since });
                 // What vanished while nobody watched is told by no watch.
                 let keys: Vec<_> = self.seats.keys().cloned().collect();
                 keys.iter().for_each(|key| self.look(key));
             }
-            Done::Watching(Err(fault)) => {
+            Done::Watching(_, Err(fault)) => {
                 tracing::debug!("the store cannot be watched at present: {fault}");
                 self.watch_later();
             }
@@ -281,9 +287,8 @@ impl Hub {
             },
             Sleeper::Seat(key) => self.look(&key),
             Sleeper::Watch => {
-                if self.watch.begin() {
-                    self.under_way.push(self.errands.watch());
-                }
+                let number = self.watch.begin();
+                self.begin_watch(number);
             }
         }
     }
@@ -377,6 +382,9 @@ impl Hub {
     fn inspected(&mut self, number: u64, result: Result<Facts, Fault>) {
         if let Ok(facts) = &result {
             self.max_age = facts.max_age;
+            if self.incarnation.replace(facts.incarnation).is_some_and(|known| known != facts.incarnation) {
+                self.another_life(facts);
+            }
         }
         for id in self.inspection.answered(number, result.as_ref().ok().map(|facts| facts.asked_at)) {
             match self.slots.get(&id).map(|slot| &slot.stage) {
@@ -387,6 +395,14 @@ impl Hub {
         self.inspect();
     }
 
+    /// The store was made anew. Revisions of the old life mean nothing in this one, so what the old watch
+    /// still has to tell is not for campaigns that know of it, and they all know at once.
+    fn another_life(&mut self, facts: &Facts) {
+        let number = self.watch.anew();
+        self.begin_watch(number);
+        self.feed_all(&Input::Inspected(Ok(*facts)));
+    }
+
     /// The first answer of the store to a candidate that wants to campaign.
     fn entered(&mut self, id: CampaignId, result: &Result<Facts, Fault>) {
         let Some(slot) = self.slots.get_mut(&id) else { return };
@@ -394,6 +410,9 @@ impl Hub {
             Ok(facts) => match slot.begin(self.capabilities, facts) {
                 Begin::Now { is_well } => {
                     self.feed(id, Input::Health(is_well));
+                    if let Some(since) = self.watch.since() {
+                        self.feed(id, Input::Watching { since });
+                    }
                     return self.feed(id, Input::Campaign);
                 }
                 Begin::Running => return,
@@ -419,14 +438,22 @@ impl Hub {
         self.reconnected = Some(self.clock.now());
         self.inspection.give_up();
         self.inspect();
+        self.feed_all(&Input::Reconnected);
+    }
+
+    /// Feeds every campaign of the store.
+    fn feed_all(&mut self, input: &Input) {
         let ids: Vec<_> = self.slots.keys().copied().collect();
-        ids.into_iter().for_each(|id| self.feed(id, Input::Reconnected));
+        ids.into_iter().for_each(|id| self.feed(id, input.clone()));
     }
 
     fn want_watch(&mut self) {
-        if self.watch.want() {
-            self.under_way.push(self.errands.watch());
-        }
+        let number = self.watch.want();
+        self.begin_watch(number);
+    }
+
+    fn begin_watch(&mut self, number: Option<u64>) {
+        self.under_way.extend(number.map(|number| self.errands.watch(number)));
     }
 
     fn watch_later(&mut self) {

@@ -14,40 +14,67 @@ const FIRST: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(2);
 
 /// The watch of all keys.
+///
+/// Watches are numbered: one that another life of the store has overtaken, before it stood or
+/// after, tells nothing any more.
 #[derive(Default)]
 pub(super) struct Watch {
     stream: Option<BoxStream<'static, Watched>>,
+    /// When the present watch stood.
+    since: Option<Instant>,
     wanted: bool,
     connecting: bool,
+    number: u64,
     /// How often in a row it ended, or could not be had, without telling anything.
     failures: u32,
 }
 
 impl Watch {
-    /// Whether to begin a watch now, because somebody has come to want it.
-    pub(super) fn want(&mut self) -> bool {
-        !std::mem::replace(&mut self.wanted, true) && self.begin()
+    /// The number of the watch to begin now, because somebody has come to want it.
+    pub(super) fn want(&mut self) -> Option<u64> {
+        if std::mem::replace(&mut self.wanted, true) { None } else { self.begin() }
     }
 
-    /// Whether to begin a watch now.
-    pub(super) fn begin(&mut self) -> bool {
+    /// The number of the watch to begin now, where there is none.
+    pub(super) fn begin(&mut self) -> Option<u64> {
         if self.stream.is_some() || self.connecting {
-            return false;
+            return None;
         }
         self.connecting = true;
-        true
+        self.number += 1;
+        Some(self.number)
+    }
+
+    /// Ends the present watch; the number of the one to begin now, where one is wanted.
+    pub(super) fn anew(&mut self) -> Option<u64> {
+        self.stream = None;
+        self.since = None;
+        self.connecting = false;
+        if self.wanted { self.begin() } else { None }
+    }
+
+    /// Whether that watch is the one that was begun last.
+    pub(super) fn is_present(&self, number: u64) -> bool {
+        self.number == number
     }
 
     /// The watch that was begun stands.
-    pub(super) fn stands(&mut self, stream: BoxStream<'static, Watched>) {
+    pub(super) fn stands(&mut self, stream: BoxStream<'static, Watched>, now: Instant) {
         self.connecting = false;
         self.stream = Some(stream);
+        self.since = Some(now);
+    }
+
+    /// Since when the present watch stands.
+    pub(super) fn since(&self) -> Option<Instant> {
+        self.since
     }
 
     /// It ended, or could not be had: when to begin again.
     pub(super) fn ended(&mut self, now: Instant) -> Instant {
         self.connecting = false;
         self.stream = None;
+        self.since = None;
         let wait = FIRST.saturating_mul(1 << self.failures.min(16)).min(LONGEST);
         self.failures = self.failures.saturating_add(1);
         now + wait

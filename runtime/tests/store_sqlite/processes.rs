@@ -204,7 +204,6 @@ async fn a_lease_of_a_killed_process_runs_out_for_the_others_and_not_before() {
     let before = clock.now();
     let mut child = Process::start("take one lease", &path, "p");
     let revision = Revision(child.says_number().unwrap());
-    let written = clock.now();
     child.kill();
     let told = next(&mut watch).await.unwrap();
     assert_eq!(told.entry.revision(), Some(revision));
@@ -213,10 +212,7 @@ async fn a_lease_of_a_killed_process_runs_out_for_the_others_and_not_before() {
         (entry == Entry::Vacant).then(|| clock.now())
     })
     .await;
-    let lease = Duration::from_millis(700);
-    assert!(gone >= before + lease, "{gone:?}, taken after {before:?}");
-    // Whoever polls sees it at the next poll; a machine that is busy may take its time.
-    assert!(gone < written + lease + Duration::from_secs(5), "{gone:?}, taken before {written:?}");
+    assert!(gone >= before + Duration::from_millis(700), "{gone:?}, taken after {before:?}");
 }
 
 /// Renews and takes over, whatever happens to the file, until a file `stop` appears beside it.

@@ -51,7 +51,7 @@ impl Connection {
     fn attempt<T>(&mut self, work: impl FnOnce(&mut Database) -> Result<T, Cause>) -> Result<T, Cause> {
         let database = self.present()?;
         let result = work(database);
-        if database.has_moved() { Err(Cause::Replaced) } else { result }
+        database.in_place(result)
     }
 
     fn present(&mut self) -> Result<&mut Database, Cause> {

@@ -70,17 +70,22 @@ impl Database {
         if is_missing(path) {
             return Err(Cause::Replaced);
         }
-        let mut database = Self { sql: connect(path)?, clock: clock.clone(), boot: boot.to_owned() };
+        // Nobody can make it meanwhile, but anybody can delete it.
+        let sql = connect(path).map_err(|cause| if is_missing(path) { Cause::Replaced } else { cause })?;
+        let mut database = Self { sql, clock: clock.clone(), boot: boot.to_owned() };
         // The first read opens the log and its index by name: only if the file is in its place
         // after that, it is certain that they are its own.
         let recognised = recognise(&database.sql);
-        if database.has_moved() {
-            return Err(Cause::Replaced);
-        }
-        recognised?;
+        database.in_place(recognised)?;
         drop(folder);
-        database.take_over()?;
+        let taken_over = database.take_over();
+        database.in_place(taken_over)?;
         Ok(database)
+    }
+
+    /// What `result` is worth: nothing where the file has lost its path meanwhile.
+    pub(super) fn in_place<T>(&self, result: Result<T, Cause>) -> Result<T, Cause> {
+        if self.has_moved() { Err(Cause::Replaced) } else { result }
     }
 
     /// Whether the file at the path is another than this one, or none.

@@ -1,0 +1,107 @@
+//! What there is to tell, and what was told already.
+
+use super::Campaign;
+use super::event::{Event, Leader, State, Trouble};
+use super::io::Output;
+use crate::record::{Nonce, Record};
+use crate::store::{Fault, FaultKind};
+use crate::token::Revision;
+
+/// What was told, so that it is not told again.
+#[derive(Debug)]
+pub(super) struct Told {
+    pub(super) state: State,
+    pub(super) fault: Option<FaultKind>,
+    pub(super) inspection: Option<FaultKind>,
+    pub(super) short_lease: bool,
+    pub(super) markers: bool,
+    pub(super) not_expiring: Option<Revision>,
+    /// Another campaign of our name: its nonce, a revision of it, and whether it was told.
+    pub(super) namesake: Option<(Nonce, Revision, bool)>,
+}
+
+impl Campaign {
+    /// Tells who leads, and where the campaign stands, where that is news.
+    pub(super) fn tell_changes(&mut self) {
+        if let Some(entry) = self.sight.entry() {
+            let leader = entry.live().map(Leader::of);
+            let same = match (&leader, &self.leader) {
+                (Some(now), Some(before)) => now.is_same(before),
+                (now, before) => now.is_none() && before.is_none(),
+            };
+            if !same {
+                self.leader.clone_from(&leader);
+                self.tell(Event::LeaderChanged(leader));
+            }
+        }
+        let state = self.state();
+        if state != self.told.state {
+            self.told.state = state;
+            self.tell(Event::Campaigned(state));
+        }
+    }
+
+    pub(super) fn tell(&mut self, event: Event) {
+        self.outputs.push_back(Output::Event(event));
+    }
+
+    pub(super) fn trouble(&mut self, trouble: Trouble) {
+        self.tell(Event::Trouble(trouble));
+    }
+
+    /// Tells a fault of the store when it begins.
+    pub(super) fn fault(&mut self, fault: Fault) {
+        if self.told.fault != Some(fault.kind) {
+            self.told.fault = Some(fault.kind);
+            self.trouble(Trouble::Store(fault));
+        }
+    }
+
+    /// Tells that the store is another one, and whether that keeps this candidate out.
+    pub(super) fn tell_reset(&mut self) {
+        let seen = self.life.largest_token();
+        let barred = self.is_barred();
+        self.trouble(Trouble::StoreReset { seen, barred });
+    }
+
+    /// What a foreign record says about those who share the election.
+    pub(super) fn notice_others(&mut self, record: &Record) {
+        if self.is_ours(record.stamp) {
+            return;
+        }
+        self.life.saw_token(record.revision);
+        let Some(stamp) = record.stamp else {
+            // A bare value: the Go library's, or an operator's.
+            if self.rules.store.expiry_pushed && !self.told.markers {
+                self.told.markers = true;
+                self.trouble(Trouble::MarkersMislead);
+            }
+            return;
+        };
+        if record.candidate != self.rules.name {
+            return;
+        }
+        // One record may be left over from a candidate that restarted; a second one is alive.
+        match self.told.namesake {
+            Some((nonce, _, true)) if nonce == stamp.nonce => {}
+            Some((nonce, revision, false)) if nonce == stamp.nonce => {
+                if record.revision > revision {
+                    self.told.namesake = Some((nonce, revision, true));
+                    self.trouble(Trouble::SameName { nonce });
+                }
+            }
+            _ => self.told.namesake = Some((stamp.nonce, record.revision, false)),
+        }
+    }
+
+    /// Tells when a record is still there although it should have expired a whole lease ago.
+    pub(super) fn check_expiry(&mut self, revision: Revision) {
+        let unchanged = self.now.since(self.sight.since());
+        let lease = self.sight.holder_lease(self.lease);
+        let overdue = unchanged > lease.saturating_mul(2).saturating_add(self.rules.store.granularity);
+        if overdue && self.seat().is_none() && self.told.not_expiring != Some(revision) {
+            self.told.not_expiring = Some(revision);
+            self.trouble(Trouble::NotExpiring { revision, unchanged });
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! What leading and waiting cost.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use incumbent::{CampaignOptions, Candidate, Clock, Preset, Store};
+
+const LEASES: u32 = 6;
+const WAITING: usize = 5;
+const CALLS: usize = 5_000_000;
+
+pub(crate) struct Writes {
+    pub(crate) leader: f64,
+    pub(crate) candidate: f64,
+    pub(crate) leases: usize,
+}
+
+/// Counts what the store applied while a leader leads alone, and while others wait.
+pub(crate) async fn writes(server: &str, bucket: &str, url: &str, lease: Duration) -> Writes {
+    let jetstream = async_nats::jetstream::new(async_nats::connect(server).await.expect("the server is up"));
+    let stream = format!("KV_{bucket}");
+    let applied = async || {
+        let stream = jetstream.get_stream(&stream).await.expect("the bucket is there");
+        stream.cached_info().state.last_sequence
+    };
+    let store = Store::open(url).await.expect("the bucket is there");
+    let leader = campaign(&store, "leader").await;
+    let _term = leader.won().await.expect("the first candidate wins");
+    let over = async || {
+        let before = applied().await;
+        tokio::time::sleep(lease * LEASES).await;
+        (applied().await - before) as f64 / f64::from(LEASES)
+    };
+    let alone = over().await;
+    let mut waiting = Vec::new();
+    for name in 0..WAITING {
+        waiting.push(campaign(&store, &format!("waiting-{name}")).await);
+    }
+    let together = over().await;
+    store.close().await.expect("closed once");
+    // A renewal may fall on either side of a window's edge: that is one write in all, not one for each.
+    let more = (together - alone - 1.0 / f64::from(LEASES)).max(0.0);
+    Writes { leader: alone, candidate: more / WAITING as f64, leases: LEASES as usize }
+}
+
+async fn campaign(store: &Store, name: &str) -> Candidate {
+    let options = CampaignOptions::new().name(name).preset(Preset::Fast).splay(Duration::ZERO);
+    store.campaign("cost", options).await.expect("sound settings")
+}
+
+pub(crate) struct PerCall {
+    pub(crate) value: f64,
+    pub(crate) calls: usize,
+}
+
+/// The nanoseconds of `is_leader()` while leading, and of a clock read.
+pub(crate) async fn is_leader() -> (PerCall, PerCall) {
+    let store = Store::open("memory:").await.expect("memory is there");
+    let candidate = campaign(&store, "leader").await;
+    let term = candidate.won().await.expect("the only candidate wins");
+    let clock = Clock::system();
+    let is_leader = per_call(|| {
+        black_box(candidate.is_leader());
+    });
+    let reading = per_call(|| {
+        black_box(clock.now());
+    });
+    assert!(term.is_current(), "the candidate led while it was measured");
+    drop(term);
+    store.close().await.expect("closed once");
+    (is_leader, reading)
+}
+
+fn per_call(mut call: impl FnMut()) -> PerCall {
+    let began = Instant::now();
+    for _ in 0..CALLS {
+        call();
+    }
+    PerCall { value: began.elapsed().as_secs_f64() * 1e9 / CALLS as f64, calls: CALLS }
+}

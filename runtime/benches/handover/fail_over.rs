@@ -1,0 +1,41 @@
+//! A leader that crashes just after a renewal, and a candidate that waits.
+
+use std::time::{Duration, Instant};
+
+use async_nats::HeaderMap;
+use incumbent::{CampaignOptions, Preset, Store};
+
+use crate::figure::Sample;
+
+/// How long after the crashed leader's lease was over the waiting candidate was told that it leads,
+/// and the store's own expiry granularity.
+pub(crate) async fn measure(
+    server: &str,
+    bucket: &str,
+    url: &str,
+    lease: Duration,
+    crashes: usize,
+) -> (Sample, Duration) {
+    let jetstream = async_nats::jetstream::new(async_nats::connect(server).await.expect("the server is up"));
+    let store = Store::open(url).await.expect("the bucket is there");
+    let mut late = Sample::default();
+    for crash in 0..crashes {
+        let key = format!("crash-{crash}");
+        let mut headers = HeaderMap::new();
+        headers.insert("Incumbent-Nonce", format!("{crash:032x}.1"));
+        headers.insert("Incumbent-Lease", lease.as_millis().to_string());
+        let sent =
+            jetstream.publish_with_headers(format!("$KV.{bucket}.{key}"), headers, "crashed".into()).await;
+        sent.expect("sent").await.expect("acknowledged");
+        let crashed = Instant::now();
+        let options = CampaignOptions::new().preset(Preset::Fast).splay(Duration::ZERO);
+        let candidate = store.campaign(&key, options).await.expect("sound settings");
+        let term = candidate.won().await.expect("the candidate wins");
+        late.add(crashed.elapsed().saturating_sub(lease));
+        drop(term);
+        candidate.close().await.expect("closed once");
+    }
+    let granularity = store.capabilities().granularity;
+    store.close().await.expect("closed once");
+    (late, granularity)
+}

@@ -1,0 +1,70 @@
+//! Two candidates that leave the seat to each other.
+
+use std::time::{Duration, Instant};
+
+use incumbent::{CampaignOptions, Candidate, Event, Events, Store};
+
+/// One leads and one waits, each with a connection of its own.
+pub(crate) struct Pair {
+    stores: Vec<Store>,
+    leader: Side,
+    waiter: Side,
+}
+
+struct Side {
+    candidate: Candidate,
+    events: Events,
+}
+
+impl Pair {
+    pub(crate) async fn start(url: &str) -> Self {
+        let mut stores = Vec::new();
+        let mut sides = Vec::new();
+        for name in ["one", "two"] {
+            let store = Store::open(url).await.expect("the bucket is there");
+            let options = CampaignOptions::new().name(name).splay(Duration::ZERO);
+            let candidate = store.campaign("ours", options).await.expect("sound settings");
+            let events = candidate.events();
+            if sides.is_empty() {
+                drop(candidate.won().await.expect("the first candidate wins"));
+            }
+            sides.push(Side { candidate, events });
+            stores.push(store);
+        }
+        let (waiter, leader) = (sides.pop().expect("two sides"), sides.pop().expect("two sides"));
+        let mut pair = Self { stores, leader, waiter };
+        pair.settle().await;
+        pair
+    }
+
+    pub(crate) async fn hand_over(&mut self) -> Duration {
+        let began = Instant::now();
+        let leaving = self.leader.candidate.resign();
+        let won = loop {
+            if let Event::Won(term) = self.waiter.events.next().await.expect("the campaign goes on") {
+                break term;
+            }
+        };
+        let took = began.elapsed();
+        drop(won);
+        leaving.await.expect("the leader leaves");
+        std::mem::swap(&mut self.leader, &mut self.waiter);
+        self.settle().await;
+        took
+    }
+
+    /// Waits until the one that waits has seen who leads.
+    async fn settle(&mut self) {
+        while self.waiter.candidate.leader().map(|leader| leader.name).as_deref()
+            != Some(self.leader.candidate.name())
+        {
+            self.waiter.events.next().await.expect("the campaign goes on");
+        }
+    }
+
+    pub(crate) async fn close(self) {
+        for store in self.stores {
+            store.close().await.expect("closed once");
+        }
+    }
+}
