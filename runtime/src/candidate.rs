@@ -17,7 +17,8 @@ use crate::term::Term;
 /// returns it until it is closed, over and over: a candidate that lost a term is in the race for the next.
 ///
 /// Cheap to clone; all clones are the same candidate. Dropping the last one ends its term at once, tells
-/// `Lost`, and gives the seat back in the background; [`close`](Self::close) does the same in good order.
+/// `Lost`, and gives the seat back in the background, if the process lasts long enough; otherwise the next
+/// leader waits for the lease to run out. [`close`](Self::close) does the same in good order.
 ///
 /// ```
 /// use incumbent::{CampaignOptions, Store, Term};
@@ -121,7 +122,8 @@ impl Candidate {
     /// Leaves the seat, if this candidate holds it, and stays in the race behind the others.
     ///
     /// Nothing needs to be awaited: the request is sent. Awaited, it returns once the work has drained and
-    /// the seat is given back; inside a handler, see [`Leaving`].
+    /// the seat is given back; inside a handler, see [`Leaving`]. A [`Term`] that the caller keeps itself is
+    /// drained too: drop it first.
     ///
     /// # Errors
     /// `Closed` when the campaign is over, `Forked` in a forked child.

@@ -104,3 +104,48 @@ impl<T: Told> Drop for Subscription<T> {
         drop(unread);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::{FutureExt, StreamExt};
+
+    impl Told for u64 {
+        fn shed(waiting: &mut VecDeque<Self>) -> u64 {
+            waiting.pop_front().map_or(0, |_| 1)
+        }
+    }
+
+    #[test]
+    fn a_full_queue_sheds_and_counts_what_it_shed() {
+        let (queue, mut subscription) = Queue::new();
+        for n in 0..LIMIT as u64 + 3 {
+            assert!(queue.push(n).is_none());
+        }
+        assert_eq!(subscription.missed(), 3);
+        assert_eq!(subscription.next().now_or_never(), Some(Some(3)));
+    }
+
+    #[test]
+    fn what_waits_at_the_end_can_still_be_read() {
+        let (queue, mut subscription) = Queue::new();
+        assert!(queue.push(1).is_none());
+        assert!(subscription.next().now_or_never().is_some());
+        assert!(subscription.next().now_or_never().is_none());
+        // Somebody waits now.
+        assert!(queue.push(2).is_some());
+        assert!(queue.end().is_none());
+        assert!(queue.push(3).is_none());
+        assert_eq!(subscription.next().now_or_never(), Some(Some(2)));
+        assert_eq!(subscription.next().now_or_never(), Some(None));
+    }
+
+    #[test]
+    fn a_queue_without_a_reader_keeps_nothing() {
+        let (queue, subscription) = Queue::new();
+        drop(subscription);
+        assert!(queue.is_deaf());
+        assert!(queue.push(1).is_none());
+        assert!(queue.lock().waiting.is_empty());
+    }
+}

@@ -98,9 +98,11 @@ impl Term {
     }
 
     /// Returns when the leader begins to leave of its own will, or the term is over: time to stop
-    /// taking on new work.
+    /// taking on new work. At once in a forked child.
     pub async fn draining(&self) {
-        self.tenure.draining.cancelled().await;
+        if !self.tenure.birth.is_elsewhere() {
+            self.tenure.draining.cancelled().await;
+        }
     }
 
     /// Returns when the term is over, with the reason; at once in a forked child.

@@ -15,6 +15,10 @@
 //! The thread is the store's own for one reason: nothing that runs on the user's runtime, a handler that
 //! blocks its thread least of all, may keep a renewal waiting. No code of the user's runs here. A forked
 //! child inherits no thread, so it has no hub, and sends nothing.
+//!
+//! Timers of tokio do not count the time a machine is suspended, so the hub sleeps a second at most
+//! ([`Clock::sleep_until`](crate::Clock::sleep_until)): a lease that ran out meanwhile is told as lost within
+//! a second of the resume. `is_leader` has been right since the resume itself, because it trusts no timer.
 
 #[cfg(feature = "nats")]
 mod connection;

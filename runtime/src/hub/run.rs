@@ -100,8 +100,9 @@ impl Hub {
                 watched = self.watch.next() => self.watched(watched),
                 () = sleep(&self.clock, wake) => {}
             }
-            // In every turn, so that no flood of other work keeps a timer waiting.
-            while let Some(sleeper) = self.wakes.take_due(self.clock.now()) {
+            // In every turn, so that no flood of other work keeps a timer waiting; and each once, so
+            // that no timer keeps other work waiting.
+            for sleeper in self.wakes.take_due(self.clock.now()) {
                 self.wake(sleeper);
             }
         }

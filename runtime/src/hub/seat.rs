@@ -129,3 +129,108 @@ fn is_same(one: Option<&Leader>, other: Option<&Leader>) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::Subscription;
+    use futures_util::{FutureExt, StreamExt};
+    use incumbent_core::record::Record;
+
+    fn at(millis: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(millis)
+    }
+
+    fn live(name: &str, revision: u64) -> Entry {
+        Entry::Live(Record {
+            revision: Revision(revision),
+            candidate: name.into(),
+            stamp: None,
+            lease: Some(Duration::from_secs(10)),
+            metadata: Vec::new(),
+        })
+    }
+
+    fn seat() -> (Seat, Subscription<Observation>) {
+        let (queue, subscription) = Queue::new();
+        let mut seat = Seat::new("jobs".into());
+        seat.join(queue);
+        (seat, subscription)
+    }
+
+    /// What was told and not read yet: who, and since when.
+    fn told(subscription: &mut Subscription<Observation>) -> Vec<(Option<String>, Instant)> {
+        let unread = std::iter::from_fn(|| subscription.next().now_or_never().flatten());
+        unread.map(|seen| (seen.leader.map(|leader| leader.name), seen.since)).collect()
+    }
+
+    #[test]
+    fn a_renewal_is_not_told_and_puts_the_check_off() {
+        let (mut seat, mut reader) = seat();
+        assert_eq!(seat.see(at(0), &live("a", 1), None).0, Some(at(10_000)));
+        assert_eq!(seat.see(at(3_000), &live("a", 2), None).0, Some(at(13_000)));
+        // The watch may tell the same again, which proves nothing new.
+        assert_eq!(seat.see(at(4_000), &live("a", 2), None).0, Some(at(13_000)));
+        assert_eq!(told(&mut reader), [(Some("a".into()), at(0))]);
+    }
+
+    #[test]
+    fn a_record_that_outlives_its_lease_is_read_again_and_again() {
+        let (mut seat, mut reader) = seat();
+        let _ = seat.see(at(0), &live("a", 1), None);
+        let begun = seat.begin_read().unwrap();
+        assert_eq!(seat.begin_read(), None);
+        assert_eq!(seat.read(at(10_000), begun, Some(&live("a", 1)), None).0, Some(at(10_500)));
+        let begun = seat.begin_read().unwrap();
+        assert_eq!(seat.read(at(10_500), begun, Some(&Entry::Vacant), None).0, None);
+        assert_eq!(told(&mut reader), [(Some("a".into()), at(0)), (None, at(10_500))]);
+    }
+
+    #[test]
+    fn an_answer_that_the_watch_has_overtaken_is_ignored() {
+        let (mut seat, mut reader) = seat();
+        let begun = seat.begin_read().unwrap();
+        let _ = seat.see(at(1), &live("a", 7), None);
+        assert_eq!(seat.read(at(2), begun, Some(&Entry::Vacant), None).0, Some(at(10_001)));
+        assert_eq!(told(&mut reader), [(Some("a".into()), at(1))]);
+    }
+
+    #[test]
+    fn an_answer_older_than_what_is_known_counts_when_it_comes_twice() {
+        let (mut seat, mut reader) = seat();
+        let _ = seat.see(at(0), &live("a", 7), None);
+        let begun = seat.begin_read().unwrap();
+        assert_eq!(seat.read(at(1), begun, Some(&live("b", 3)), None).0, Some(at(501)));
+        assert_eq!(told(&mut reader), [(Some("a".into()), at(0))]);
+        let begun = seat.begin_read().unwrap();
+        assert_eq!(seat.read(at(501), begun, Some(&live("b", 3)), None).0, Some(at(10_501)));
+        assert_eq!(told(&mut reader), [(Some("b".into()), at(501))]);
+    }
+
+    #[test]
+    fn a_read_without_an_answer_is_repeated() {
+        let (mut seat, mut reader) = seat();
+        let begun = seat.begin_read().unwrap();
+        assert_eq!(seat.read(at(0), begun, None, None).0, Some(at(500)));
+        assert!(seat.begin_read().is_some());
+        assert_eq!(told(&mut reader), []);
+    }
+
+    #[test]
+    fn a_holder_that_states_no_lease_has_the_stores() {
+        let (mut seat, _reader) = seat();
+        let mut entry = live("a", 1);
+        if let Entry::Live(record) = &mut entry {
+            record.lease = None;
+        }
+        assert_eq!(seat.see(at(0), &entry, Some(Duration::from_secs(5))).0, Some(at(5_000)));
+    }
+
+    #[test]
+    fn a_seat_is_deserted_when_its_last_observer_is_gone() {
+        let (mut seat, reader) = seat();
+        assert!(!seat.is_deserted());
+        drop(reader);
+        assert!(seat.is_deserted());
+    }
+}

@@ -44,14 +44,14 @@ impl Wakes {
         self.order.first().map(|(at, _)| *at)
     }
 
-    /// The first that is due, which is then forgotten.
-    pub(super) fn take_due(&mut self, now: Instant) -> Option<Sleeper> {
-        if self.next()? > now {
-            return None;
+    /// Those that are due, which are then forgotten.
+    pub(super) fn take_due(&mut self, now: Instant) -> Vec<Sleeper> {
+        let mut due = Vec::new();
+        while let Some((_, sleeper)) = self.order.first().filter(|(at, _)| *at <= now).cloned() {
+            self.set(sleeper.clone(), None);
+            due.push(sleeper);
         }
-        let (_, sleeper) = self.order.pop_first()?;
-        self.at.remove(&sleeper);
-        Some(sleeper)
+        due
     }
 }
 
@@ -70,10 +70,11 @@ mod tests {
         wakes.set(one.clone(), Some(at(2)));
         wakes.set(Sleeper::Watch, None);
         assert_eq!(wakes.next(), Some(at(2)));
-        assert_eq!(wakes.take_due(at(1)), None);
-        assert_eq!(wakes.take_due(at(9)), Some(one));
-        assert_eq!(wakes.take_due(at(9)), Some(two));
-        assert_eq!(wakes.take_due(at(9)), None);
+        assert_eq!(wakes.take_due(at(1)), []);
+        assert_eq!(wakes.take_due(at(2)), [one]);
+        assert_eq!(wakes.next(), Some(at(3)));
+        assert_eq!(wakes.take_due(at(9)), [two]);
+        assert_eq!(wakes.take_due(at(9)), []);
         assert_eq!(wakes.next(), None);
     }
 }

@@ -90,3 +90,35 @@ impl Watch {
         next
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::{FutureExt, stream};
+    use incumbent_core::record::Entry;
+
+    #[test]
+    fn one_watch_is_begun_however_many_want_it() {
+        let mut watch = Watch::default();
+        assert!(watch.want());
+        assert!(!watch.want());
+        assert!(!watch.begin());
+        watch.stands(stream::pending().boxed());
+        assert!(!watch.begin());
+    }
+
+    #[test]
+    fn a_watch_that_ends_is_begun_again_later_and_later_until_it_tells_something() {
+        let mut watch = Watch::default();
+        let waits = |watch: &mut Watch| watch.ended(Instant::ZERO).since(Instant::ZERO).as_millis();
+        assert!(watch.want());
+        let seen: Vec<_> = (0..7).map(|_| waits(&mut watch)).collect();
+        assert_eq!(seen, [100, 200, 400, 800, 1600, 2000, 2000]);
+        assert!(watch.begin());
+        let told = Watched { key: "jobs".into(), entry: Entry::Vacant };
+        watch.stands(stream::iter([told.clone()]).boxed());
+        assert_eq!(watch.next().now_or_never(), Some(Some(told)));
+        assert_eq!(watch.next().now_or_never(), Some(None));
+        assert_eq!(waits(&mut watch), 100);
+    }
+}

@@ -73,9 +73,8 @@ async fn a_handler_that_panics_is_isolated_and_those_after_it_are_called() {
         async {}
     });
     candidate.attach(handlers);
-    let term = soon(candidate.won()).await.unwrap();
-    soon(candidate.resign()).await.ok();
-    drop(term);
+    drop(soon(candidate.won()).await.unwrap());
+    soon(candidate.resign()).await.unwrap();
     assert_eq!(soon(told.recv()).await, Some(Reason::Resigned));
 }
 

@@ -10,6 +10,7 @@
 mod breakdown;
 mod drain;
 mod events;
+mod faults;
 mod handlers;
 mod health;
 mod lead;

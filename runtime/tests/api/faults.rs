@@ -1,0 +1,84 @@
+//! The hub on a store with faults.
+
+use std::sync::atomic::Ordering;
+
+use incumbent::store::{Memory, MemorySettings};
+use incumbent::testing::Faulty;
+use incumbent::{Clock, Event, Reason, Store};
+
+use crate::support::{LEASE, Switched, lost, options, soon, until};
+
+#[tokio::test]
+async fn renewals_whose_answers_are_lost_cost_no_term() {
+    let clock = Clock::system();
+    let memory = Memory::open(&MemorySettings::private(), &clock).unwrap();
+    let (faulty, faults) = Faulty::new(memory);
+    let store = Store::from_adapter(Box::new(faulty), clock).unwrap();
+    let candidate = store.campaign("jobs", options("a")).await.unwrap();
+    let term = soon(candidate.won()).await.unwrap();
+    for _ in 0..3 {
+        let goal = term.deadline() + LEASE;
+        faults.lose_answers(1);
+        until(|| term.deadline() > goal).await;
+    }
+    assert!(term.is_current());
+}
+
+#[tokio::test]
+async fn a_leader_that_is_cut_off_loses_by_its_deadline_and_leads_again_after() {
+    let clock = Clock::system();
+    let memory = Memory::open(&MemorySettings::private(), &clock).unwrap();
+    let (faulty, faults) = Faulty::new(memory);
+    let store = Store::from_adapter(Box::new(faulty), clock.clone()).unwrap();
+    let candidate = store.campaign("jobs", options("a")).await.unwrap();
+    let term = soon(candidate.won()).await.unwrap();
+    let mut events = candidate.events();
+    faults.partition();
+    let deadline = term.deadline();
+    assert_eq!(lost(&mut events).await, Reason::Expired);
+    assert!(clock.now() >= deadline);
+    assert!(!candidate.is_leader());
+    faults.heal();
+    assert!(soon(candidate.won()).await.unwrap().token() > term.token());
+}
+
+#[tokio::test]
+async fn a_watch_that_dies_silently_slows_an_election_down_and_no_more() {
+    let clock = Clock::system();
+    let memory = Memory::open(&MemorySettings::private(), &clock).unwrap();
+    let leaders = Store::from_adapter(Box::new(memory.clone()), clock.clone()).unwrap();
+    let leader = leaders.campaign("jobs", options("leader")).await.unwrap();
+    drop(soon(leader.won()).await.unwrap());
+    let (faulty, faults) = Faulty::new(memory);
+    let store = Store::from_adapter(Box::new(faulty), clock).unwrap();
+    let follower = store.campaign("jobs", options("follower")).await.unwrap();
+    until(|| follower.leader().is_some()).await;
+    faults.kill_watches();
+    soon(leader.close()).await.unwrap();
+    soon(follower.won()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_watch_that_ends_is_begun_again_and_what_vanished_meanwhile_is_seen() {
+    let clock = Clock::system();
+    let switched = Switched::new(&clock);
+    let store = switched.store(&clock);
+    let candidate = store.campaign("jobs", options("a")).await.unwrap();
+    let term = soon(candidate.won()).await.unwrap();
+    let mut events = candidate.events();
+    let mut observer = store.observe("jobs").await.unwrap();
+    let leader = soon(observer.next()).await.unwrap().leader;
+    assert_eq!(leader.map(|leader| leader.name), Some("a".into()));
+    switched.memory.reset();
+    assert_eq!(lost(&mut events).await, Reason::StoreReset);
+    assert_eq!(soon(observer.next()).await.unwrap().leader, None);
+    until(|| switched.switches.watches.load(Ordering::SeqCst) == 2).await;
+    // A new life of the store has larger tokens, so the candidate may lead in it.
+    let again = loop {
+        match soon(events.next()).await.unwrap() {
+            Event::Won(again) => break again,
+            _ => continue,
+        }
+    };
+    assert!(again.token() > term.token());
+}
