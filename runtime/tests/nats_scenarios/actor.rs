@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use incumbent::{Candidate, Clock, Event, Instant, Reason, State, Store, Token, Trouble};
+use incumbent::{Candidate, Clock, Event, Instant, Reason, State, Token, Trouble};
 use incumbent_testkit::wait;
 
 use crate::bench::margin;
@@ -58,15 +58,14 @@ impl Log {
     }
 }
 
-/// A candidate, its store and its log.
+/// A candidate and its log.
 pub(crate) struct Actor {
     pub(crate) candidate: Candidate,
-    pub(crate) store: Store,
     log: Log,
 }
 
 impl Actor {
-    pub(crate) fn new(candidate: Candidate, store: Store) -> Self {
+    pub(crate) fn new(candidate: Candidate) -> Self {
         let log = Log::default();
         let (mut events, telling) = (candidate.events(), log.clone());
         tokio::spawn(async move {
@@ -75,7 +74,7 @@ impl Actor {
                 telling.take(event, clock.now());
             }
         });
-        Self { candidate, store, log }
+        Self { candidate, log }
     }
 
     pub(crate) fn log(&self) -> &Log {
@@ -165,6 +164,13 @@ pub(crate) async fn next_leader(actors: &[&Actor], above: Token) -> (usize, Won)
         panic!("nobody leads: {logs:#?}");
     };
     found
+}
+
+/// Waits until the leader is about to renew, which it does when a third of its lease has passed.
+pub(crate) async fn before_a_renewal(actor: &Actor, lease: Duration) {
+    let due = lease - margin(lease) - lease / 3;
+    let remaining = || actor.candidate.term().expect("it leads").remaining();
+    wait::until_async("a renewal to fall due", PATIENCE, || async { remaining() < due + lease / 20 }).await;
 }
 
 /// Wins and losses alternate for each candidate, and of all terms a later one has a larger token.

@@ -114,7 +114,7 @@ pub(crate) async fn join(servers: &str, name: &str, lease: Duration) -> Actor {
 async fn join_in(servers: &str, election: &str, name: &str, lease: Duration) -> Actor {
     let store = open(servers, lease).await;
     let candidate = store.campaign(election, options(name)).await.unwrap();
-    Actor::new(candidate, store)
+    Actor::new(candidate)
 }
 
 pub(crate) async fn open(servers: &str, lease: Duration) -> Store {

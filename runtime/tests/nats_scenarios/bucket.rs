@@ -88,6 +88,8 @@ async fn an_old_write_whose_sequence_happens_to_match_makes_no_leader() {
     assert_eq!(bench.operator.put(KEY, b"an operator").await.unwrap().0, expected);
     wait::until("a renewal to fall due", PATIENCE, || now() > made + lease / 3);
     proxy.heal();
+    bench.record_of("a").await;
+    assert!(now() < made + lease, "the operator's record expired before the renewal arrived");
 
     assert_eq!(a.lost(1).await.reason, Reason::StoreReset);
     let (_, next) = next_leader(&[&a, &b], first.token).await;

@@ -8,7 +8,7 @@ use incumbent_testkit::nats::{NatsCluster, Options};
 use incumbent_testkit::proxy::Proxy;
 use incumbent_testkit::wait;
 
-use crate::actor::{Actor, PATIENCE, next_leader};
+use crate::actor::{Actor, PATIENCE, before_a_renewal, next_leader};
 use crate::bench::*;
 use crate::witness::Witness;
 
@@ -125,6 +125,21 @@ async fn without_a_quorum_nobody_leads_for_longer_than_a_lease() {
     let (_, next) = next_leader(&[&leader, &other], token).await;
     assert!(next.token > token);
     witness.verdict();
+}
+
+/// Two of three servers are paused until a renewal is overdue, and go on before the lease is over: what was
+/// written meanwhile commits late, is recognised, and the term survives.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_term_survives_a_loss_of_the_quorum_that_is_shorter_than_its_lease() {
+    let cluster = NatsCluster::start(3);
+    let pair = Pair::on(&cluster, LEASE).await;
+    before_a_renewal(&pair.leader, LEASE).await;
+    (0..2).for_each(|node| cluster[node].pause());
+    let overdue = (LEASE - margin(LEASE) - LEASE / 3).saturating_sub(Duration::from_secs(4));
+    let remaining = || pair.leader.candidate.term().expect("it leads").remaining();
+    wait::until("a renewal to be overdue", PATIENCE, || remaining() < overdue);
+    (0..2).for_each(|node| cluster[node].resume());
+    pair.goes_on().await;
 }
 
 /// The server that leads the stream, to which the leader is connected, is cut off from the others and goes on

@@ -6,7 +6,7 @@ use incumbent::{Instant, Reason, State};
 use incumbent_testkit::proxy::Proxy;
 use incumbent_testkit::wait;
 
-use crate::actor::{Actor, PATIENCE, next_leader};
+use crate::actor::{Actor, PATIENCE, before_a_renewal, next_leader};
 use crate::bench::*;
 use crate::witness::Witness;
 
@@ -196,11 +196,4 @@ async fn a_leader_survives_a_short_silence() {
 
 fn deadline(actor: &Actor) -> Instant {
     actor.candidate.term().expect("it leads").deadline()
-}
-
-/// Waits until the leader is about to renew, which it does when a third of its lease has passed.
-async fn before_a_renewal(actor: &Actor, lease: Duration) {
-    let due = lease - margin(lease) - lease / 3;
-    let remaining = || actor.candidate.term().expect("it leads").remaining();
-    wait::until_async("a renewal to fall due", PATIENCE, || async { remaining() < due + lease / 20 }).await;
 }

@@ -23,7 +23,7 @@ async fn a_candidate_retakes_its_own_record_when_the_acknowledgement_is_lost() {
     let store = open(&proxy.url(), LONG).await;
     proxy.delay_to_client(DELAY);
     let candidate = store.campaign(KEY, options("a")).await.unwrap();
-    let a = crate::actor::Actor::new(candidate, store);
+    let a = crate::actor::Actor::new(candidate);
     let witness = Witness::of(&[&a]);
 
     let orphan = bench.record_of("a").await;
@@ -45,7 +45,7 @@ async fn an_acquire_in_flight_at_a_close_keeps_nobody_out() {
     let store = open(&proxy.url(), LONG).await;
     proxy.delay_to_server(DELAY);
     let candidate = store.campaign(KEY, options("a")).await.unwrap();
-    let a = crate::actor::Actor::new(candidate, store);
+    let a = crate::actor::Actor::new(candidate);
     a.is(State::Acquiring).await;
     let witness = Witness::of(&[&a]);
 
