@@ -53,9 +53,8 @@ async fn without_a_bucket_nobody_leads_and_everybody_is_told() {
     init(&settings(&bench.server.url()), &InitOptions::new(SHORT)).await.unwrap();
     let next = a.won(2).await;
     assert!(next.token.incarnation > first.token.incarnation);
-    let answers = witness.verdict();
-    assert!(lost.at < deleted + SHORT + BUSY);
-    assert!(answers[0].last_led() >= next.started);
+    assert!(lost.at < deleted + SHORT + BUSY, "{:?}", lost.at.since(deleted));
+    witness.verdict();
 }
 
 /// The bucket is deleted and made again, and a renewal that was held up on its way finds the very sequence it
