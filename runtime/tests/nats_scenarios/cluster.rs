@@ -142,6 +142,26 @@ async fn a_term_survives_a_loss_of_the_quorum_that_is_shorter_than_its_lease() {
     pair.goes_on().await;
 }
 
+/// The way to the servers of a cluster, through proxies.
+struct Ways(Vec<Proxy>);
+
+impl Ways {
+    /// None of them leads anywhere yet but the one to `node`, so that is what is connected to first.
+    fn at_first_to(cluster: &NatsCluster, node: usize) -> Self {
+        let ways = Self(cluster.nodes().iter().map(|node| Proxy::to(&node.address())).collect());
+        ways.0.iter().enumerate().filter(|(at, _)| *at != node).for_each(|(_, way)| way.cut());
+        ways
+    }
+
+    fn open(&self) {
+        self.0.iter().for_each(Proxy::heal);
+    }
+
+    fn servers(&self) -> String {
+        self.0.iter().map(Proxy::url).collect::<Vec<_>>().join(",")
+    }
+}
+
 /// The server that leads the stream, to which the leader is connected, is cut off from the others and goes on
 /// answering from the past: that is not believed, the leader finds the others, and the term survives.
 #[tokio::test(flavor = "multi_thread")]
@@ -149,14 +169,10 @@ async fn a_term_survives_the_isolation_of_the_streams_leader() {
     let cluster = NatsCluster::start_partitionable(3, Options::new());
     make_bucket(&cluster, LEASE).await;
     let isolated = cluster.stream_leader(STREAM);
-    let proxies: Vec<_> = cluster.nodes().iter().map(|node| Proxy::to(&node.address())).collect();
-    // The first connection can only be to the one that will be isolated.
-    let others = || proxies.iter().enumerate().filter(|(node, _)| *node != isolated);
-    others().for_each(|(_, proxy)| proxy.cut());
-    let servers = proxies.iter().map(Proxy::url).collect::<Vec<_>>().join(",");
-    let leader = join(&servers, "a", LEASE).await;
+    let ways = Ways::at_first_to(&cluster, isolated);
+    let leader = join(&ways.servers(), "a", LEASE).await;
     let token = leader.won(1).await.token;
-    others().for_each(|(_, proxy)| proxy.heal());
+    ways.open();
     let other = join(&cluster.addresses(), "b", LEASE).await;
     other.sees("a").await;
     let witness = Witness::of(&[&leader, &other]);
@@ -170,24 +186,25 @@ async fn a_term_survives_the_isolation_of_the_streams_leader() {
     cluster.heal();
 }
 
-/// As before, with a lease too short to survive it: `Lost(Expired)`, and the next leader has a larger token
-/// although the isolated server goes on answering with old records.
+/// As before, with a lease too short to survive it, and everybody connected to that server: `Lost(Expired)`;
+/// they find the others, and the next leader has a larger token.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_isolated_server_with_old_records_makes_no_second_leader() {
+async fn candidates_of_an_isolated_server_elect_at_the_others() {
     let cluster = NatsCluster::start_partitionable(3, Options::new());
-    let Pair { leader, other, token, witness } = Pair::on(&cluster, SHORT).await;
+    make_bucket(&cluster, SHORT).await;
     let isolated = cluster.stream_leader(STREAM);
+    let ways = Ways::at_first_to(&cluster, isolated);
+    let a = join(&ways.servers(), "a", SHORT).await;
+    let token = a.won(1).await.token;
+    let b = join(&ways.servers(), "b", SHORT).await;
+    b.sees("a").await;
+    ways.open();
+    let witness = Witness::of(&[&a, &b]);
+
     cluster.isolate(isolated);
-    assert_eq!(leader.lost(1).await.reason, Reason::Expired);
-    let (_, next) = next_leader(&[&leader, &other], token).await;
+    assert_eq!(a.lost(1).await.reason, Reason::Expired);
+    let (_, next) = next_leader(&[&a, &b], token).await;
     assert!(next.token > token);
     cluster.heal();
-    cluster.wait_ready();
-    let healed = now();
-    wait::until("a leader in the healed cluster", PATIENCE, || {
-        let leads =
-            |actor: &Actor| actor.candidate.term().is_some_and(|term| term.deadline() > healed + SHORT / 2);
-        leads(&leader) || leads(&other)
-    });
     witness.verdict();
 }
