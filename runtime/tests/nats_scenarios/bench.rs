@@ -20,6 +20,8 @@ pub(crate) const STREAM: &str = "KV_elections";
 
 /// A lease for tests in which one runs out.
 pub(crate) const SHORT: Duration = Duration::from_secs(2);
+/// A lease for tests in which one runs out while another must not, however busy the machine is.
+pub(crate) const STEADY: Duration = Duration::from_secs(4);
 /// A lease for tests in which none may: nothing here waits for it.
 pub(crate) const LONG: Duration = Duration::from_secs(10);
 /// How late anything may be because the machine is busy.

@@ -1,7 +1,5 @@
 //! The bucket is deleted and made again under a leader.
 
-use std::time::Duration;
-
 use async_nats::jetstream::kv;
 use incumbent::store::Operate;
 use incumbent::store::nats::{InitOptions, init};
@@ -62,8 +60,7 @@ async fn without_a_bucket_nobody_leads_and_everybody_is_told() {
 /// a lease old, and one leads.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_old_write_whose_sequence_happens_to_match_makes_no_leader() {
-    let lease = Duration::from_secs(4);
-    let bench = Bench::start(lease).await;
+    let bench = Bench::start(STEADY).await;
     let proxy = bench.proxy();
     let a = bench.join_through(&proxy, "a").await;
     let first = a.won(1).await;
@@ -72,27 +69,27 @@ async fn an_old_write_whose_sequence_happens_to_match_makes_no_leader() {
     let witness = Witness::of(&[&a, &b]);
 
     // Its next renewal is under way for as long as it takes to make the bucket anew.
-    a.renewed_after(now(), lease).await;
+    a.renewed_after(now(), STEADY).await;
     proxy.cut_to_server();
     let expected = bench.record().await.revision.0;
     let jetstream = bench.jetstream().await;
     jetstream.delete_key_value(BUCKET).await.unwrap();
     let made = now();
-    let plain = kv::Config { bucket: BUCKET.into(), history: 1, max_age: lease, ..Default::default() };
+    let plain = kv::Config { bucket: BUCKET.into(), history: 1, max_age: STEADY, ..Default::default() };
     jetstream.create_key_value(plain).await.unwrap();
     for _ in 1..expected {
         bench.operator.put("another", b"").await.unwrap();
     }
     // Somebody else's record now has the sequence that the held renewal expects.
     assert_eq!(bench.operator.put(KEY, b"an operator").await.unwrap().0, expected);
-    wait::until("a renewal to fall due", PATIENCE, || now() > made + lease / 3);
+    wait::until("a renewal to fall due", PATIENCE, || now() > made + STEADY / 3);
     proxy.heal();
     bench.record_of("a").await;
-    assert!(now() < made + lease, "the operator's record expired before the renewal arrived");
+    assert!(now() < made + STEADY, "the operator's record expired before the renewal arrived");
 
     assert_eq!(a.lost(1).await.reason, Reason::StoreReset);
     let (_, next) = next_leader(&[&a, &b], first.token).await;
     assert!(next.token.incarnation > first.token.incarnation);
-    assert!(next.started >= made + lease, "told after {:?}", next.started.since(made));
+    assert!(next.started >= made + STEADY, "told after {:?}", next.started.since(made));
     witness.verdict();
 }

@@ -146,7 +146,7 @@ async fn a_term_survives_a_loss_of_the_quorum_that_is_shorter_than_its_lease() {
 struct Ways(Vec<Proxy>);
 
 impl Ways {
-    /// None of them leads anywhere yet but the one to `node`, so that is what is connected to first.
+    /// None of them leads anywhere yet but the one to `node`, so that is the server of the first connection.
     fn at_first_to(cluster: &NatsCluster, node: usize) -> Self {
         let ways = Self(cluster.nodes().iter().map(|node| Proxy::to(&node.address())).collect());
         ways.0.iter().enumerate().filter(|(at, _)| *at != node).for_each(|(_, way)| way.cut());
@@ -186,14 +186,16 @@ async fn a_term_survives_the_isolation_of_the_streams_leader() {
     cluster.heal();
 }
 
-/// As before, with a lease too short to survive it, and everybody connected to that server: `Lost(Expired)`;
-/// they find the others, and the next leader has a larger token.
+/// As before, with a lease too short to survive it, and candidates that come to the isolated server while
+/// nobody else leads the stream: it answers that a write is in flight for as long as they ask. They find the
+/// others, and the next leader has a larger token.
 #[tokio::test(flavor = "multi_thread")]
-async fn candidates_of_an_isolated_server_elect_at_the_others() {
+async fn candidates_do_not_stay_with_an_isolated_server() {
     let cluster = NatsCluster::start_partitionable(3, Options::new());
     make_bucket(&cluster, SHORT).await;
     let isolated = cluster.stream_leader(STREAM);
-    let ways = Ways::at_first_to(&cluster, isolated);
+    // The next connection is to a server not tried before: the isolated one, before the others have elected.
+    let ways = Ways::at_first_to(&cluster, (isolated + 1) % 3);
     let a = join(&ways.servers(), "a", SHORT).await;
     let token = a.won(1).await.token;
     let b = join(&ways.servers(), "b", SHORT).await;

@@ -10,23 +10,21 @@ use crate::actor::next_leader;
 use crate::bench::*;
 use crate::witness::Witness;
 
-const FOUR: Duration = Duration::from_secs(4);
-
 /// The maximum age is lowered under a leader: its lease shrinks with it, that is told, and the term goes on.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lease_shrinks_with_the_maximum_age() {
-    let bench = Bench::start(FOUR).await;
+    let bench = Bench::start(LONG).await;
     let a = bench.join("a").await;
     a.won(1).await;
     let witness = Witness::of(&[&a]);
 
-    change_max_age(&bench, SHORT).await;
+    change_max_age(&bench, STEADY).await;
     let changed =
-        |trouble: &Trouble| *trouble == Trouble::MaxAgeChanged { from: Some(FOUR), to: Some(SHORT) };
+        |trouble: &Trouble| *trouble == Trouble::MaxAgeChanged { from: Some(LONG), to: Some(STEADY) };
     a.trouble("the change", changed).await;
     let remaining = a.candidate.term().expect("it leads").remaining();
-    assert!(remaining <= SHORT - margin(SHORT), "{remaining:?}");
-    a.renewed_after(now(), SHORT).await;
+    assert!(remaining <= STEADY - margin(STEADY), "{remaining:?}");
+    a.renewed_after(now(), STEADY).await;
     assert_eq!(a.losses(), []);
     witness.verdict();
 }
@@ -35,7 +33,7 @@ async fn a_lease_shrinks_with_the_maximum_age() {
 /// leader's own lease all the same.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_candidate_that_watched_waits_for_the_lease_of_the_holder() {
-    let bench = Bench::start(FOUR).await;
+    let bench = Bench::start(STEADY).await;
     let proxy = bench.proxy();
     let a = bench.join_through(&proxy, "a").await;
     let first = a.won(1).await;
@@ -56,15 +54,15 @@ async fn a_candidate_that_watched_waits_for_the_lease_of_the_holder() {
 /// The maximum age is removed: told, because nobody follows a leader that crashes; the term goes on.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_removal_of_the_maximum_age_is_told() {
-    let bench = Bench::start(SHORT).await;
+    let bench = Bench::start(STEADY).await;
     let a = bench.join("a").await;
     a.won(1).await;
     let witness = Witness::of(&[&a]);
 
     change(&bench, |config| config.max_age = Duration::ZERO).await;
-    let removed = |trouble: &Trouble| *trouble == Trouble::MaxAgeChanged { from: Some(SHORT), to: None };
+    let removed = |trouble: &Trouble| *trouble == Trouble::MaxAgeChanged { from: Some(STEADY), to: None };
     a.trouble("the removal", removed).await;
-    a.renewed_after(now(), SHORT).await;
+    a.renewed_after(now(), STEADY).await;
     assert_eq!(a.losses(), []);
     witness.verdict();
 }
@@ -142,7 +140,7 @@ async fn change(bench: &Bench, change: impl FnOnce(&mut stream::Config)) {
 /// Two candidates have one name: they are told apart, that is told, and one leads at a time.
 #[tokio::test(flavor = "multi_thread")]
 async fn two_candidates_of_one_name_are_told_apart() {
-    let bench = Bench::start(SHORT).await;
+    let bench = Bench::start(STEADY).await;
     let one = bench.join("twin").await;
     let first = one.won(1).await;
     let other = bench.join("twin").await;
@@ -155,6 +153,6 @@ async fn two_candidates_of_one_name_are_told_apart() {
     assert_eq!(at, 1);
     // The other's record is not taken for its own by who has closed.
     one.is(State::Closed).await;
-    other.renewed_after(next.started, SHORT).await;
+    other.renewed_after(next.started, STEADY).await;
     witness.verdict();
 }

@@ -59,7 +59,6 @@ async fn leads_until_its_deadline(cut: impl Fn(&Proxy)) {
     let answers = witness.verdict();
     let latest = (silent + SHORT).before(margin(SHORT));
     assert!(answers[0].last_led() <= latest, "led {:?} too long", answers[0].last_led().since(latest));
-    assert_eq!(b.losses(), []);
 }
 
 /// The acknowledgement of a renewal is lost: the leader learns from the record that it was applied, and is
@@ -90,7 +89,7 @@ async fn a_leader_survives_the_loss_of_an_acknowledgement() {
 /// A candidate is cut off while the leader is well: nothing changes for anybody.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_candidate_that_is_cut_off_changes_nothing() {
-    let bench = Bench::start(SHORT).await;
+    let bench = Bench::start(STEADY).await;
     let a = bench.join("a").await;
     a.won(1).await;
     let proxy = bench.proxy();
@@ -101,10 +100,10 @@ async fn a_candidate_that_is_cut_off_changes_nothing() {
     proxy.cut();
     let cut = now();
     // Longer than the record it knows of can last.
-    a.renewed_after(cut + SHORT + REMOVAL, SHORT).await;
+    a.renewed_after(cut + STEADY + REMOVAL, STEADY).await;
     proxy.heal();
     let healed = now();
-    a.renewed_after(healed, SHORT).await;
+    a.renewed_after(healed, STEADY).await;
     b.is(State::Waiting).await;
     assert_eq!((a.losses().len(), b.wins().len()), (0, 0));
     witness.verdict();
@@ -114,7 +113,7 @@ async fn a_candidate_that_is_cut_off_changes_nothing() {
 /// keeps its lease.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_late_release_does_no_harm_to_the_successor() {
-    let bench = Bench::start(SHORT).await;
+    let bench = Bench::start(STEADY).await;
     let proxy = bench.proxy();
     let a = bench.join_through(&proxy, "a").await;
     let first = a.won(1).await;
@@ -130,7 +129,7 @@ async fn a_late_release_does_no_harm_to_the_successor() {
     let healed = now();
     leaving.await.unwrap();
     a.sees("b").await;
-    b.renewed_after(healed + SHORT / 2, SHORT).await;
+    b.renewed_after(healed + STEADY / 2, STEADY).await;
     assert_eq!(b.losses(), []);
     assert_eq!(b.wins(), [next]);
     witness.verdict();

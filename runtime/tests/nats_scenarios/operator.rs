@@ -1,7 +1,5 @@
 //! An operator who writes to the key without asking who leads.
 
-use std::time::Duration;
-
 use incumbent::store::Operate;
 use incumbent::store::nats::InitOptions;
 use incumbent::{Reason, State};
@@ -82,8 +80,7 @@ async fn after_a_purge_without_a_trace_those_who_watched_wait_for_a_lease() {
 /// A holder that still waits out a deletion leaves: its successor inherits what is left of the wait.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_release_while_the_win_delay_runs_passes_the_wait_on() {
-    let lease = Duration::from_secs(4);
-    let bench = Bench::start(lease).await;
+    let bench = Bench::start(STEADY).await;
     let a = bench.join("a").await;
     let first = a.won(1).await;
     let witness = Witness::of(&[&a]);
@@ -99,8 +96,8 @@ async fn a_release_while_the_win_delay_runs_passes_the_wait_on() {
     late.is(State::Holding).await;
     let next = late.won(1).await;
     assert!(next.token > first.token);
-    assert!(next.started >= before + lease, "told after {:?}", next.started.since(before));
-    assert!(next.started < before + lease + BUSY, "told after {:?}", next.started.since(before));
+    assert!(next.started >= before + STEADY, "told after {:?}", next.started.since(before));
+    assert!(next.started < before + STEADY + BUSY, "told after {:?}", next.started.since(before));
     let (a, late) = (&witness.verdict()[0], &of_late.verdict()[0]);
     crate::witness::never_two([("a", a), ("late", late)]);
 }
