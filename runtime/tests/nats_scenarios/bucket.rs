@@ -6,7 +6,7 @@ use incumbent::store::nats::{InitOptions, init};
 use incumbent::{Reason, Trouble};
 use incumbent_testkit::wait;
 
-use crate::actor::{PATIENCE, next_leader};
+use crate::actor::{PATIENCE, before_a_renewal, next_leader};
 use crate::bench::*;
 use crate::witness::Witness;
 
@@ -69,8 +69,9 @@ async fn an_old_write_whose_sequence_happens_to_match_makes_no_leader() {
     let witness = Witness::of(&[&a, &b]);
 
     // Its next renewal is under way for as long as it takes to make the bucket anew.
-    a.renewed_after(now(), STEADY).await;
+    before_a_renewal(&a, STEADY).await;
     proxy.cut_to_server();
+    let cut = now();
     let expected = bench.record().await.revision.0;
     let jetstream = bench.jetstream().await;
     jetstream.delete_key_value(BUCKET).await.unwrap();
@@ -82,7 +83,7 @@ async fn an_old_write_whose_sequence_happens_to_match_makes_no_leader() {
     }
     // Somebody else's record now has the sequence that the held renewal expects.
     assert_eq!(bench.operator.put(KEY, b"an operator").await.unwrap().0, expected);
-    wait::until("a renewal to fall due", PATIENCE, || now() > made + STEADY / 3);
+    wait::until("the renewal to be sent", PATIENCE, || now() > cut + STEADY / 10);
     proxy.heal();
     bench.record_of("a").await;
     assert!(now() < made + STEADY, "the operator's record expired before the renewal arrived");
