@@ -1,2 +1,65 @@
-//! placeholder
-fn main() {}
+//! The command line of incumbent: elections to watch, to run a command by, to look at and to set up.
+
+#![deny(unsafe_code)]
+
+mod args;
+mod demo;
+mod exit;
+mod failure;
+mod init;
+mod lease;
+mod log;
+mod observe;
+mod output;
+mod process;
+mod run;
+mod status;
+mod store;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use args::{Cli, Command};
+use exit::Exit;
+use failure::Failure;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    log::start(cli.verbose);
+    let as_json = cli.json;
+    let ended = match carry_out(cli) {
+        Ok(code) => code,
+        Err(failure) => {
+            failure.report(as_json);
+            failure.exit() as u8
+        }
+    };
+    ExitCode::from(ended)
+}
+
+fn carry_out(cli: Cli) -> Result<u8, Failure> {
+    // One thread: the kernel kills a child when the *thread* that started it ends, so children must be
+    // started by this one. Each store has a thread of its own for its elections.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let as_json = cli.json;
+    let ended = runtime.block_on(async move {
+        let done = |()| Exit::Done as u8;
+        match cli.command {
+            Command::Demo(args) => demo::run(*args, as_json).await.map(|exit| exit as u8),
+            Command::Run(args) => run::run(args, as_json).await,
+            Command::Status(args) => status::run(&args, as_json).await.map(done),
+            Command::Observe(args) => observe::run(&args, as_json).await.map(done),
+            Command::Init(args) => init::run(&args, as_json).await.map(done),
+            Command::Candidate(args) => demo::candidate(&args).await.map(done),
+            Command::Guard => {
+                run::guard().await;
+                Ok(Exit::Done as u8)
+            }
+            Command::Exec(args) => run::exec(&args),
+        }
+    });
+    // A read of the standard input may still be waiting on a thread of its own, for ever.
+    runtime.shutdown_background();
+    ended
+}

@@ -44,6 +44,11 @@ pub(crate) fn nanos(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
 
+/// `span` to the nearest millisecond, as people want to read it.
+pub(crate) fn rounded(span: Duration) -> Duration {
+    Duration::from_millis(u64::try_from((span.as_micros() + 500) / 1000).unwrap_or(u64::MAX))
+}
+
 impl Add<Duration> for Instant {
     type Output = Self;
 

@@ -135,8 +135,8 @@ impl Candidate {
     /// for a moment; if the successor does not take the seat, one of them does.
     ///
     /// # Errors
-    /// `NotLeader` when this candidate does not lead, `Closed` when the campaign is over, `Forked` in a
-    /// forked child.
+    /// `InvalidName` for a name that no candidate can have, `NotLeader` when this candidate does not lead,
+    /// `Closed` when the campaign is over, `Forked` in a forked child.
     pub fn hand_over(&self, to: impl Into<String>) -> Leaving {
         let to = to.into();
         self.leave(false, |leave| Command::HandOver(to, leave))

@@ -3,7 +3,7 @@
 use incumbent_core::Token;
 use tokio::sync::oneshot;
 
-use crate::Result;
+use crate::{Error, Result};
 
 /// Where an answer goes; a driver that is gone drops it.
 pub(crate) type Reply = oneshot::Sender<Result<()>>;
@@ -31,6 +31,16 @@ pub(crate) struct Leave {
     pub(crate) begun: Reply,
     /// Answered once the seat is given back.
     pub(crate) done: Reply,
+}
+
+impl Leave {
+    /// Answers that it will not be.
+    pub(crate) fn refuse(self, error: &Error) {
+        for reply in [self.begun, self.done] {
+            // A caller that no longer waits needs no answer.
+            let _ = reply.send(Err(Error::new(error.kind(), error.message())));
+        }
+    }
 }
 
 /// Whoever drives a campaign: the hub of a store, or a test's script.

@@ -7,7 +7,7 @@ use core::time::Duration;
 
 use crate::record::{Nonce, Record};
 use crate::store::Fault;
-use crate::time::Instant;
+use crate::time::{Instant, rounded};
 use crate::token::{Revision, Token};
 
 /// Something the user of a campaign should know.
@@ -255,9 +255,10 @@ impl fmt::Display for Trouble {
             }
             Self::NotExpiring { revision, unchanged } => write!(
                 f,
-                "the record at revision {} has not changed for {unchanged:?} and is still there: \
+                "the record at revision {} has not changed for {:?} and is still there: \
                  the store does not expire it; check the bucket's TTL, or delete the key",
-                revision.0
+                revision.0,
+                rounded(*unchanged)
             ),
             Self::SameName { nonce } => write!(
                 f,
@@ -265,8 +266,10 @@ impl fmt::Display for Trouble {
             ),
             Self::ShortLease { survives, fail_over } => write!(
                 f,
-                "a leader loses its term when the store is silent for {survives:?}, and the failure of one server \
-                 may take {fail_over:?}; use a longer lease to survive it"
+                "a leader loses its term when the store is silent for {:?}, and the failure of one server \
+                 may take {:?}; use a longer lease to survive it",
+                rounded(*survives),
+                rounded(*fail_over)
             ),
             Self::MaxAgeChanged { from: Some(from), to: Some(to) } => {
                 write!(f, "the store's maximum age changed from {from:?} to {to:?} while the campaign was running")

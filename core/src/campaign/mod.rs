@@ -57,7 +57,7 @@ use oorandom::Rand64;
 pub use backoff::Backoff;
 pub use event::{Event, Leader, Lease, Reason, State, Term, Trouble};
 pub use io::{Input, Misuse, Output, ReadId, Wake};
-pub use settings::{Preset, Refused, Settings, WinDelay};
+pub use settings::{Preset, Refused, Settings, WinDelay, check_name};
 pub use timers::Timer;
 
 use crate::record::{Attempt, Nonce, Record, Stamp};
@@ -214,7 +214,7 @@ impl Campaign {
             Input::Read { read, .. } if read.0 == 0 || *read > self.reads => {
                 return Err(Misuse::UnknownRead(*read));
             }
-            Input::HandOver(successor) if settings::check_name(successor).is_err() => {
+            Input::HandOver(successor) if check_name(successor).is_err() => {
                 return Err(Misuse::NotAName);
             }
             _ => {}

@@ -9,6 +9,7 @@ use core::time::Duration;
 use super::backoff::{Backoff, FIRST, STRAY_PERCENT};
 use super::pace;
 use crate::store::{Capabilities, Facts};
+use crate::time::rounded;
 
 /// How careful a campaign is with time; each preset has its own bounds for the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -198,7 +199,7 @@ impl Rules {
             return refuse(
                 "lease",
                 format!("{:?}", self.lease),
-                format!("at least 5 times the margin skew + drift + slack, which is {margin:?}"),
+                format!("at least 5 times the margin skew + drift + slack, which is {:?}", rounded(margin)),
                 "use a longer lease, or settings for skew, drift and slack that your clocks really keep",
             );
         }
@@ -208,7 +209,11 @@ impl Rules {
             return refuse(
                 "lease",
                 format!("{:?}", self.lease),
-                format!("long enough for one retry of a renewal: {room:?} before the margin of {margin:?}"),
+                format!(
+                    "long enough for one retry of a renewal: {:?} before the margin of {:?}",
+                    rounded(room),
+                    rounded(margin)
+                ),
                 "use a longer lease",
             );
         }
@@ -263,7 +268,12 @@ impl Margin {
     }
 }
 
-pub(super) fn check_name(name: &str) -> Result<(), Refused> {
+/// Whether a candidate can have this name: 1 to 255 bytes of one line, since it travels in a header when
+/// somebody hands over to it.
+///
+/// # Errors
+/// What is wrong with it, and a remedy.
+pub fn check_name(name: &str) -> Result<(), Refused> {
     let remedy = "a host name and process number make a good one";
     if name.is_empty() || name.len() > 255 {
         return refuse("name", format!("{} bytes long", name.len()), "1 to 255 bytes long", remedy);

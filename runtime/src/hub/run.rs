@@ -1,14 +1,15 @@
 //! The hub's loop.
 
+mod commands;
+mod spectators;
+
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::task::Waker;
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use incumbent_core::campaign::{Input, Output, State};
-use incumbent_core::record::Entry;
 use incumbent_core::store::{Action, Capabilities, Facts, Fault, Write};
 use incumbent_core::{Incarnation, Instant};
 use tokio::sync::mpsc;
@@ -19,11 +20,9 @@ use super::seat::Seat;
 use super::slot::{Begin, Slot, Stage};
 use super::wakes::{Sleeper, Wakes};
 use super::watch::Watch;
-use super::{Answer, CampaignId, Enter, Request};
+use super::{CampaignId, Enter, Request};
 use crate::clock::Clock;
-use crate::driver::{Command, Leave, Reply};
-use crate::observe::Observation;
-use crate::queue::Queue;
+use crate::driver::{Leave, Reply};
 use crate::store::{Adapter, Watched};
 use crate::{Error, ErrorKind};
 
@@ -110,7 +109,7 @@ impl Hub {
     }
 
     async fn finish(mut self) {
-        wake_all(self.seats.drain().flat_map(|(_, seat)| seat.end()).collect());
+        self.end_seats();
         let adapter = Arc::clone(&self.errands.adapter);
         let until = self.clock.now() + CLOSING;
         tokio::select! {
@@ -127,22 +126,9 @@ impl Hub {
             Some(Request::Enter(enter)) => self.enter(*enter),
             Some(Request::To(id, command)) => self.command(id, command),
             Some(Request::Observe { election, queue, reply }) => self.observe(election, queue, reply),
-            Some(Request::Read { election, reply }) => {
-                if let Err(error) = self.errands.adapter.check_key(&election) {
-                    return drop(reply.send(Err(error)));
-                }
-                let adapter = Arc::clone(&self.errands.adapter);
-                let ask = async move { adapter.read(&election).await };
-                self.under_way.push(self.errands.answer(reply, ask));
-            }
-            Some(Request::List { reply }) => {
-                let adapter = Arc::clone(&self.errands.adapter);
-                self.under_way.push(self.errands.answer(reply, async move { adapter.list().await }));
-            }
-            Some(Request::Inspect { reply }) => {
-                let adapter = Arc::clone(&self.errands.adapter);
-                self.under_way.push(self.errands.answer(reply, async move { adapter.inspect().await }));
-            }
+            Some(Request::Read { election, reply }) => self.read(election, reply),
+            Some(Request::List { reply }) => self.list(reply),
+            Some(Request::Inspect { reply }) => self.facts(reply),
             // The one that was asked for tells it too.
             #[cfg(feature = "nats")]
             Some(Request::Connected) => {
@@ -186,68 +172,6 @@ impl Hub {
         self.want_watch();
         self.inspection.want(id, self.clock.now());
         self.inspect();
-    }
-
-    fn command(&mut self, id: CampaignId, command: Command) {
-        // Where there is no such campaign any more, what waits for an answer sees it dropped.
-        let Some(slot) = self.slots.get_mut(&id) else { return };
-        let token = slot.lease().map(|lease| lease.token);
-        match command {
-            Command::Resign(leave) => {
-                self.feed(id, Input::Resign);
-                self.leaves(id, leave, false);
-            }
-            Command::HandOver(to, leave) => {
-                if slot.state() != State::Leading {
-                    let error = || Error::new(ErrorKind::NotLeader, "only the leader can hand over");
-                    drop(leave.begun.send(Err(error())));
-                    return drop(leave.done.send(Err(error())));
-                }
-                self.feed(id, Input::HandOver(to));
-                self.leaves(id, leave, false);
-            }
-            Command::Close(leave) => {
-                slot.leaves(leave, true);
-                self.close_campaign(id);
-            }
-            Command::Abandon => self.close_campaign(id),
-            Command::Health(is_well) => {
-                slot.remember_health(is_well);
-                self.feed(id, Input::Health(is_well));
-            }
-            Command::Accept => self.feed(id, Input::Accept),
-            Command::Drained(of) if token == Some(of) => self.feed(id, Input::Drained),
-            Command::HandlerFailed(of) if token == Some(of) => self.feed(id, Input::HandlerFailed),
-            // Of a term that is over.
-            Command::Drained(_) | Command::HandlerFailed(_) => {}
-        }
-    }
-
-    fn leaves(&mut self, id: CampaignId, leave: Leave, closing: bool) {
-        if let Some(slot) = self.slots.get_mut(&id) {
-            slot.leaves(leave, closing);
-            slot.settle();
-        }
-    }
-
-    fn close_campaign(&mut self, id: CampaignId) {
-        match self.slots.get(&id).map(|slot| &slot.stage) {
-            Some(Stage::Racing(_)) => self.feed(id, Input::Close),
-            Some(Stage::Entering(_)) => self.over(id),
-            Some(Stage::Over) | None => {}
-        }
-    }
-
-    fn observe(&mut self, election: String, queue: Arc<Queue<Observation>>, reply: Answer<()>) {
-        if let Err(error) = self.errands.adapter.check_key(&election) {
-            return drop(reply.send(Err(error)));
-        }
-        let key: Arc<str> = election.into();
-        let seat = self.seats.entry(Arc::clone(&key)).or_insert_with(|| Seat::new(Arc::clone(&key)));
-        seat.join(queue);
-        self.look(&key);
-        self.want_watch();
-        drop(reply.send(Ok(())));
     }
 
     fn done(&mut self, done: Done) {
@@ -470,38 +394,6 @@ impl Hub {
         let Some(ids) = self.elections.get(&*key).cloned() else { return };
         ids.into_iter().for_each(|id| self.feed(id, Input::Watched(entry.clone())));
     }
-
-    fn see(&mut self, key: &str, entry: &Entry) {
-        let now = self.clock.now();
-        let Some((key, mut seat)) = self.seats.remove_entry(key) else { return };
-        if seat.is_deserted() {
-            return self.wakes.set(Sleeper::Seat(key), None);
-        }
-        let (check, woken) = seat.see(now, entry, self.max_age);
-        self.wakes.set(Sleeper::Seat(Arc::clone(&key)), check);
-        self.seats.insert(key, seat);
-        wake_all(woken);
-    }
-
-    /// Reads a key for its observers.
-    fn look(&mut self, key: &Arc<str>) {
-        let Some(seat) = self.seats.get_mut(key) else { return };
-        if seat.is_deserted() {
-            self.seats.remove(key);
-            return self.wakes.set(Sleeper::Seat(Arc::clone(key)), None);
-        }
-        if let Some(changes) = seat.begin_read() {
-            self.under_way.push(self.errands.look(key, changes));
-        }
-    }
-
-    fn looked(&mut self, key: &Arc<str>, changes: u64, result: Result<Entry, Fault>) {
-        let now = self.clock.now();
-        let Some(seat) = self.seats.get_mut(key) else { return };
-        let (check, woken) = seat.read(now, changes, result.as_ref().ok(), self.max_age);
-        self.wakes.set(Sleeper::Seat(Arc::clone(key)), check);
-        wake_all(woken);
-    }
 }
 
 impl Drop for Hub {
@@ -513,7 +405,7 @@ impl Drop for Hub {
             tracing::error!(election, candidate, "the store's driver broke down; the campaign is over");
             slot.end();
         }
-        wake_all(self.seats.values().flat_map(Seat::end).collect());
+        self.end_seats();
     }
 }
 
@@ -523,10 +415,6 @@ fn patience(write: &Write) -> Option<Duration> {
         Action::Acquire(put) | Action::Renew(put) => Some(put.lease),
         Action::Release { .. } => None,
     }
-}
-
-fn wake_all(wakers: Vec<Waker>) {
-    wakers.into_iter().for_each(Waker::wake);
 }
 
 async fn sleep(clock: &Clock, until: Option<Instant>) {

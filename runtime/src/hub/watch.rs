@@ -100,25 +100,38 @@ mod tests {
     #[test]
     fn one_watch_is_begun_however_many_want_it() {
         let mut watch = Watch::default();
-        assert!(watch.want());
-        assert!(!watch.want());
-        assert!(!watch.begin());
-        watch.stands(stream::pending().boxed());
-        assert!(!watch.begin());
+        assert_eq!(watch.want(), Some(1));
+        assert_eq!(watch.want(), None);
+        assert_eq!(watch.begin(), None);
+        watch.stands(stream::pending().boxed(), Instant::ZERO);
+        assert_eq!(watch.begin(), None);
     }
 
     #[test]
     fn a_watch_that_ends_is_begun_again_later_and_later_until_it_tells_something() {
         let mut watch = Watch::default();
         let waits = |watch: &mut Watch| watch.ended(Instant::ZERO).since(Instant::ZERO).as_millis();
-        assert!(watch.want());
+        assert_eq!(watch.want(), Some(1));
         let seen: Vec<_> = (0..7).map(|_| waits(&mut watch)).collect();
         assert_eq!(seen, [100, 200, 400, 800, 1600, 2000, 2000]);
-        assert!(watch.begin());
+        assert_eq!(watch.begin(), Some(2));
         let told = Watched { key: "jobs".into(), entry: Entry::Vacant };
-        watch.stands(stream::iter([told.clone()]).boxed());
+        watch.stands(stream::iter([told.clone()]).boxed(), Instant::ZERO);
         assert_eq!(watch.next().now_or_never(), Some(Some(told)));
         assert_eq!(watch.next().now_or_never(), Some(None));
         assert_eq!(waits(&mut watch), 100);
+    }
+
+    #[test]
+    fn a_watch_begun_anew_overtakes_the_one_before() {
+        let mut watch = Watch::default();
+        assert_eq!(watch.anew(), None);
+        assert_eq!(watch.want(), Some(1));
+        assert_eq!(watch.anew(), Some(2));
+        assert!(!watch.is_present(1));
+        watch.stands(stream::pending().boxed(), Instant::from_nanos(5));
+        assert_eq!(watch.since(), Some(Instant::from_nanos(5)));
+        assert_eq!(watch.anew(), Some(3));
+        assert_eq!(watch.since(), None);
     }
 }

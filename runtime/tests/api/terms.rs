@@ -74,6 +74,17 @@ async fn only_a_leader_can_hand_over_and_anybody_can_resign() {
 }
 
 #[tokio::test]
+async fn a_seat_is_not_handed_to_a_name_that_no_candidate_can_have() {
+    let candidate = alone(options("a")).await;
+    let term = soon(candidate.won()).await.unwrap();
+    for name in ["", " b", "b\nIncumbent-Lease: 1", &"b".repeat(256)] {
+        let error = soon(candidate.hand_over(name)).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidName, "{name:?}");
+    }
+    assert!(term.is_current());
+}
+
+#[tokio::test]
 async fn a_closed_candidate_says_so() {
     let candidate = alone(options("a")).await;
     drop(soon(candidate.won()).await.unwrap());

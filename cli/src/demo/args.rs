@@ -1,0 +1,62 @@
+//! The demo's command line.
+
+use std::time::Duration;
+
+use super::fault::Choice;
+use crate::lease::LeaseArgs;
+use crate::store::StoreArgs;
+
+/// Watch candidates elect, lose and re-elect a leader
+///
+/// Ten candidates, each a process of its own, campaign in one election, by default in an SQLite file in a
+/// temporary folder. While you watch, the leader is killed, stopped for longer than its lease,
+/// restarted, asked to hand over, and has its key deleted and overwritten; the demo says what happened
+/// and for how long nobody led.
+///
+/// It also proves that there never were two leaders: every candidate asks itself a thousand times a
+/// second whether it leads, and notes the machine's clock before and after. If two candidates can
+/// be shown to have led at the same instant, the exit code is 1.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pub(super) store: StoreArgs,
+    /// Candidates are tasks of this process on a store in memory; nothing is killed or stopped then
+    #[arg(long, conflicts_with_all = ["store", "context"])]
+    pub(super) in_process: bool,
+    /// How many candidates
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(2..=50))]
+    pub(super) workers: u16,
+    /// The election's key; by default one that nobody else uses
+    #[arg(long)]
+    pub(super) key: Option<String>,
+    #[command(flatten)]
+    pub(super) lease: LeaseArgs,
+    /// Candidates do not wait a random while before their first campaign
+    #[arg(long)]
+    pub(super) no_splay: bool,
+    /// End after this time, such as 30s or 5m; by default at Ctrl-C where a terminal shows the table, and
+    /// after 30 s elsewhere
+    #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub(super) duration: Option<Duration>,
+    /// Which faults to make, separated by commas
+    #[arg(long, value_enum, value_name = "FAULT", value_delimiter = ',', default_value = "all")]
+    pub(super) faults: Vec<Choice>,
+    /// Decides which faults are made and when; shown at the end
+    #[arg(long, value_name = "NUMBER")]
+    pub(super) seed: Option<u64>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  incumbent demo
+      Ten processes on an SQLite file, until Ctrl-C.
+  incumbent demo --for 60s --faults kill,stop --json
+      Only these two faults for a minute, as lines of JSON. The last line is a summary:
+      terms, overlaps, faults by kind, and for how long nobody led (p50, p90, p99, max).
+  incumbent demo --store nats://127.0.0.1:4222/ELECTIONS
+      On a NATS server, with the lease that the bucket says. A bucket that is missing is made.
+  incumbent demo --in-process --workers 3
+
+The lease is 2 s (preset fast) on an embedded store and what the bucket says on NATS, unless --lease \
+says otherwise. Ctrl-C ends the demo in good order: everybody resigns. A second Ctrl-C kills.";

@@ -1,0 +1,138 @@
+//! One candidate of the demo, in a process of its own or on a task.
+
+use std::io::Write as _;
+use std::time::Duration;
+
+use incumbent::{CampaignOptions, Candidate, Event, Store, Term};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::sync::mpsc;
+
+use super::protocol::{Order, Part, Report};
+use super::witness::Witness;
+use crate::failure::Failure;
+use crate::process;
+
+/// How long a leader of the demo takes to finish its work when it leaves of its own will.
+const WIND_UP: Duration = Duration::from_millis(50);
+
+/// The hidden command of a candidate's process.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The process of the demo; the candidate ends with it
+    #[arg(long)]
+    parent: u32,
+}
+
+/// Reads orders from the standard input, and writes reports to the standard output.
+pub(crate) async fn run(args: &Args) -> Result<(), Failure> {
+    process::die_with_parent(args.parent)?;
+    let mut input = BufReader::new(tokio::io::stdin()).lines();
+    let Some(part) = input.next_line().await? else { return Ok(()) };
+    let part: Part = serde_json::from_str(&part)?;
+    let (give, orders) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        while let Ok(Some(line)) = input.next_line().await {
+            let sent = match serde_json::from_str(&line) {
+                Ok(order) => give.send(order).is_ok(),
+                Err(error) => {
+                    tracing::error!(%error, line, "not an order");
+                    true
+                }
+            };
+            if !sent {
+                return;
+            }
+        }
+    });
+    play(part, orders, print).await;
+    Ok(())
+}
+
+fn print(report: Report) {
+    let Ok(line) = serde_json::to_string(&report) else { return };
+    // The demo is gone where nobody reads; the end of the orders says so as well.
+    let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+/// Takes part until it is told to close, and says so where it cannot.
+pub(super) async fn play(
+    part: Part,
+    orders: mpsc::UnboundedReceiver<Order>,
+    tell: impl Fn(Report) + Clone + Send + 'static,
+) {
+    if let Err(error) = campaign(part, orders, tell.clone()).await {
+        tell(Report::Failed { failure: error });
+    }
+}
+
+async fn campaign(
+    part: Part,
+    mut orders: mpsc::UnboundedReceiver<Order>,
+    tell: impl Fn(Report) + Clone + Send + 'static,
+) -> Result<(), Failure> {
+    let store = Store::builder().expected_lease(part.lease).open(&part.store).await?;
+    let candidate = store.campaign(&part.key, options(&part)).await?;
+    let witness = Witness::start(candidate.clone(), store.clock().clone(), &part.record)?;
+    let mut events = candidate.events();
+    let mut work = None;
+    let mut listening = true;
+    loop {
+        tokio::select! {
+            event = events.next() => match event {
+                Some(event) => take(event, &witness, &mut work, &tell),
+                None => break,
+            },
+            order = orders.recv(), if listening => match order {
+                Some(Order::HandOver { to }) => hand_over(&candidate, to, tell.clone()),
+                Some(Order::Close) => drop(candidate.close()),
+                None => {
+                    listening = false;
+                    drop(candidate.close());
+                }
+            },
+        }
+    }
+    store.close().await?;
+    Ok(())
+}
+
+fn options(part: &Part) -> CampaignOptions {
+    let options = CampaignOptions::new().name(&part.name).preset(part.preset.into()).lease(part.lease);
+    if part.splay { options } else { options.splay(Duration::ZERO) }
+}
+
+/// `work` is the term while the candidate works in it; it holds up a drain until it is dropped.
+fn take(event: Event, witness: &Witness, work: &mut Option<Term>, tell: &impl Fn(Report)) {
+    witness.look();
+    match event {
+        Event::Won(term) => {
+            tell(Report::Won { token: term.token().to_string(), at: term.started().as_nanos() });
+            *work = Some(term);
+        }
+        Event::Draining { .. } => {
+            let unfinished = work.take();
+            tokio::spawn(async move {
+                tokio::time::sleep(WIND_UP).await;
+                drop(unfinished);
+            });
+        }
+        Event::Lost { term, reason } => {
+            *work = None;
+            witness.ended(term.token(), reason);
+            tell(Report::Lost { token: term.token().to_string(), reason: reason.code().into() });
+        }
+        Event::Campaigned(state) => tell(Report::State { state: state.code().into() }),
+        Event::Trouble(trouble) => tell(Report::Trouble { message: trouble.to_string() }),
+        Event::LeaderChanged(_) => {}
+    }
+}
+
+/// Not awaited here: a hand-over waits for the drain, which the events tell of.
+fn hand_over(candidate: &Candidate, to: String, tell: impl Fn(Report) + Send + 'static) {
+    let leaving = candidate.hand_over(to);
+    tokio::spawn(async move {
+        if let Err(error) = leaving.await {
+            tell(Report::Refused { message: error.to_string() });
+        }
+    });
+}

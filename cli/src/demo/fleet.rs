@@ -1,0 +1,76 @@
+//! All candidates, and what their witnesses wrote.
+
+use std::path::Path;
+
+use tokio::sync::mpsc;
+
+use super::actor::{Actor, Told};
+use super::history::{History, Stretch};
+use super::plan::Plan;
+use super::record;
+use crate::failure::Failure;
+
+/// All candidates.
+pub(super) struct Fleet {
+    pub(super) actors: Vec<Actor>,
+    out: mpsc::UnboundedSender<Told>,
+    told: mpsc::UnboundedReceiver<Told>,
+    /// What witnesses of lives that are over wrote.
+    past: Vec<Stretch>,
+}
+
+impl Fleet {
+    pub(super) fn new(names: &[String]) -> Self {
+        let (out, told) = mpsc::unbounded_channel();
+        Self { actors: names.iter().cloned().map(Actor::new).collect(), out, told, past: Vec::new() }
+    }
+
+    /// Begins the next life of a candidate.
+    pub(super) fn start(&mut self, actor: usize, plan: &Plan) -> Result<(), Failure> {
+        self.bury(actor)?;
+        let body = &mut self.actors[actor];
+        let part = plan.part(&body.name, body.life + 1);
+        if plan.in_process {
+            body.start_task(actor, part, &self.out);
+            return Ok(());
+        }
+        let name = body.name.clone();
+        body.start_process(actor, part, &self.out)
+            .map_err(|error| Failure::failed(format!("the candidate {name} cannot be started: {error}")))
+    }
+
+    /// What the candidates tell, as they tell it. Cancel-safe.
+    pub(super) async fn told(&mut self) -> Option<Told> {
+        self.told.recv().await
+    }
+
+    /// Who leads: who won the largest token and has not told its loss.
+    pub(super) fn leader(&self) -> Option<usize> {
+        let leads = |index: &usize| self.actors[*index].token.is_some() && self.actors[*index].is_present();
+        (0..self.actors.len()).filter(leads).max_by_key(|&index| self.actors[index].token)
+    }
+
+    /// What all witnesses wrote so far.
+    pub(super) fn history(&self) -> Result<History, Failure> {
+        let mut stretches = self.past.clone();
+        for actor in &self.actors {
+            stretches.extend(read(&actor.record, &actor.name)?);
+        }
+        Ok(History::new(stretches))
+    }
+
+    /// Keeps what the last life's witness wrote.
+    fn bury(&mut self, actor: usize) -> Result<(), Failure> {
+        let actor = &self.actors[actor];
+        self.past.extend(read(&actor.record, &actor.name)?);
+        Ok(())
+    }
+}
+
+fn read(path: &Path, candidate: &str) -> Result<Vec<Stretch>, Failure> {
+    if path.as_os_str().is_empty() {
+        return Ok(Vec::new());
+    }
+    let lines = record::read(path)?.into_iter();
+    Ok(lines.map(|line| Stretch { candidate: candidate.to_owned(), line }).collect())
+}

@@ -1,0 +1,217 @@
+//! What the command line comes to: the store, the lease, the faults, the end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use incumbent::core::store::Facts;
+use incumbent::store::nats::{InitOptions, init};
+use incumbent::store::{NatsSettings, Operate, Sqlite, SqliteSettings, StoreSettings};
+use incumbent::{CampaignOptions, Clock, Error, ErrorKind, Store};
+use tempfile::TempDir;
+
+use super::args::Args;
+use super::cast;
+use super::fault::{Choice, Fault};
+use super::protocol::Part;
+use crate::failure::Failure;
+use crate::lease::Pace;
+use crate::store::{StoreArgs, shown};
+
+/// The lease on a store that has no opinion, and of a bucket that the demo makes.
+const LEASE: Duration = Duration::from_secs(2);
+/// The shortest lease of the standard preset.
+const STANDARD: Duration = Duration::from_secs(5);
+/// How long it lasts where no terminal shows it and nobody says.
+const UNATTENDED: Duration = Duration::from_secs(30);
+
+/// Everything decided before the first candidate starts.
+pub(super) struct Plan {
+    /// The store's URL, with whatever credentials it holds.
+    url: String,
+    /// The same as it may be shown.
+    pub(super) store: String,
+    pub(super) key: String,
+    pub(super) names: Vec<String>,
+    pub(super) lease: Duration,
+    preset: Pace,
+    splay: bool,
+    pub(super) in_process: bool,
+    pub(super) faults: Vec<Fault>,
+    pub(super) seed: u64,
+    /// None: until somebody ends it.
+    pub(super) duration: Option<Duration>,
+    /// What the viewer should know beforehand.
+    pub(super) notes: Vec<String>,
+    /// Writes that no candidate would make.
+    pub(super) operator: Arc<dyn Operate>,
+    /// What witnesses write, and the store where it is none of the user's.
+    pub(super) folder: TempDir,
+    /// Keeps a store in memory alive between two candidates; others are closed, for what they say of
+    /// their connection would go through the table.
+    _store: Option<Store>,
+}
+
+impl Plan {
+    pub(super) async fn new(args: Args, has_terminal: bool) -> Result<Self, Failure> {
+        let faults = faults(&args)?;
+        let seed = args.seed.unwrap_or_else(|| fastrand::u64(0..1_000_000));
+        let folder = folder()?;
+        let mut notes = Vec::new();
+
+        let (url, is_own) = match args.store.url() {
+            Some(url) => (url, false),
+            None if args.in_process => (format!("memory:incumbent-demo-{}", std::process::id()), true),
+            None => (own_file(&folder).await?, true),
+        };
+        if args.store.url().is_some() && url.starts_with("memory:") {
+            return Err(Failure::usage("processes cannot share a store in memory; use --in-process"));
+        }
+        let store = open(&args.store, &url, args.lease.lease, &mut notes).await?;
+        let facts = store.facts().await?;
+        let lease = args.lease.lease.unwrap_or_else(|| lease_of(&store, &facts, args.lease.preset));
+        let preset = args.lease.preset.unwrap_or(if lease < STANDARD { Pace::Fast } else { Pace::Standard });
+        let key = match args.key {
+            Some(key) => key,
+            None if is_own => "demo".into(),
+            None => format!("incumbent-demo-{:06x}", fastrand::u32(..0x0100_0000)),
+        };
+        let names = cast::names(args.workers.into());
+        check(&store, &key, &names[0], preset, lease).await?;
+        let operator = url.parse::<StoreSettings>()?.operate(&Clock::system()).await?.into();
+        let kept = if args.in_process {
+            Some(store)
+        } else {
+            store.close().await?;
+            None
+        };
+        let duration = args.duration.or((!has_terminal).then_some(UNATTENDED));
+        Ok(Self {
+            store: shown(&url),
+            url,
+            key,
+            names,
+            lease,
+            preset,
+            splay: !args.no_splay,
+            in_process: args.in_process,
+            faults,
+            seed,
+            duration,
+            notes,
+            operator,
+            folder,
+            _store: kept,
+        })
+    }
+
+    /// What the candidate is to be in its life of that number.
+    pub(super) fn part(&self, name: &str, life: u32) -> Part {
+        Part {
+            store: self.url.clone(),
+            key: self.key.clone(),
+            name: name.to_owned(),
+            record: self.folder.path().join(format!("{name}.{life}")),
+            lease: self.lease,
+            preset: self.preset,
+            splay: self.splay,
+        }
+    }
+}
+
+fn faults(args: &Args) -> Result<Vec<Fault>, Failure> {
+    let possible = |fault: &Fault| !(args.in_process && fault.needs_process());
+    if args.faults.contains(&Choice::None) {
+        return Ok(Vec::new());
+    }
+    if args.faults.contains(&Choice::All) {
+        return Ok(Fault::ALL.into_iter().filter(possible).collect());
+    }
+    let mut faults: Vec<Fault> = args.faults.iter().filter_map(|choice| choice.fault()).collect();
+    faults.sort();
+    faults.dedup();
+    match faults.iter().find(|fault| !possible(fault)) {
+        None => Ok(faults),
+        Some(fault) => Err(Failure::usage(format!(
+            "--faults {} wants a process to do it to; leave it or --in-process out",
+            fault.name()
+        ))),
+    }
+}
+
+/// A folder that is removed at the end. In memory where the system offers that and `$TMPDIR` does not say
+/// otherwise: each write to an SQLite store waits for the disk, and a disk that is busy with other
+/// things would be seen to end terms.
+fn folder() -> std::io::Result<TempDir> {
+    let mut folder = tempfile::Builder::new();
+    folder.prefix("incumbent-");
+    if cfg!(target_os = "linux")
+        && std::env::var_os("TMPDIR").is_none()
+        && let Ok(in_memory) = folder.tempdir_in("/dev/shm")
+    {
+        return Ok(in_memory);
+    }
+    folder.tempdir()
+}
+
+/// A file that nobody ever held an election in, so that the first leader need not wait for another.
+async fn own_file(folder: &TempDir) -> Result<String, Failure> {
+    let path = folder.path().join("elections.db");
+    Sqlite::init(&SqliteSettings::new(&path), &Clock::system(), true).await?;
+    let path = path.to_string_lossy().replace('%', "%25").replace('?', "%3F").replace('#', "%23");
+    Ok(format!("sqlite:{path}"))
+}
+
+/// Opens the store, and makes a bucket that is missing.
+async fn open(
+    args: &StoreArgs,
+    url: &str,
+    lease: Option<Duration>,
+    notes: &mut Vec<String>,
+) -> Result<Store, Failure> {
+    let settings: StoreSettings = url.parse()?;
+    match (args.open(Store::builder(), settings.clone()).await, &settings) {
+        (Err(failure), StoreSettings::Nats(bucket)) if failure.is(ErrorKind::NotFound) => {
+            make(bucket, lease.unwrap_or(LEASE)).await?;
+            notes.push(format!(
+                "made the bucket {} with a TTL of {}; it stays when the demo ends",
+                bucket.bucket(),
+                crate::output::span(lease.unwrap_or(LEASE))
+            ));
+            args.open(Store::builder(), settings).await
+        }
+        (opened, _) => opened,
+    }
+}
+
+/// Refuses now what every candidate would be refused for. It waits its splay when it is told to leave, and
+/// so never writes.
+async fn check(store: &Store, key: &str, name: &str, preset: Pace, lease: Duration) -> Result<(), Failure> {
+    let options = CampaignOptions::new().name(name).preset(preset.into()).lease(lease);
+    let candidate = store.campaign(key, options.splay(Duration::from_secs(3600))).await?;
+    Ok(candidate.close().await?)
+}
+
+/// With expiry told to watchers where the server can, for a fail-over without a poll.
+async fn make(bucket: &NatsSettings, lease: Duration) -> Result<(), Error> {
+    let options = InitOptions::new(lease).never_used(true);
+    match init(bucket, &options.clone().markers(true)).await {
+        Err(error) if error.kind() == ErrorKind::Unsupported => init(bucket, &options).await.map(drop),
+        made => made.map(drop),
+    }
+}
+
+/// What the store says, or a lease short enough to watch.
+fn lease_of(store: &Store, facts: &Facts, preset: Option<Pace>) -> Duration {
+    match (facts.max_age, preset) {
+        (Some(age), _) if !store.capabilities().own_lease => age,
+        (Some(age), None) => age,
+        (age, preset) => {
+            let usual = match preset {
+                None | Some(Pace::Fast) => LEASE,
+                Some(Pace::Standard) => Duration::from_secs(15),
+                Some(Pace::GoCompatible) => Duration::from_secs(30),
+            };
+            age.map_or(usual, |age| age.min(usual))
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! What happens, in words and as JSON.
+
+use std::time::Duration;
+
+use incumbent::Token;
+use serde_json::{Value, json};
+
+use super::director::Blow;
+use super::fault::Fault;
+use super::history::Overlap;
+use crate::output::{millis, span};
+
+/// Something worth telling. Candidates go by their names.
+#[derive(Clone, Debug)]
+pub(super) enum Happening {
+    /// Something to know beforehand.
+    Note(String),
+    /// Somebody leads.
+    Won {
+        candidate: String,
+        token: Token,
+        /// For how long nobody could work before; none before the first term.
+        vacancy: Option<Duration>,
+        /// The successor that a hand-over named.
+        expected: Option<String>,
+    },
+    /// Somebody leads no more.
+    Lost { candidate: String, token: String, reason: String, is_news: bool },
+    /// The demo made a fault.
+    Fault { fault: Fault, victim: String, successor: Option<String> },
+    /// The demo made good what was left of a fault.
+    Mended { fault: Fault, victim: String, after: Duration },
+    /// A fault was not made: its victim led no more.
+    Missed { fault: Fault, message: String },
+    /// Nobody took over.
+    Vacant { fault: Fault, after: Duration },
+    /// A candidate says that something is wrong.
+    Trouble { candidate: String, message: String },
+    /// A candidate's process has ended, and nobody asked it to.
+    Gone { candidate: String },
+    /// Two leaders at once.
+    Overlap(Box<Overlap>),
+}
+
+/// How a happening looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mood {
+    Plain,
+    Good,
+    Fault,
+    Bad,
+}
+
+impl Happening {
+    pub(super) fn of(blow: &Blow, name: impl Fn(usize) -> String) -> Self {
+        let Blow { fault, victim, successor, .. } = *blow;
+        Self::Fault { fault, victim: name(victim), successor: successor.map(name) }
+    }
+
+    pub(super) fn mood(&self) -> Mood {
+        match self {
+            Self::Note(_) | Self::Mended { .. } | Self::Lost { .. } | Self::Missed { .. } => Mood::Plain,
+            Self::Won { .. } => Mood::Good,
+            Self::Fault { .. } => Mood::Fault,
+            Self::Vacant { .. } | Self::Trouble { .. } | Self::Gone { .. } | Self::Overlap(_) => Mood::Bad,
+        }
+    }
+
+    /// In a plain sentence; none where a person has been told already.
+    pub(super) fn sentence(&self) -> Option<String> {
+        Some(match self {
+            Self::Note(text) => text.clone(),
+            Self::Won { candidate, vacancy: None, .. } => format!("{candidate} leads, the first of all"),
+            Self::Won { candidate, vacancy: Some(vacancy), expected, .. } => {
+                let instead = match expected {
+                    Some(expected) if expected != candidate => format!(", not {expected} who was named"),
+                    _ => String::new(),
+                };
+                format!("{candidate} leads{instead}; for {} nobody did", span(*vacancy))
+            }
+            Self::Lost { is_news: false, .. } => return None,
+            Self::Lost { candidate, reason, .. } => {
+                format!(
+                    "{candidate} leads no more, and knows it ({})",
+                    reason.to_lowercase().replace('_', " ")
+                )
+            }
+            Self::Fault { fault, victim, successor } => match (fault, successor) {
+                (Fault::Kill, _) => format!("killed {victim}, the leader (SIGKILL)"),
+                (Fault::Stop, _) => {
+                    format!("stopped {victim}, the leader, for longer than its lease (SIGSTOP)")
+                }
+                (Fault::Restart, _) => format!("told {victim}, the leader, to leave in good order"),
+                (Fault::HandOver, Some(to)) => format!("told {victim}, the leader, to hand over to {to}"),
+                (Fault::HandOver, None) => format!("told {victim}, the leader, to hand over"),
+                (Fault::Delete, _) => format!("deleted the key under {victim}, the leader"),
+                (Fault::Overwrite, _) => format!("overwrote the key of {victim}, the leader"),
+            },
+            Self::Mended { fault: Fault::Stop, victim, after } => {
+                format!("{victim} goes on after {} (SIGCONT)", span(*after))
+            }
+            Self::Mended { victim, .. } => format!("{victim} is started again"),
+            Self::Missed { fault, message } => format!("no {}: {message}", fault.name()),
+            Self::Vacant { after, .. } => format!("nobody leads, {} after that", span(*after)),
+            Self::Trouble { candidate, message } => format!("{candidate}: {message}"),
+            Self::Gone { candidate } => format!("{candidate}'s process has ended, and nobody asked it to"),
+            Self::Overlap(overlap) => {
+                let (one, other) = (&overlap.one.candidate, &overlap.other.candidate);
+                format!("TWO LEADERS: {one} and {other} both lead, for {} so far", span(overlap.duration()))
+            }
+        })
+    }
+
+    /// As an object, with what it is under `event`.
+    pub(super) fn json(&self) -> Value {
+        match self {
+            Self::Note(text) => json!({ "event": "note", "message": text }),
+            Self::Won { candidate, token, vacancy, .. } => json!({
+                "event": "won",
+                "candidate": candidate,
+                "token": token.to_string(),
+                "vacancy_ms": vacancy.map(millis),
+            }),
+            Self::Lost { candidate, token, reason, .. } => {
+                json!({ "event": "lost", "candidate": candidate, "token": token, "reason": reason })
+            }
+            Self::Fault { fault, victim, successor } => json!({
+                "event": "fault",
+                "fault": fault.name(),
+                "candidate": victim,
+                "successor": successor,
+            }),
+            Self::Mended { fault, victim, after } => json!({
+                "event": "mended",
+                "fault": fault.name(),
+                "candidate": victim,
+                "after_ms": millis(*after),
+            }),
+            Self::Missed { fault, message } => {
+                json!({ "event": "missed", "fault": fault.name(), "message": message })
+            }
+            Self::Vacant { fault, after } => {
+                json!({ "event": "vacant", "fault": fault.name(), "after_ms": millis(*after) })
+            }
+            Self::Trouble { candidate, message } => {
+                json!({ "event": "trouble", "candidate": candidate, "message": message })
+            }
+            Self::Gone { candidate } => json!({ "event": "gone", "candidate": candidate }),
+            Self::Overlap(overlap) => json!({
+                "event": "overlap",
+                "candidates": [overlap.one.candidate, overlap.other.candidate],
+                "tokens": [overlap.one.line.token.to_string(), overlap.other.line.token.to_string()],
+                "overlap_ms": millis(overlap.duration()),
+            }),
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! What a command fails with: one message with the remedy, a code, an exit code.
+
+use std::error::Error as _;
+use std::fmt;
+use std::io;
+
+use incumbent::core::store::{Fault, FaultKind};
+use incumbent::{Error, ErrorKind};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::exit::Exit;
+
+/// Why a command could not do what was asked.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Failure {
+    exit: Exit,
+    code: String,
+    message: String,
+    causes: Vec<String>,
+}
+
+impl Failure {
+    /// The command line asks for something that cannot be.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self { exit: Exit::Usage, code: "USAGE".into(), message: message.into(), causes: Vec::new() }
+    }
+
+    /// It went wrong.
+    pub(crate) fn failed(message: impl Into<String>) -> Self {
+        Self { exit: Exit::Failure, code: "FAILED".into(), message: message.into(), causes: Vec::new() }
+    }
+
+    /// A store that an election would not be safe on.
+    pub(crate) fn refused(message: impl Into<String>) -> Self {
+        Error::new(ErrorKind::UnsafeStore, message).into()
+    }
+
+    /// Whether it is an error of that kind of the library's.
+    pub(crate) fn is(&self, kind: ErrorKind) -> bool {
+        self.code == kind.code()
+    }
+
+    /// How the process ends.
+    pub(crate) fn exit(&self) -> Exit {
+        self.exit
+    }
+
+    /// Says it on the standard error, as a line of JSON where that is asked for.
+    pub(crate) fn report(&self, as_json: bool) {
+        if as_json {
+            let Self { exit, code, message, causes } = self;
+            let error = json!({ "code": code, "exit": *exit as u8, "message": message, "causes": causes });
+            eprintln!("{}", json!({ "error": error }));
+        } else {
+            eprintln!("incumbent: {self}");
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        // Most messages already say what their cause said.
+        let unsaid = self.causes.iter().filter(|cause| !self.message.contains(cause.as_str()));
+        unsaid.into_iter().try_for_each(|cause| write!(f, "\n  because: {cause}"))
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let chain = std::iter::successors(error.source(), |&cause| cause.source());
+        Self {
+            exit: error.kind().into(),
+            code: error.kind().code().into(),
+            message: error.message().to_owned(),
+            causes: chain.map(ToString::to_string).collect(),
+        }
+    }
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Self {
+        let kind = match fault.kind {
+            FaultKind::Denied => ErrorKind::Denied,
+            FaultKind::Broken => ErrorKind::Broken,
+            FaultKind::Unreachable => ErrorKind::Unreachable,
+        };
+        Error::new(kind, fault.detail).into()
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::failed(error.to_string())
+    }
+}
+
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Self {
+        Self::failed(error.to_string())
+    }
+}

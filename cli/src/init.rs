@@ -1,0 +1,145 @@
+//! `incumbent init`: makes a store right for elections.
+
+use std::time::Duration;
+
+use incumbent::Clock;
+use incumbent::store::nats::{Difference, InitOptions, InitReport, init};
+use incumbent::store::{NatsSettings, Sqlite, SqliteSettings, StoreSettings};
+use serde_json::json;
+
+use crate::failure::Failure;
+use crate::output::line;
+use crate::store::{StoreArgs, shown};
+
+/// Make a bucket or a file that elections can be held in, or say how one differs
+///
+/// A NATS bucket gets file storage, a history of 1, a TTL (the lease of its elections) and the replicas asked
+/// for; without --markers it also refuses purges, which would take the record of a leader away. A
+/// bucket that exists is compared and left as it is, unless --update is given.
+///
+/// An SQLite file is made where it does not exist.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    store: StoreArgs,
+    /// The bucket's TTL: how long nobody else leads after a leader crashed
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, default_value = "30s")]
+    lease: Duration,
+    /// On how many servers of a cluster the bucket is kept: 1, 3 or 5
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    replicas: u32,
+    /// Let the server tell of a lease that is over (2.11 or newer): fail-over without a poll. Not where
+    /// candidates of the Go library take part
+    #[arg(long)]
+    markers: bool,
+    /// Let each election have a lease of its own, in whole seconds and below the bucket's (2.11 or newer)
+    #[arg(long)]
+    own_leases: bool,
+    /// State that nobody ever held an election under this name: the first leader then need not wait
+    #[arg(long)]
+    new: bool,
+    /// Change a bucket that exists and differs
+    #[arg(long)]
+    update: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  incumbent init --store nats://127.0.0.1:4222/ELECTIONS --lease 15s --replicas 3 --new
+  incumbent init --store nats://127.0.0.1:4222/ELECTIONS --lease 15s --update
+  incumbent init --store sqlite:/var/lib/app/elections.db --new
+
+A bucket that differs and is not updated is told, and the exit code is 4.";
+
+/// `incumbent init`.
+pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
+    match args.store.settings()? {
+        StoreSettings::Nats(settings) => bucket(args, &settings, as_json).await,
+        StoreSettings::Sqlite(settings) => file(args, &settings, as_json).await,
+        _ => {
+            Err(Failure::usage("a store of this kind needs no preparation; `init` is for sqlite: and nats:"))
+        }
+    }
+}
+
+async fn bucket(args: &Args, settings: &NatsSettings, as_json: bool) -> Result<(), Failure> {
+    let options = InitOptions::new(args.lease)
+        .replicas(args.replicas)
+        .markers(args.markers)
+        .own_leases(args.own_leases)
+        .never_used(args.new)
+        .update(args.update);
+    let report = init(settings, &options).await?;
+    let store = args.store.url().as_deref().map(shown).unwrap_or_default();
+    if as_json {
+        line(json_of(&store, &report))?;
+    } else {
+        for text in text_of(settings.bucket(), &report) {
+            line(text)?;
+        }
+    }
+    if report.updated || report.differences.is_empty() {
+        return Ok(());
+    }
+    let remedy = if report.differences.iter().all(|difference| difference.changeable) {
+        "`incumbent init --update` with the same options sets it right"
+    } else {
+        "NATS lets nobody change all of that: delete the bucket and make it anew with `incumbent init`"
+    };
+    Err(Failure::refused(format!("the bucket {:?} is not as asked for; {remedy}", settings.bucket())))
+}
+
+async fn file(args: &Args, settings: &SqliteSettings, as_json: bool) -> Result<(), Failure> {
+    let existed = settings.path.exists();
+    let facts = Sqlite::init(settings, &Clock::system(), args.new).await?;
+    let path = settings.path.display();
+    if as_json {
+        let created = json!({
+            "store": format!("sqlite:{path}"),
+            "created": !existed,
+            "never_used": facts.never_used,
+        });
+        line(created)?;
+    } else if existed {
+        line(format_args!("{path} is ready for elections"))?;
+    } else {
+        line(format_args!("made {path}"))?;
+    }
+    Ok(())
+}
+
+fn json_of(store: &str, report: &InitReport) -> serde_json::Value {
+    let difference = |difference: &Difference| {
+        json!({
+            "setting": difference.setting,
+            "is": difference.is,
+            "should": difference.should,
+            "changeable": difference.changeable,
+        })
+    };
+    json!({
+        "store": store,
+        "created": report.created,
+        "updated": report.updated,
+        "differences": report.differences.iter().map(difference).collect::<Vec<_>>(),
+    })
+}
+
+fn text_of(bucket: &str, report: &InitReport) -> Vec<String> {
+    let mut lines = Vec::new();
+    if report.created {
+        lines.push(format!("made the bucket {bucket}"));
+    } else if report.differences.is_empty() {
+        lines.push(format!("the bucket {bucket} is ready for elections"));
+    }
+    let verb = if report.updated { "was" } else { "is" };
+    for Difference { setting, is, should, .. } in &report.differences {
+        lines.push(if report.updated {
+            format!("{setting} {verb} {is}, and is {should} now")
+        } else {
+            format!("{setting} {verb} {is}, and should be {should}")
+        });
+    }
+    lines
+}

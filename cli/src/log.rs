@@ -1,0 +1,30 @@
+//! What goes on inside, on the standard error: nothing but errors unless asked for.
+
+use std::io::IsTerminal;
+
+use tracing_subscriber::EnvFilter;
+
+/// The variable that says more exactly what to log, in the notation of `RUST_LOG`.
+pub(crate) const VARIABLE: &str = "INCUMBENT_LOG";
+
+/// Begins to log, the more the larger `verbosity` is.
+pub(crate) fn start(verbosity: u8) {
+    let by_flag = match verbosity {
+        // Commands tell the trouble of a connection in their own words.
+        0 => "error,incumbent::hub::connection=off",
+        1 => "warn,incumbent=info",
+        2 => "warn,incumbent=debug",
+        _ => "info,incumbent=trace",
+    };
+    let asked = std::env::var(VARIABLE).ok().filter(|_| verbosity == 0);
+    let filter = EnvFilter::try_new(asked.as_deref().unwrap_or(by_flag)).unwrap_or_else(|error| {
+        eprintln!("incumbent: {VARIABLE} cannot be read, and is ignored: {error}");
+        EnvFilter::new(by_flag)
+    });
+    let in_colour = std::io::stderr().is_terminal();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(in_colour)
+        .with_writer(std::io::stderr)
+        .init();
+}

@@ -1,0 +1,83 @@
+//! `incumbent observe`: every change of a seat, as it happens.
+
+use std::time::Duration;
+
+use incumbent::Observation;
+use serde_json::json;
+use tokio::time::timeout;
+
+use crate::failure::Failure;
+use crate::output::{line, millis};
+use crate::status::leader_json;
+use crate::store::StoreArgs;
+
+/// Tell who holds the seat of an election, and every change of it
+///
+/// It begins with what holds now. It takes no part in the election, and tells a vacancy as soon as the
+/// store shows it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The election's key
+    key: String,
+    /// End after so many lines
+    #[arg(long, value_name = "N")]
+    count: Option<u64>,
+    /// End after this time, such as 30s or 5m; by default at Ctrl-C
+    #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
+    duration: Option<Duration>,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  incumbent observe nightly-report --store nats://127.0.0.1:4222/ELECTIONS
+  incumbent observe nightly-report --store sqlite:elections.db --json --count 1";
+
+/// `incumbent observe`.
+pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
+    let store = args.store.open_to_look().await?;
+    let watch = async {
+        let mut observer = store.observe(&args.key).await?;
+        let mut told = 0;
+        while args.count.is_none_or(|count| told < count) {
+            let Some(seen) = observer.next().await else { break };
+            let age = observer.age(&seen);
+            let text = if as_json { json_of(&seen, age).to_string() } else { text_of(&seen) };
+            if !line(text)? {
+                break;
+            }
+            told += 1;
+        }
+        Ok(())
+    };
+    let limit = args.duration.unwrap_or(Duration::MAX);
+    let watched = tokio::select! {
+        // Its end is what was asked for, not a failure.
+        watched = timeout(limit, watch) => watched.unwrap_or(Ok(())),
+        ended = tokio::signal::ctrl_c() => Ok(ended?),
+    };
+    store.close().await?;
+    watched
+}
+
+fn text_of(seen: &Observation) -> String {
+    let election = &seen.election;
+    match &seen.leader {
+        None => format!("{election}: vacant"),
+        Some(leader) => {
+            let metadata: String =
+                leader.metadata.iter().map(|(name, text)| format!(", {name} = {text}")).collect();
+            format!("{election}: {} leads since revision {}{metadata}", leader.name, leader.revision.0)
+        }
+    }
+}
+
+fn json_of(seen: &Observation, age: Duration) -> serde_json::Value {
+    json!({
+        "election": *seen.election,
+        "leader": seen.leader.as_ref().map(leader_json),
+        "age_ms": millis(age),
+    })
+}

@@ -1,0 +1,50 @@
+//! What commands write to the standard output, and how numbers look there.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use crate::failure::Failure;
+
+/// Writes a line at once. False where nobody reads any more, which is no failure: `incumbent … | head`.
+pub(crate) fn line(text: impl std::fmt::Display) -> Result<bool, Failure> {
+    let mut out = io::stdout().lock();
+    match writeln!(out, "{text}").and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        result => Ok(result.map(|()| true)?),
+    }
+}
+
+/// A span as a person reads it: `41 ms`, `1.73 s`, `2 min 5 s`.
+pub(crate) fn span(span: Duration) -> String {
+    let millis = span.as_millis();
+    match millis {
+        0 => format!("{:.1} ms", span.as_secs_f64() * 1e3),
+        1..1_000 => format!("{millis} ms"),
+        1_000..60_000 => format!("{:.2} s", span.as_secs_f64()),
+        _ => format!("{} min {} s", millis / 60_000, millis / 1_000 % 60),
+    }
+}
+
+/// Milliseconds with microseconds behind the point, for JSON.
+pub(crate) fn millis(span: Duration) -> f64 {
+    (span.as_secs_f64() * 1e6).round() / 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_read_well_at_every_length() {
+        let shown = |micros| span(Duration::from_micros(micros));
+        assert_eq!(shown(250), "0.2 ms");
+        assert_eq!(shown(41_900), "41 ms");
+        assert_eq!(shown(1_734_000), "1.73 s");
+        assert_eq!(shown(125_000_000), "2 min 5 s");
+    }
+
+    #[test]
+    fn milliseconds_keep_their_microseconds_and_no_more() {
+        assert_eq!(millis(Duration::from_nanos(1_234_567_890)), 1234.568);
+    }
+}

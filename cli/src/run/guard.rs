@@ -1,0 +1,256 @@
+//! A process of its own that ends the command's process group when the lease runs out.
+//!
+//! The supervisor does that too, unless it is stopped or killed: then nobody else would. The guard is told
+//! every deadline. It sends a SIGTERM in good time before the last one it has heard of, and a SIGKILL
+//! just before it; and a SIGKILL at once when the supervisor is gone, which it notices because its
+//! standard input ends.
+
+use std::io;
+use std::process::Stdio;
+use std::time::Duration;
+
+use incumbent::{Clock, Instant};
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::process::{Child, Command};
+use tokio::sync::mpsc;
+
+/// The longest sleep between two looks at the clock: timers stand still while the machine is suspended,
+/// and the lease does not.
+const NAP: Duration = Duration::from_millis(50);
+
+/// What the guard is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Word {
+    /// End this process group in time.
+    Watch(Watch),
+    /// There is nothing to end any more.
+    Rest,
+}
+
+/// Which process group to end, and when. Instants are nanoseconds of the machine's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Watch {
+    group: i32,
+    terminate_at: u64,
+    kill_at: u64,
+}
+
+impl Watch {
+    /// `longest` is the longest time to a deadline that the term has had: what a lease comes to.
+    pub(super) fn new(group: Pid, deadline: Instant, longest: Duration, grace: Duration) -> Self {
+        // Enough for the kernel to kill and take down a process on a busy machine.
+        let kill_at =
+            deadline.before((longest / 20).clamp(Duration::from_millis(50), Duration::from_millis(500)));
+        // Before that, renewals have failed for two thirds of a lease and a retry or two.
+        let terminate_at = kill_at.before(grace.min(longest / 4));
+        Self {
+            group: group.as_raw_nonzero().get(),
+            terminate_at: terminate_at.as_nanos(),
+            kill_at: kill_at.as_nanos(),
+        }
+    }
+
+    /// Whether it is time for the SIGTERM.
+    pub(super) fn is_pressing(self, now: Instant) -> bool {
+        now.as_nanos() >= self.terminate_at
+    }
+
+    /// Whether it is time for the SIGKILL.
+    pub(super) fn is_over(self, now: Instant) -> bool {
+        now.as_nanos() >= self.kill_at
+    }
+
+    fn signal(self, signal: Signal) {
+        if let Some(group) = Pid::from_raw(self.group) {
+            // A group that is gone is what is wanted.
+            let _ = kill_process_group(group, signal);
+        }
+    }
+}
+
+/// What the guard is about to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Duty {
+    watch: Option<Watch>,
+    terminated: bool,
+}
+
+impl Duty {
+    fn take(&mut self, word: Word) {
+        match word {
+            Word::Rest => *self = Self::default(),
+            // A later deadline does not take a SIGTERM back.
+            Word::Watch(watch) if self.watch.is_some_and(|before| before.group == watch.group) => {
+                self.watch = Some(watch);
+            }
+            Word::Watch(watch) => *self = Self { watch: Some(watch), terminated: false },
+        }
+    }
+
+    /// The signal that is due, once.
+    fn due(&mut self, now: Instant) -> Option<(Watch, Signal)> {
+        let watch = self.watch?;
+        if watch.is_over(now) {
+            *self = Self::default();
+            return Some((watch, Signal::KILL));
+        }
+        if watch.is_pressing(now) && !self.terminated {
+            self.terminated = true;
+            return Some((watch, Signal::TERM));
+        }
+        None
+    }
+
+    fn next(&self, now: Instant) -> Duration {
+        let at = self.watch.map(|watch| if self.terminated { watch.kill_at } else { watch.terminate_at });
+        at.map_or(NAP, |at| Instant::from_nanos(at).since(now).min(NAP))
+    }
+}
+
+/// The hidden command of the guard's process. It ends when its standard input does.
+pub(crate) async fn guard() {
+    let clock = Clock::system();
+    let mut words = BufReader::new(tokio::io::stdin()).lines();
+    let mut duty = Duty::default();
+    loop {
+        let word = tokio::select! {
+            word = words.next_line() => word,
+            () = tokio::time::sleep(duty.next(clock.now())), if duty.watch.is_some() => Ok(Some(String::new())),
+        };
+        match word {
+            Ok(Some(line)) if line.is_empty() => {}
+            Ok(Some(line)) => match serde_json::from_str(&line) {
+                Ok(word) => duty.take(word),
+                // Half a word: the supervisor died while it wrote.
+                Err(_) => break,
+            },
+            Ok(None) | Err(_) => break,
+        }
+        if let Some((watch, signal)) = duty.due(clock.now()) {
+            watch.signal(signal);
+        }
+    }
+    if let Some(watch) = duty.watch {
+        watch.signal(Signal::KILL);
+    }
+}
+
+/// The guard as its supervisor sees it.
+pub(super) struct Guard {
+    words: mpsc::UnboundedSender<Word>,
+    process: Child,
+}
+
+impl Guard {
+    pub(super) fn start() -> io::Result<Self> {
+        let mut command = Command::new(std::env::current_exe()?);
+        // A process group of its own: what is sent to the terminal's does not concern it.
+        command.arg("run-guard").process_group(0).stdin(Stdio::piped()).stdout(Stdio::null());
+        let mut process = command.spawn()?;
+        let (words, mut to_send) = mpsc::unbounded_channel::<Word>();
+        if let Some(mut stdin) = process.stdin.take() {
+            tokio::spawn(async move {
+                while let Some(word) = to_send.recv().await {
+                    let Ok(line) = serde_json::to_string(&word) else { return };
+                    if stdin.write_all(format!("{line}\n").as_bytes()).await.is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        Ok(Self { words, process })
+    }
+
+    /// Tells the guard. One that is gone is noticed by [`gone`](Self::gone).
+    pub(super) fn tell(&self, word: Word) {
+        let _ = self.words.send(word);
+    }
+
+    /// Returns when the guard has ended, which it should not. Cancel-safe.
+    pub(super) async fn gone(&mut self) {
+        let _ = self.process.wait().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(millis)
+    }
+
+    fn watch(deadline: u64) -> Watch {
+        let group = Pid::from_raw(4711).unwrap();
+        Watch::new(group, at(deadline), Duration::from_secs(8), Duration::from_secs(10))
+    }
+
+    fn signals(duty: &mut Duty, millis: u64) -> Option<Signal> {
+        duty.due(at(millis)).map(|(_, signal)| signal)
+    }
+
+    #[test]
+    fn the_command_is_terminated_in_good_time_and_killed_before_the_deadline() {
+        let mut duty = Duty::default();
+        duty.take(Word::Watch(watch(10_000)));
+        // An eight-second lease: a twentieth before the deadline, and a quarter before that.
+        assert_eq!(signals(&mut duty, 7_599), None);
+        assert_eq!(signals(&mut duty, 7_600), Some(Signal::TERM));
+        assert_eq!(signals(&mut duty, 9_599), None);
+        assert_eq!(signals(&mut duty, 9_600), Some(Signal::KILL));
+        assert_eq!(signals(&mut duty, 20_000), None);
+    }
+
+    #[test]
+    fn a_renewal_puts_it_off() {
+        let mut duty = Duty::default();
+        duty.take(Word::Watch(watch(10_000)));
+        duty.take(Word::Watch(watch(15_000)));
+        assert_eq!(signals(&mut duty, 12_000), None);
+        assert_eq!(signals(&mut duty, 12_600), Some(Signal::TERM));
+    }
+
+    #[test]
+    fn a_renewal_after_the_signal_puts_the_kill_off_and_repeats_nothing() {
+        let mut duty = Duty::default();
+        duty.take(Word::Watch(watch(10_000)));
+        assert_eq!(signals(&mut duty, 7_600), Some(Signal::TERM));
+        duty.take(Word::Watch(watch(15_000)));
+        assert_eq!(signals(&mut duty, 13_000), None);
+        assert_eq!(signals(&mut duty, 14_600), Some(Signal::KILL));
+    }
+
+    #[test]
+    fn a_guard_at_rest_signals_nobody() {
+        let mut duty = Duty::default();
+        duty.take(Word::Watch(watch(10_000)));
+        duty.take(Word::Rest);
+        assert_eq!(signals(&mut duty, 20_000), None);
+    }
+
+    #[test]
+    fn a_supervisor_that_was_away_too_long_costs_the_command_its_life_at_once() {
+        let mut duty = Duty::default();
+        duty.take(Word::Watch(watch(10_000)));
+        assert_eq!(signals(&mut duty, 60_000), Some(Signal::KILL));
+    }
+
+    #[test]
+    fn a_short_grace_leaves_the_command_more_time_to_work() {
+        let group = Pid::from_raw(4711).unwrap();
+        let watch = Watch::new(group, at(10_000), Duration::from_secs(8), Duration::from_millis(100));
+        assert_eq!(watch.terminate_at, at(9_500).as_nanos());
+    }
+
+    #[test]
+    fn the_guard_never_sleeps_past_what_is_due() {
+        let mut duty = Duty::default();
+        duty.take(Word::Watch(watch(10_000)));
+        assert_eq!(duty.next(at(0)), NAP);
+        assert_eq!(duty.next(at(7_590)), Duration::from_millis(10));
+        assert_eq!(duty.next(at(8_000)), Duration::ZERO);
+    }
+}

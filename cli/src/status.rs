@@ -1,0 +1,218 @@
+//! `incumbent status`: who holds a seat now.
+
+use incumbent::core::record::Entry;
+use incumbent::{Leader, Listed, Store};
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+use crate::output::{line, millis, span};
+use crate::store::StoreArgs;
+
+/// Say who holds the seat of an election, or of all elections of a store
+///
+/// It asks whoever leads the store, once, and changes nothing. It says what the store holds: a leader
+/// that crashed is there until its lease is over.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    which: Which,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+#[derive(Debug, clap::Args)]
+#[group(required = true, multiple = false)]
+struct Which {
+    /// The election's key
+    key: Option<String>,
+    /// Every election of the store
+    #[arg(long)]
+    all: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  incumbent status nightly-report --store nats://127.0.0.1:4222/ELECTIONS
+  incumbent status --all --store sqlite:elections.db --json
+
+The exit code is 0 whether the seat is held or vacant.";
+
+/// `incumbent status`.
+pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
+    let store = args.store.open_to_look().await?;
+    let told = match &args.which.key {
+        Some(key) => one(&store, key, as_json).await,
+        None => all(&store, as_json).await,
+    };
+    store.close().await?;
+    told
+}
+
+async fn one(store: &Store, key: &str, as_json: bool) -> Result<(), Failure> {
+    let entry = store.entry(key).await?;
+    if as_json {
+        line(json_of(key, &entry))?;
+        return Ok(());
+    }
+    for text in text_of(key, &entry) {
+        line(text)?;
+    }
+    Ok(())
+}
+
+async fn all(store: &Store, as_json: bool) -> Result<(), Failure> {
+    let elections = store.list().await?;
+    if elections.is_empty() && !as_json {
+        line("no election was ever held here")?;
+    }
+    let width = elections.iter().map(|listed| listed.election.chars().count()).max().unwrap_or(0);
+    for Listed { election, leader } in elections {
+        let more = if as_json {
+            line(json!({ "election": election, "leader": leader.as_ref().map(leader_json) }))?
+        } else {
+            let leader = leader.map_or_else(|| "(vacant)".into(), |leader| leader.name);
+            line(format_args!("{election:<width$}  {leader}"))?
+        };
+        if !more {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// A leader as JSON has it everywhere.
+pub(crate) fn leader_json(leader: &Leader) -> Value {
+    let metadata = leader.metadata.iter().map(|(key, text)| (key.clone(), json!(text)));
+    json!({
+        "name": leader.name,
+        "nonce": leader.nonce.map(|nonce| nonce.to_string()),
+        "revision": leader.revision.0,
+        "metadata": metadata.collect::<serde_json::Map<_, _>>(),
+    })
+}
+
+fn json_of(key: &str, entry: &Entry) -> Value {
+    let kind = match entry {
+        Entry::Vacant => "vacant",
+        Entry::Live(_) => "held",
+        Entry::Released(_) => "released",
+        Entry::Deleted { .. } => "deleted",
+        Entry::Expired { .. } => "expired",
+    };
+    let successor = match entry {
+        Entry::Released(release) => release.successor.as_deref(),
+        _ => None,
+    };
+    json!({
+        "election": key,
+        "seat": kind,
+        "leader": entry.live().map(|record| leader_json(&Leader::of(record))),
+        "lease_ms": entry.live().and_then(|record| record.lease).map(millis),
+        "revision": entry.revision().map(|revision| revision.0),
+        "successor": successor,
+    })
+}
+
+fn text_of(key: &str, entry: &Entry) -> Vec<String> {
+    let mut lines = vec![format!("election  {key}")];
+    let mut say = |what: &str, value: String| lines.push(format!("{what:<8}  {value}"));
+    match entry {
+        Entry::Vacant => say("leader", "(vacant: nobody has held it, or its record is gone)".into()),
+        Entry::Released(release) => {
+            let next = release.successor.as_ref().map(|to| format!(", handed over to {to}"));
+            say("leader", format!("(vacant: given up{})", next.unwrap_or_default()));
+        }
+        Entry::Deleted { .. } => say("leader", "(vacant: somebody deleted the record)".into()),
+        Entry::Expired { .. } => say("leader", "(vacant: the lease is over)".into()),
+        Entry::Live(record) => {
+            say("leader", record.candidate.clone());
+            if record.stamp.is_none() {
+                say("", "(written by other software)".into());
+            }
+            if let Some(lease) = record.lease {
+                say("lease", span(lease));
+            }
+            for (name, text) in &record.metadata {
+                say("metadata", format!("{name} = {text}"));
+            }
+        }
+    }
+    if let Some(revision) = entry.revision() {
+        say("revision", revision.0.to_string());
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use incumbent::core::record::{Attempt, Nonce, Record, Release, Stamp};
+    use incumbent::core::{Incarnation, Revision};
+    use std::time::Duration;
+
+    fn held() -> Entry {
+        Entry::Live(Record {
+            revision: Revision(42),
+            candidate: "worker-7".into(),
+            stamp: Some(Stamp { nonce: Nonce(7), attempt: Attempt(3) }),
+            lease: Some(Duration::from_secs(15)),
+            metadata: vec![("address".into(), "10.0.0.7:8080".into())],
+        })
+    }
+
+    fn released() -> Entry {
+        Entry::Released(Release {
+            revision: Revision(43),
+            stamp: None,
+            owed: Duration::ZERO,
+            incarnation: Incarnation(1),
+            successor: Some("worker-8".into()),
+        })
+    }
+
+    #[test]
+    fn a_seat_that_is_held_is_told_with_its_holder() {
+        assert_eq!(
+            text_of("jobs", &held()),
+            [
+                "election  jobs",
+                "leader    worker-7",
+                "lease     15.00 s",
+                "metadata  address = 10.0.0.7:8080",
+                "revision  42",
+            ]
+        );
+        let expected = json!({
+            "election": "jobs",
+            "seat": "held",
+            "leader": {
+                "name": "worker-7",
+                "nonce": "00000000000000000000000000000007",
+                "revision": 42,
+                "metadata": { "address": "10.0.0.7:8080" },
+            },
+            "lease_ms": 15000.0,
+            "revision": 42,
+            "successor": null,
+        });
+        assert_eq!(json_of("jobs", &held()), expected);
+    }
+
+    #[test]
+    fn a_seat_that_was_given_up_is_told_with_the_successor() {
+        let text = text_of("jobs", &released());
+        assert_eq!(text[1], "leader    (vacant: given up, handed over to worker-8)");
+        let json = json_of("jobs", &released());
+        assert_eq!((json["seat"].as_str(), json["successor"].as_str()), (Some("released"), Some("worker-8")));
+    }
+
+    #[test]
+    fn every_vacancy_says_why() {
+        let revision = Revision(9);
+        let why = |entry: &Entry| text_of("jobs", entry)[1].clone();
+        assert!(why(&Entry::Vacant).contains("nobody has held it"));
+        assert!(why(&Entry::Deleted { revision }).contains("deleted"));
+        assert!(why(&Entry::Expired { revision }).contains("the lease is over"));
+    }
+}

@@ -1,0 +1,143 @@
+//! Which store, and opening it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use incumbent::store::nats::ConnectionEvent;
+use incumbent::store::{NatsSettings, StoreSettings};
+use incumbent::{Store, StoreBuilder};
+
+use crate::failure::Failure;
+
+/// Which store, on the command line of every command.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct StoreArgs {
+    /// The store: memory:, sqlite:FILE or nats://HOST:4222/BUCKET
+    // Its value may hold a password, which must not appear in `--help`.
+    #[arg(long, help_heading = "Store", value_name = "URL", env = "INCUMBENT_STORE", hide_env_values = true)]
+    pub(crate) store: Option<String>,
+    /// A context of the `nats` tool, for servers and credentials that the URL does not say; without
+    /// --store, the bucket ELECTIONS there
+    #[arg(long, help_heading = "Store", value_name = "NAME")]
+    pub(crate) context: Option<String>,
+    /// End where the store does not answer, instead of waiting for it
+    #[arg(long, help_heading = "Store")]
+    pub(crate) fail_fast: bool,
+}
+
+/// The bucket that is meant where a context is given and no URL.
+const USUAL_BUCKET: &str = "ELECTIONS";
+
+impl StoreArgs {
+    /// The URL, with the context in it; none where neither is given.
+    pub(crate) fn url(&self) -> Option<String> {
+        match (&self.store, &self.context) {
+            (Some(url), None) => Some(url.clone()),
+            (None, Some(context)) => Some(format!("nats:///{USUAL_BUCKET}?context={}", encoded(context))),
+            (Some(url), Some(context)) => Some(with_parameter(url, "context", &encoded(context))),
+            (None, None) => None,
+        }
+    }
+
+    /// The URL and what it says.
+    pub(crate) fn settings(&self) -> Result<StoreSettings, Failure> {
+        let url = self.url().ok_or_else(|| {
+            Failure::usage(
+                "no store is named: give --store URL (such as sqlite:elections.db or \
+                 nats://127.0.0.1:4222/ELECTIONS), or set INCUMBENT_STORE",
+            )
+        })?;
+        Ok(url.parse()?)
+    }
+
+    /// Opens the store for somebody who changes nothing: a file that is not there is an error.
+    pub(crate) async fn open_to_look(&self) -> Result<Store, Failure> {
+        let settings = match self.settings()? {
+            StoreSettings::Sqlite(settings) => StoreSettings::Sqlite(settings.create(false)),
+            settings => settings,
+        };
+        self.open(Store::builder(), settings).await
+    }
+
+    /// Opens the store; where it does not answer, waits for it and says so on the standard error.
+    pub(crate) async fn open(
+        &self,
+        builder: StoreBuilder,
+        settings: StoreSettings,
+    ) -> Result<Store, Failure> {
+        let settings = match settings {
+            StoreSettings::Nats(settings) => StoreSettings::Nats(Box::new(tell_trouble(*settings))),
+            settings => settings,
+        };
+        Ok(builder.fail_fast(self.fail_fast).open_settings(settings).await?)
+    }
+}
+
+/// Says on the standard error when the connection is in trouble, and when no longer: a line each.
+fn tell_trouble(settings: NatsSettings) -> NatsSettings {
+    let told = AtomicBool::new(false);
+    settings.on_event(move |event| match event {
+        ConnectionEvent::Connected { .. } if told.swap(false, Ordering::Relaxed) => {
+            eprintln!("incumbent: the store answers");
+        }
+        ConnectionEvent::Failed { detail } | ConnectionEvent::NotAuthorized { detail }
+            if !told.swap(true, Ordering::Relaxed) =>
+        {
+            eprintln!("incumbent: waiting for the store: {detail}");
+        }
+        ConnectionEvent::NotPermitted { action, subject } => {
+            eprintln!("incumbent: a permission is missing: allow {action:?} on {subject:?}");
+        }
+        _ => {}
+    })
+}
+
+/// A URL as it may be shown: without credentials, and without the parameters, which may hold some.
+pub(crate) fn shown(url: &str) -> String {
+    let place = url.split_once('?').map_or(url, |(place, _)| place);
+    let Some((scheme, rest)) = place.split_once("://") else { return place.to_owned() };
+    let (hosts, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let bare: Vec<&str> = hosts.split(',').map(|host| host.rsplit('@').next().unwrap_or(host)).collect();
+    format!("{scheme}://{}/{path}", bare.join(","))
+}
+
+fn with_parameter(url: &str, name: &str, value: &str) -> String {
+    let separator = if url.contains('?') { '&' } else { '?' };
+    format!("{url}{separator}{name}={value}")
+}
+
+/// A context's name as a URL can hold it; letters and digits stay what they are.
+fn encoded(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let piece = |byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    text.bytes().map(piece).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args(store: Option<&str>, context: Option<&str>) -> StoreArgs {
+        StoreArgs { store: store.map(Into::into), context: context.map(Into::into), fail_fast: false }
+    }
+
+    #[test]
+    fn a_context_becomes_part_of_the_url() {
+        let url = |store, context| args(store, context).url();
+        assert_eq!(url(None, None), None);
+        assert_eq!(url(Some("sqlite:e.db"), None).as_deref(), Some("sqlite:e.db"));
+        assert_eq!(url(None, Some("prod")).as_deref(), Some("nats:///ELECTIONS?context=prod"));
+        assert_eq!(url(Some("nats:///JOBS"), Some("a b")).as_deref(), Some("nats:///JOBS?context=a%20b"));
+        assert_eq!(
+            url(Some("nats://h/JOBS?tls_first=true"), Some("x")).as_deref(),
+            Some("nats://h/JOBS?tls_first=true&context=x")
+        );
+    }
+
+    #[test]
+    fn credentials_are_not_shown() {
+        assert_eq!(shown("nats://me:secret@a:4222,you:pw@b/JOBS?token=x"), "nats://a:4222,b/JOBS");
+        assert_eq!(shown("nats://a/JOBS"), "nats://a/JOBS");
+        assert_eq!(shown("sqlite:/var/e.db?poll=5ms"), "sqlite:/var/e.db");
+        assert_eq!(shown("memory:"), "memory:");
+    }
+}

@@ -1,0 +1,173 @@
+//! `incumbent demo`.
+
+use std::collections::BTreeSet;
+
+use incumbent_testkit::nats::{NatsServer, Options};
+use incumbent_testkit::process::is_running;
+use incumbent_testkit::wait;
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::support::{Ended, Running, children, ended, incumbent, json};
+
+/// Runs a demo until each of these faults was made and somebody led after the last, and ends it.
+#[track_caller]
+fn played(arguments: &[&str], faults: &[&str]) -> Ended {
+    let mut arguments = arguments.to_vec();
+    arguments.extend(["--json", "--for", "80s"]);
+    let mut demo = Running::start(incumbent(&arguments));
+    let mut awaited: BTreeSet<&str> = faults.iter().copied().collect();
+    demo.until("a leader after every fault", |line| {
+        let told = json(line);
+        if told["event"] == "fault" {
+            awaited.remove(told["fault"].as_str().unwrap());
+        }
+        (told["event"] == "won" && awaited.is_empty()).then_some(())
+    });
+    demo.signal(Signal::INT);
+    demo.wait()
+}
+
+fn summary(demo: &Ended) -> Value {
+    let summary = json(demo.stdout.lines().last().unwrap());
+    assert_eq!(summary["event"], "summary");
+    summary
+}
+
+/// There was never more than one leader, and what was told adds up to the summary.
+#[track_caller]
+fn check(demo: &Ended, faults: &[&str]) {
+    let summary = summary(demo);
+    assert_eq!(demo.code, Some(0), "{demo:#?}");
+    assert_eq!(summary["overlaps"], 0, "{demo:#?}");
+    assert_eq!(summary["tokens_increase"], true, "{demo:#?}");
+    let told: Vec<Value> = demo.stdout.lines().map(json).collect();
+    let count = |event: &str| told.iter().filter(|line| line["event"] == event).count() as u64;
+    assert_eq!(summary["terms"], count("won"));
+    assert!(count("won") > faults.len() as u64, "{demo:#?}");
+    let made: Vec<&String> = summary["faults"].as_object().unwrap().keys().collect();
+    assert_eq!(
+        made.iter().map(|fault| fault.as_str()).collect::<BTreeSet<_>>(),
+        faults.iter().copied().collect()
+    );
+    let faults: u64 =
+        summary["faults"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
+    assert_eq!(faults, count("fault") - count("missed"));
+    let vacancies: Vec<_> =
+        ["p50", "p90", "p99", "max"].map(|part| summary["vacancy_ms"][part].as_f64()).into();
+    assert!(vacancies.is_sorted(), "{vacancies:?}");
+    assert_eq!(vacancies[0].is_some(), count("won") > 1);
+}
+
+#[test]
+fn ten_processes_on_sqlite_have_one_leader_at_a_time_through_every_fault() {
+    let faults = ["kill", "stop", "restart", "hand-over", "delete", "overwrite"];
+    check(&played(&["demo"], &faults), &faults);
+}
+
+#[test]
+fn processes_on_a_real_server_have_one_leader_at_a_time_and_a_missing_bucket_is_made() {
+    let server = NatsServer::start(Options::new());
+    let store = format!("{}/DEMO", server.url());
+    let faults = ["kill", "stop", "restart", "hand-over", "delete", "overwrite"];
+    let demo = played(&["demo", "--store", &store, "--workers", "5"], &faults);
+    check(&demo, &faults);
+    let told: Vec<Value> = demo.stdout.lines().map(json).collect();
+    let note = told.iter().find(|line| line["event"] == "note").unwrap();
+    assert!(note["message"].as_str().unwrap().starts_with("made the bucket DEMO"), "{note}");
+    // A second one finds the bucket there, and uses a key of its own.
+    let again =
+        played(&["demo", "--store", &store, "--workers", "3", "--faults", "hand-over"], &["hand-over"]);
+    check(&again, &["hand-over"]);
+    assert_ne!(summary(&again)["key"], summary(&demo)["key"]);
+}
+
+#[test]
+fn tasks_of_one_process_do_without_kill_and_stop() {
+    let faults = ["restart", "hand-over", "delete", "overwrite"];
+    check(&played(&["demo", "--in-process", "--workers", "4"], &faults), &faults);
+}
+
+#[test]
+fn without_faults_the_first_leader_leads_to_the_end() {
+    let demo = ended(&["demo", "--for", "3s", "--faults", "none", "--workers", "3", "--no-splay", "--json"]);
+    check(&demo, &[]);
+    let summary = summary(&demo);
+    assert_eq!(summary["vacancy_ms"]["max"], Value::Null, "{demo:#?}");
+    assert_eq!(summary["terms"], 1);
+}
+
+#[test]
+fn without_a_terminal_it_says_in_plain_lines_what_happens() {
+    let demo = ended(&["demo", "--for", "4s", "--faults", "hand-over", "--workers", "3"]);
+    assert_eq!(demo.code, Some(0), "{demo:#?}");
+    let first = demo.stdout.lines().next().unwrap();
+    assert!(
+        first.starts_with("3 candidates, a process each, in the election \"demo\" on sqlite:"),
+        "{first}"
+    );
+    for said in
+        ["leads, the first of all", "the leader, to hand over to", "at no time were there two leaders\n"]
+    {
+        assert!(demo.stdout.contains(said), "{said:?} in {}", demo.stdout);
+    }
+    assert!(!demo.stdout.contains('\u{1b}'), "{}", demo.stdout);
+}
+
+#[test]
+fn a_demo_that_is_killed_leaves_no_process_not_even_a_stopped_one() {
+    // What it cannot remove any more goes with the test.
+    let litter = tempfile::tempdir().unwrap();
+    let mut demo = incumbent(&["demo", "--for", "80s", "--faults", "stop", "--json"]);
+    demo.env("TMPDIR", litter.path());
+    let mut demo = Running::start(demo);
+    demo.until("a stopped leader", |line| (json(line)["event"] == "fault").then_some(()));
+    let candidates = children(demo.pid());
+    assert_eq!(candidates.len(), 10);
+    demo.kill();
+    wait::until("the end of every candidate", wait::GENEROUS, || {
+        !candidates.iter().any(|pid| is_running(*pid))
+    });
+}
+
+#[test]
+fn a_second_ctrl_c_kills_candidates_that_do_not_leave() {
+    let mut demo = Running::start(incumbent(&["demo", "--for", "80s", "--faults", "none", "--json"]));
+    demo.until("a leader", |line| (json(line)["event"] == "won").then_some(()));
+    let candidates = children(demo.pid());
+    for candidate in &candidates[1..] {
+        incumbent_testkit::process::pause(*candidate);
+    }
+    demo.signal(Signal::INT);
+    wait::until("somebody to leave", wait::GENEROUS, || {
+        !is_running(candidates[0]) || !is_running(demo.pid())
+    });
+    demo.signal(Signal::INT);
+    let demo = demo.wait();
+    assert_eq!(summary(&demo)["overlaps"], 0);
+    assert!(!candidates.iter().any(|pid| is_running(*pid)));
+}
+
+#[test]
+fn a_candidate_killed_by_somebody_else_is_told_and_started_again() {
+    let mut demo = Running::start(incumbent(&["demo", "--for", "80s", "--faults", "none", "--json"]));
+    demo.until("a leader", |line| (json(line)["event"] == "won").then_some(()));
+    let victim = children(demo.pid())[0];
+    incumbent_testkit::process::kill(victim);
+    demo.until("the news", |line| (json(line)["event"] == "gone").then_some(()));
+    wait::until("ten candidates", wait::GENEROUS, || children(demo.pid()).len() == 10);
+    demo.signal(Signal::TERM);
+    let demo = demo.wait();
+    assert_eq!(demo.code, Some(0), "{demo:#?}");
+}
+
+#[test]
+fn the_same_seed_makes_the_same_faults() {
+    let first = || {
+        let demo =
+            played(&["demo", "--seed", "11", "--workers", "3", "--in-process"], &["hand-over", "restart"]);
+        let faults = demo.stdout.lines().map(json).filter(|line| line["event"] == "fault");
+        faults.take(2).map(|line| line["fault"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(first(), first());
+}

@@ -1,0 +1,62 @@
+//! `incumbent init`.
+
+use incumbent_testkit::nats::{NatsServer, Options};
+use serde_json::json;
+
+use crate::support::{Scratch, ended, json};
+
+#[test]
+fn a_bucket_is_made_and_then_found_ready() {
+    let server = NatsServer::start(Options::new());
+    let store = format!("{}/ELECTIONS", server.url());
+    let init = ["init", "--store", &store, "--lease", "5s", "--markers", "--new"];
+    let made = ended(&init);
+    assert_eq!((made.code, made.stdout.as_str()), (Some(0), "made the bucket ELECTIONS\n"), "{made:?}");
+    let again = ended(&init);
+    let ready = "the bucket ELECTIONS is ready for elections\n";
+    assert_eq!((again.code, again.stdout.as_str()), (Some(0), ready), "{again:?}");
+}
+
+#[test]
+fn a_bucket_that_differs_is_told_and_changed_only_when_asked_to() {
+    let server = NatsServer::start(Options::new());
+    let store = format!("{}/ELECTIONS", server.url());
+    assert_eq!(ended(&["init", "--store", &store, "--lease", "5s"]).code, Some(0));
+    let differs = ended(&["init", "--store", &store, "--lease", "10s"]);
+    assert_eq!(differs.code, Some(4), "{differs:?}");
+    assert_eq!(differs.stdout, "max_age is 5s, and should be 10s\n");
+    assert!(differs.stderr.contains("`incumbent init --update` with the same options"), "{differs:?}");
+    let updated = ended(&["init", "--store", &store, "--lease", "10s", "--update"]);
+    assert_eq!(updated.code, Some(0), "{updated:?}");
+    assert_eq!(updated.stdout, "max_age was 5s, and is 10s now\n");
+}
+
+#[test]
+fn differences_are_told_as_json() {
+    let server = NatsServer::start(Options::new());
+    let store = format!("{}/ELECTIONS", server.url());
+    let made = ended(&["init", "--store", &store, "--lease", "5s", "--json"]);
+    let expected = json!({ "store": store, "created": true, "updated": false, "differences": [] });
+    assert_eq!(json(&made.stdout), expected, "{made:?}");
+    let differs = ended(&["init", "--store", &store, "--lease", "10s", "--json"]);
+    let difference = json!({ "setting": "max_age", "is": "5s", "should": "10s", "changeable": true });
+    assert_eq!(json(&differs.stdout)["differences"], json!([difference]), "{differs:?}");
+    assert_eq!(json(&differs.stderr)["error"]["exit"], 4);
+}
+
+#[test]
+fn an_sqlite_file_is_made() {
+    let scratch = Scratch::new();
+    let made = ended(&["init", "--store", &scratch.url]);
+    assert_eq!(made.code, Some(0), "{made:?}");
+    assert!(made.stdout.starts_with("made /"), "{made:?}");
+    let again = ended(&["init", "--store", &scratch.url]);
+    assert!(again.stdout.ends_with("elections.db is ready for elections\n"), "{again:?}");
+}
+
+#[test]
+fn a_store_that_needs_no_preparation_says_so() {
+    let refused = ended(&["init", "--store", "memory:"]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("needs no preparation"), "{refused:?}");
+}

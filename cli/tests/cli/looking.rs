@@ -1,0 +1,82 @@
+//! `incumbent status` and `incumbent observe`.
+
+use serde_json::json;
+
+use crate::support::{Running, Scratch, ended, incumbent, json};
+
+#[track_caller]
+fn leading(scratch: &Scratch, key: &str, name: &str) -> Running {
+    let mut arguments = vec!["run", "--store", &scratch.url, "--key", key, "--name", name];
+    arguments.extend(["--preset", "fast", "--", "sh", "-c", "echo leads; exec sleep 1000"]);
+    let mut run = Running::start(incumbent(&arguments));
+    run.until("the command", |line| (line == "leads").then_some(()));
+    run
+}
+
+#[test]
+fn status_tells_the_holder_of_a_seat() {
+    let scratch = Scratch::made();
+    let _ada = leading(&scratch, "jobs", "ada");
+    let status = ended(&["status", "jobs", "--store", &scratch.url]);
+    assert_eq!(status.code, Some(0), "{status:?}");
+    let lines: Vec<&str> = status.stdout.lines().collect();
+    assert_eq!(lines[..3], ["election  jobs", "leader    ada", "lease     2.00 s"]);
+    assert!(lines[3].starts_with("revision  "), "{lines:?}");
+    let status = json(&ended(&["status", "jobs", "--store", &scratch.url, "--json"]).stdout);
+    assert_eq!((&status["seat"], &status["leader"]["name"]), (&json!("held"), &json!("ada")));
+}
+
+#[test]
+fn status_of_a_seat_nobody_ever_held_is_vacant_and_no_failure() {
+    let scratch = Scratch::made();
+    let status = ended(&["status", "jobs", "--store", &scratch.url]);
+    assert_eq!(status.code, Some(0), "{status:?}");
+    assert!(status.stdout.contains("(vacant: nobody has held it"), "{status:?}");
+}
+
+#[test]
+fn status_lists_every_election_of_a_store() {
+    let scratch = Scratch::made();
+    let nothing = ended(&["status", "--all", "--store", &scratch.url]);
+    assert_eq!(nothing.stdout, "no election was ever held here\n");
+    let _ada = leading(&scratch, "reports", "ada");
+    let mut ben = leading(&scratch, "jobs", "ben");
+    ben.signal(rustix::process::Signal::TERM);
+    assert_eq!(ben.wait().code, Some(0));
+    let all = ended(&["status", "--all", "--store", &scratch.url]);
+    assert_eq!(all.stdout, "jobs     (vacant)\nreports  ada\n");
+    let all = ended(&["status", "--all", "--store", &scratch.url, "--json"]);
+    let lines: Vec<_> = all.stdout.lines().map(json).collect();
+    assert_eq!(lines[0], json!({ "election": "jobs", "leader": null }));
+    assert_eq!((&lines[1]["election"], &lines[1]["leader"]["name"]), (&json!("reports"), &json!("ada")));
+}
+
+#[test]
+fn the_store_may_be_named_by_the_environment() {
+    let scratch = Scratch::made();
+    let mut status = incumbent(&["status", "--all"]);
+    status.env("INCUMBENT_STORE", &scratch.url);
+    assert_eq!(Running::start(status).wait().stdout, "no election was ever held here\n");
+}
+
+#[test]
+fn observe_tells_every_change_of_a_seat() {
+    let scratch = Scratch::made();
+    let mut observe =
+        Running::start(incumbent(&["observe", "jobs", "--store", &scratch.url, "--count", "3"]));
+    observe.until("the vacancy", |line| (line == "jobs: vacant").then_some(()));
+    let ada = leading(&scratch, "jobs", "ada");
+    observe.until("the leader", |line| line.starts_with("jobs: ada leads since revision ").then_some(()));
+    ada.signal(rustix::process::Signal::TERM);
+    observe.until("the vacancy", |line| (line == "jobs: vacant").then_some(()));
+    assert_eq!(observe.wait().code, Some(0));
+}
+
+#[test]
+fn observe_tells_as_json_and_ends_after_its_time() {
+    let scratch = Scratch::made();
+    let observe = ended(&["observe", "jobs", "--store", &scratch.url, "--json", "--for", "1s"]);
+    assert_eq!(observe.code, Some(0), "{observe:?}");
+    let told = json(observe.stdout.trim());
+    assert_eq!((&told["election"], &told["leader"]), (&json!("jobs"), &json!(null)));
+}

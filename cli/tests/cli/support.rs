@@ -1,0 +1,172 @@
+//! Starting the program and reading what it says.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use incumbent_testkit::process::ChildGuard;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// How long a demo may take to come to something, with other tests beside it.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
+
+/// The program with these arguments, and nothing from the environment that would change its mind.
+pub(crate) fn incumbent(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_incumbent"));
+    command.args(arguments);
+    for variable in ["INCUMBENT_STORE", "INCUMBENT_LOG", "NATS_CONTEXT", "NO_COLOR"] {
+        command.env_remove(variable);
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// How a program ended, and what it said.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// Runs the program to its end.
+#[track_caller]
+pub(crate) fn ended(arguments: &[&str]) -> Ended {
+    let mut running = Running::start(incumbent(arguments));
+    running.close();
+    running.wait()
+}
+
+/// A running program whose output is read line by line.
+pub(crate) struct Running {
+    child: ChildGuard,
+    lines: Receiver<String>,
+    stderr: Receiver<String>,
+    read: Vec<String>,
+}
+
+impl Running {
+    #[track_caller]
+    pub(crate) fn start(command: Command) -> Self {
+        let mut child = ChildGuard::spawn(command).unwrap();
+        let lines = each_line(child.take_stdout().unwrap());
+        let stderr = each_line(child.take_stderr().unwrap());
+        Self { child, lines, stderr, read: Vec::new() }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.pid()
+    }
+
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_raw(self.pid().try_into().unwrap()).unwrap();
+        rustix::process::kill_process(pid, signal).unwrap();
+    }
+
+    pub(crate) fn kill(&mut self) {
+        self.child.kill();
+    }
+
+    fn close(&mut self) {
+        drop(self.child.take_stdin());
+    }
+
+    /// The next line of the standard output that `found` takes.
+    #[track_caller]
+    pub(crate) fn until<T>(&mut self, what: &str, mut found: impl FnMut(&str) -> Option<T>) -> T {
+        let started = Instant::now();
+        loop {
+            let left = PATIENCE.saturating_sub(started.elapsed());
+            match self.lines.recv_timeout(left) {
+                Ok(line) => {
+                    self.read.push(line);
+                    if let Some(found) = self.read.last().and_then(|line| found(line)) {
+                        return found;
+                    }
+                }
+                Err(error) => {
+                    let told: Vec<String> = self.stderr.try_iter().collect();
+                    panic!("{what} never came ({error}): {:#?}\n{told:#?}", self.read);
+                }
+            }
+        }
+    }
+
+    /// The next line of the standard error that `found` takes.
+    #[track_caller]
+    pub(crate) fn until_told(&mut self, what: &str, found: impl Fn(&str) -> bool) -> String {
+        let started = Instant::now();
+        let mut told = Vec::new();
+        loop {
+            match self.stderr.recv_timeout(PATIENCE.saturating_sub(started.elapsed())) {
+                Ok(line) if found(&line) => return line,
+                Ok(line) => told.push(line),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                    panic!("{what} was never told: {told:#?}")
+                }
+            }
+        }
+    }
+
+    /// Waits for its end; what was read before is part of what it said.
+    #[track_caller]
+    pub(crate) fn wait(&mut self) -> Ended {
+        let status = self.child.wait(PATIENCE);
+        let whole = |lines: Vec<String>| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+        let mut read = std::mem::take(&mut self.read);
+        read.extend(self.lines.iter());
+        Ended { code: status.code(), stdout: whole(read), stderr: whole(self.stderr.iter().collect()) }
+    }
+}
+
+fn each_line(stream: impl Read + Send + 'static) -> Receiver<String> {
+    let (give, take) = mpsc::channel();
+    thread::spawn(move || {
+        for line in BufReader::new(stream).lines().map_while(Result::ok) {
+            if give.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    take
+}
+
+/// A line of JSON.
+#[track_caller]
+pub(crate) fn json(line: &str) -> Value {
+    serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))
+}
+
+/// The children of a process, by `ps`, which Linux and macOS both have.
+pub(crate) fn children(parent: u32) -> Vec<u32> {
+    let listed = Command::new("ps").args(["-A", "-o", "pid=,ppid="]).output().unwrap();
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    let numbers = |line: &str| line.split_whitespace().map(|n| n.parse().unwrap()).collect::<Vec<u32>>();
+    listed.lines().map(numbers).filter(|line| line[1] == parent).map(|line| line[0]).collect()
+}
+
+/// A folder, and the URL of an SQLite store in it.
+pub(crate) struct Scratch {
+    pub(crate) folder: TempDir,
+    pub(crate) url: String,
+}
+
+impl Scratch {
+    pub(crate) fn new() -> Self {
+        // In memory where there is such a folder: a disk that is busy with other things would end terms.
+        let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        let url = format!("sqlite:{}", folder.path().join("elections.db").display());
+        Self { folder, url }
+    }
+
+    /// With the file made, and stated that it was never used: nobody waits there at first.
+    pub(crate) fn made() -> Self {
+        let scratch = Self::new();
+        let made = ended(&["init", "--store", &scratch.url, "--new"]);
+        assert_eq!(made.code, Some(0), "{made:?}");
+        scratch
+    }
+}
