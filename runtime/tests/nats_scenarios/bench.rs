@@ -56,6 +56,13 @@ impl Bench {
         join(&self.server.url(), name, self.lease).await
     }
 
+    /// A candidate that reads the key all the time, and does not only wait for the watch.
+    pub(crate) async fn join_looking(&self, name: &str) -> Actor {
+        let store = open(&self.server.url(), self.lease).await;
+        let options = options(name).interval(Duration::from_millis(200));
+        Actor::new(store.campaign(KEY, options).await.unwrap())
+    }
+
     /// A candidate in another election of the bucket.
     pub(crate) async fn join_in(&self, election: &str, name: &str) -> Actor {
         join_in(&self.server.url(), election, name, self.lease).await

@@ -37,13 +37,15 @@ async fn a_candidate_that_watched_waits_for_the_lease_of_the_holder() {
     let proxy = bench.proxy();
     let a = bench.join_through(&proxy, "a").await;
     let first = a.won(1).await;
-    let b = bench.join("b").await;
+    let b = bench.join_looking("b").await;
     b.sees("a").await;
     let witness = Witness::of(&[&a, &b]);
 
     proxy.cut();
     let proven = a.candidate.term().expect("it leads").deadline();
     change_max_age(&bench, Duration::from_secs(1)).await;
+    b.is(State::Holding).await;
+    assert!(now() < proven, "the record expired no earlier than the lease");
     let next = b.won(1).await;
     assert!(next.token > first.token);
     assert!(next.started >= proven, "told {:?} before the leader's deadline", proven.since(next.started));
