@@ -59,7 +59,7 @@ impl Bench {
     /// A candidate that reads the key all the time, and does not only wait for the watch.
     pub(crate) async fn join_looking(&self, name: &str) -> Actor {
         let store = open(&self.server.url(), self.lease).await;
-        let options = options(name).interval(Duration::from_millis(200));
+        let options = options(name, self.lease).interval(Duration::from_millis(200));
         Actor::new(store.campaign(KEY, options).await.unwrap())
     }
 
@@ -122,7 +122,7 @@ pub(crate) async fn join(servers: &str, name: &str, lease: Duration) -> Actor {
 
 async fn join_in(servers: &str, election: &str, name: &str, lease: Duration) -> Actor {
     let store = open(servers, lease).await;
-    let candidate = store.campaign(election, options(name)).await.unwrap();
+    let candidate = store.campaign(election, options(name, lease)).await.unwrap();
     Actor::new(candidate)
 }
 
@@ -132,9 +132,9 @@ pub(crate) async fn open(servers: &str, lease: Duration) -> Store {
     tokio::time::timeout(PATIENCE, store).await.expect("the store does not open").unwrap()
 }
 
-/// A candidate that takes the bucket's lease, and comes without splay.
-pub(crate) fn options(name: &str) -> CampaignOptions {
-    CampaignOptions::new().name(name).preset(Preset::Test).splay(Duration::ZERO)
+/// A candidate that comes without splay.
+pub(crate) fn options(name: &str, lease: Duration) -> CampaignOptions {
+    CampaignOptions::new().name(name).preset(Preset::Test).lease(lease).splay(Duration::ZERO)
 }
 
 /// The default margin between a deadline and the end of the lease.

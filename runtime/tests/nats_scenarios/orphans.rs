@@ -22,7 +22,7 @@ async fn a_candidate_retakes_its_own_record_when_the_acknowledgement_is_lost() {
     let proxy = bench.proxy();
     let store = open(&proxy.url(), LONG).await;
     proxy.delay_to_client(DELAY);
-    let candidate = store.campaign(KEY, options("a")).await.unwrap();
+    let candidate = store.campaign(KEY, options("a", LONG)).await.unwrap();
     let a = crate::actor::Actor::new(candidate);
     let witness = Witness::of(&[&a]);
 
@@ -44,7 +44,7 @@ async fn an_acquire_in_flight_at_a_close_keeps_nobody_out() {
     let proxy = bench.proxy();
     let store = open(&proxy.url(), LONG).await;
     proxy.delay_to_server(DELAY);
-    let candidate = store.campaign(KEY, options("a")).await.unwrap();
+    let candidate = store.campaign(KEY, options("a", LONG)).await.unwrap();
     let a = crate::actor::Actor::new(candidate);
     a.is(State::Acquiring).await;
     let witness = Witness::of(&[&a]);
