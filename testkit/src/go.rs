@@ -1,95 +1,75 @@
-//! The programs of `interop/go`: candidates and a watcher on the official Go client.
+//! The programs of `interop/go`, on the official Go client; `interop/README.md` describes what they print.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::process::Command;
 use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::process::ChildGuard;
+use crate::json::JsonProgram;
 use crate::{tools, wait};
 
-/// A running Go program that prints one JSON object a line; `interop/README.md` describes them.
-#[derive(Debug)]
-pub struct GoProgram {
-    child: ChildGuard,
-    lines: Arc<Mutex<Vec<Value>>>,
+/// Starts a candidate by the rules of `nats-kv-leader-elect`, with the `ttl` given or the bucket's, and
+/// without splay.
+///
+/// # Panics
+/// When the program is not built; the message says what to do.
+#[track_caller]
+pub fn candidate(url: &str, bucket: &str, key: &str, name: &str, ttl: Option<Duration>) -> JsonProgram {
+    let mut command = program("candidate", url, bucket, key);
+    command.args(["-name", name, "-no-splay"]);
+    if let Some(ttl) = ttl {
+        command.arg("-ttl").arg(format!("{}ms", ttl.as_millis()));
+    }
+    JsonProgram::on_stdout(command)
 }
 
-impl GoProgram {
-    /// Starts a candidate by the rules of `nats-kv-leader-elect`, with the `ttl` given or the
-    /// bucket's, and without splay.
-    ///
-    /// # Panics
-    /// When the program is not built; the message says what to do.
-    #[track_caller]
-    pub fn candidate(url: &str, bucket: &str, key: &str, name: &str, ttl: Option<Duration>) -> Self {
-        let mut arguments = vec!["-url", url, "-bucket", bucket, "-key", key, "-name", name, "-no-splay"];
-        let ttl = ttl.map(|ttl| format!("{}ms", ttl.as_millis()));
-        if let Some(ttl) = &ttl {
-            arguments.extend(["-ttl", ttl]);
-        }
-        Self::start("candidate", &arguments)
-    }
+/// Starts a watcher of one key.
+///
+/// # Panics
+/// When the program is not built; the message says what to do.
+#[track_caller]
+pub fn watch(url: &str, bucket: &str, key: &str) -> JsonProgram {
+    JsonProgram::on_stdout(program("watch", url, bucket, key))
+}
 
-    /// Starts a watcher of one key.
-    ///
-    /// # Panics
-    /// When the program is not built; the message says what to do.
-    #[track_caller]
-    pub fn watch(url: &str, bucket: &str, key: &str) -> Self {
-        Self::start("watch", &["-url", url, "-bucket", bucket, "-key", key])
-    }
+/// Has the official client `Create` the key.
+///
+/// # Errors
+/// The client's own words where it is refused.
+///
+/// # Panics
+/// When the program is not built, or fails otherwise.
+#[track_caller]
+pub fn create(url: &str, bucket: &str, key: &str, value: &str) -> Result<u64, String> {
+    update(url, bucket, key, value, 0)
+}
 
-    #[track_caller]
-    fn start(name: &str, arguments: &[&str]) -> Self {
-        let program = tools::go_program(name).unwrap_or_else(|error| panic!("{error}"));
-        let mut command = Command::new(&program);
-        command.args(arguments).stdout(Stdio::piped());
-        let mut child = match ChildGuard::spawn(command) {
-            Ok(child) => child,
-            Err(error) => panic!("cannot start {}: {error}", program.display()),
-        };
-        let lines = Arc::<Mutex<Vec<Value>>>::default();
-        if let Some(stdout) = child.take_stdout() {
-            let lines = Arc::clone(&lines);
-            let parse = |line: String| serde_json::from_str(&line).unwrap_or(Value::String(line));
-            thread::spawn(move || {
-                for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                    lines.lock().unwrap_or_else(PoisonError::into_inner).push(parse(line));
-                }
-            });
-        }
-        Self { child, lines }
+/// Has the official client `Update` that revision of the key.
+///
+/// # Errors
+/// The client's own words where it is refused.
+///
+/// # Panics
+/// When the program is not built, or fails otherwise.
+#[track_caller]
+pub fn update(url: &str, bucket: &str, key: &str, value: &str, revision: u64) -> Result<u64, String> {
+    let mut command = program("write", url, bucket, key);
+    command.args(["-value", value, "-revision", &revision.to_string()]);
+    let mut write = JsonProgram::on_stdout(command);
+    let status = write.wait(wait::GENEROUS * 2);
+    let lines = write.lines();
+    let [line] = lines.as_slice() else { panic!("{status}, and no outcome: {lines:?}") };
+    match (&line["event"], &line["error"], line["revision"].as_u64()) {
+        (Value::String(event), _, Some(revision)) if event == "written" => Ok(revision),
+        (_, Value::String(error), _) => Err(error.clone()),
+        _ => panic!("no outcome: {line}"),
     }
+}
 
-    /// The process.
-    pub fn child(&mut self) -> &mut ChildGuard {
-        &mut self.child
-    }
-
-    /// Everything it has printed.
-    pub fn lines(&self) -> Vec<Value> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Waits until it has printed a line whose `event` is `event`; the first such line.
-    ///
-    /// # Panics
-    /// When none comes within `limit`.
-    #[track_caller]
-    pub fn await_event(&self, event: &str, limit: Duration) -> Value {
-        self.await_line(&format!("a line with event {event:?}"), limit, |line| line["event"] == event)
-    }
-
-    /// Waits until it has printed a line that `fits`; the first such line.
-    ///
-    /// # Panics
-    /// When none comes within `limit`.
-    #[track_caller]
-    pub fn await_line(&self, what: &str, limit: Duration, fits: impl Fn(&Value) -> bool) -> Value {
-        wait::until_some(what, limit, || self.lines().into_iter().find(&fits))
-    }
+#[track_caller]
+fn program(name: &str, url: &str, bucket: &str, key: &str) -> Command {
+    let program = tools::go_program(name).unwrap_or_else(|error| panic!("{error}"));
+    let mut command = Command::new(program);
+    command.args(["-url", url, "-bucket", bucket, "-key", key]);
+    command
 }

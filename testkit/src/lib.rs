@@ -4,7 +4,8 @@
 //! - [`proxy`]: a TCP proxy that cuts, holds and delays what passes through it;
 //! - [`process`]: children that cannot outlive their test, and the signals that stop them;
 //! - [`wait`]: waiting for a condition, with a limit, instead of sleeping;
-//! - [`go`]: candidates and a watcher on the official Go client, from `interop/go`;
+//! - [`json`]: children that print JSON, a line at a time;
+//! - [`go`]: candidates, a watcher and single writes on the official Go client, from `interop/go`;
 //! - [`tools`]: where the servers' programs are.
 //!
 //! It knows neither the core nor the runtime, so it cannot share their mistakes. Everything but
@@ -17,6 +18,7 @@
 #![allow(clippy::panic, reason = "a test kit fails the test")]
 
 pub mod go;
+pub mod json;
 pub mod nats;
 pub mod port;
 pub mod process;

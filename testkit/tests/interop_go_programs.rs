@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use async_nats::jetstream::{self, kv};
-use incumbent_testkit::go::GoProgram;
+use incumbent_testkit::go;
+use incumbent_testkit::json::JsonProgram;
 use incumbent_testkit::nats::{NatsServer, Options};
 use incumbent_testkit::wait::GENEROUS;
 use serde_json::json;
@@ -19,8 +20,8 @@ async fn server_with_bucket() -> (NatsServer, kv::Store) {
     (server, bucket)
 }
 
-fn candidate(server: &NatsServer, name: &str) -> GoProgram {
-    GoProgram::candidate(&server.url(), "seats", "seat", name, None)
+fn candidate(server: &NatsServer, name: &str) -> JsonProgram {
+    go::candidate(&server.url(), "seats", "seat", name, None)
 }
 
 #[tokio::test]
@@ -53,20 +54,33 @@ async fn a_candidate_that_cannot_win_says_so() {
 #[tokio::test]
 async fn a_watcher_prints_every_operation() {
     let (server, bucket) = server_with_bucket().await;
-    let go = GoProgram::watch(&server.url(), "seats", "seat");
-    go.await_event("current", GENEROUS);
+    let watch = go::watch(&server.url(), "seats", "seat");
+    watch.await_event("current", GENEROUS);
     // Each is waited for: a message that is already replaced may never reach a watcher.
     bucket.put("seat", "a".into()).await.unwrap();
-    assert_saw(&go, 1, "put", "a");
+    assert_saw(&watch, 1, "put", "a");
     bucket.delete("seat").await.unwrap();
-    assert_saw(&go, 2, "delete", "");
+    assert_saw(&watch, 2, "delete", "");
     bucket.purge("seat").await.unwrap();
-    assert_saw(&go, 3, "purge", "");
+    assert_saw(&watch, 3, "purge", "");
+}
+
+#[tokio::test]
+async fn a_single_write_tells_its_revision_or_why_it_was_refused() {
+    let (server, bucket) = server_with_bucket().await;
+    let url = server.url();
+    assert_eq!(go::create(&url, "seats", "seat", "a"), Ok(1));
+    let error = go::create(&url, "seats", "seat", "b").unwrap_err();
+    assert!(error.contains("key exists"), "{error}");
+    let error = go::update(&url, "seats", "seat", "b", 9).unwrap_err();
+    assert!(error.contains("wrong last sequence: 1"), "{error}");
+    assert_eq!(go::update(&url, "seats", "seat", "b", 1), Ok(2));
+    assert_eq!(bucket.get("seat").await.unwrap().unwrap(), "b");
 }
 
 #[track_caller]
-fn assert_saw(go: &GoProgram, revision: u64, operation: &str, value: &str) {
-    let line = go.await_line(operation, GENEROUS, |line| line["revision"] == revision);
+fn assert_saw(watch: &JsonProgram, revision: u64, operation: &str, value: &str) {
+    let line = watch.await_line(operation, GENEROUS, |line| line["revision"] == revision);
     let want = json!({
         "t": line["t"], "event": "update", "key": "seat",
         "operation": operation, "revision": revision, "value": value
@@ -77,6 +91,6 @@ fn assert_saw(go: &GoProgram, revision: u64, operation: &str, value: &str) {
 #[tokio::test]
 async fn a_candidate_without_its_bucket_ends_with_an_error() {
     let server = NatsServer::start(Options::new());
-    let mut go = GoProgram::candidate(&server.url(), "nowhere", "seat", "go-1", Some(TTL));
-    assert_eq!(go.child().wait(GENEROUS).code(), Some(1));
+    let mut candidate = go::candidate(&server.url(), "nowhere", "seat", "go-1", Some(TTL));
+    assert_eq!(candidate.child().wait(GENEROUS).code(), Some(1));
 }

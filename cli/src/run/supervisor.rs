@@ -128,9 +128,8 @@ impl Supervisor {
                 self.end_work(self.asked.unwrap_or(Signal::TERM));
             }
             Event::Lost { term, reason } => {
-                self.tell(
-                    json!({ "event": "lost", "token": term.token().to_string(), "reason": reason.code() }),
-                );
+                let (token, at) = (term.token().to_string(), self.clock.now().as_nanos());
+                self.tell(json!({ "event": "lost", "token": token, "reason": reason.code(), "at": at }));
                 self.kill_work().await?;
                 if self.args.once && self.result.is_none() {
                     self.lost(reason);
@@ -152,7 +151,8 @@ impl Supervisor {
     }
 
     fn start(&mut self, term: Term) -> Result<(), Failure> {
-        self.tell(json!({ "event": "won", "token": term.token().to_string() }));
+        let (token, at) = (term.token().to_string(), term.started().as_nanos());
+        self.tell(json!({ "event": "won", "token": token, "at": at }));
         if self.result.is_some() || self.asked.is_some() {
             return Ok(());
         }
@@ -192,7 +192,8 @@ impl Supervisor {
     fn exited(&mut self, status: ExitStatus) {
         self.guard.tell(Word::Rest);
         let Some(work) = self.work.take() else { return };
-        self.tell(json!({ "event": "exited", "code": exit_code(status) }));
+        let (code, at) = (exit_code(status), self.clock.now().as_nanos());
+        self.tell(json!({ "event": "exited", "code": code, "at": at }));
         if let Some(asked) = self.asked {
             // That the signal ended it is what was asked for.
             let obeyed = i32::from(exit_code(status)) == 128 + asked.as_raw();
@@ -262,7 +263,8 @@ impl Supervisor {
         }
     }
 
-    /// On the standard error, for the standard output is the command's.
+    /// On the standard error, for the standard output is the command's. `at` is the machine's clock in
+    /// nanoseconds, which all processes share.
     fn tell(&self, event: Value) {
         if self.as_json {
             eprintln!("{event}");

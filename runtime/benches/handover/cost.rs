@@ -5,17 +5,17 @@ use std::time::{Duration, Instant};
 
 use incumbent::{CampaignOptions, Candidate, Clock, Preset, Store};
 
-const LEASES: u32 = 6;
+const WRITES: u64 = 18;
 const WAITING: usize = 5;
 const CALLS: usize = 5_000_000;
 
 pub(crate) struct Writes {
     pub(crate) leader: f64,
     pub(crate) candidate: f64,
-    pub(crate) leases: usize,
+    pub(crate) writes: usize,
 }
 
-/// Counts what the store applied while a leader leads alone, and while others wait.
+/// How often in a lease the store applied a write while a leader led alone, and while others waited.
 pub(crate) async fn writes(server: &str, bucket: &str, url: &str, lease: Duration) -> Writes {
     let jetstream = async_nats::jetstream::new(async_nats::connect(server).await.expect("the server is up"));
     let stream = format!("KV_{bucket}");
@@ -26,10 +26,19 @@ pub(crate) async fn writes(server: &str, bucket: &str, url: &str, lease: Duratio
     let store = Store::open(url).await.expect("the bucket is there");
     let leader = campaign(&store, "leader").await;
     let _term = leader.won().await.expect("the first candidate wins");
+    // From one write to another, so that no part of a lease is counted with them.
     let over = async || {
-        let before = applied().await;
-        tokio::time::sleep(lease * LEASES).await;
-        (applied().await - before) as f64 / f64::from(LEASES)
+        let past = async |revision: u64| {
+            let mut now = applied().await;
+            while now <= revision {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+                now = applied().await;
+            }
+            (now, Instant::now())
+        };
+        let (first, began) = past(applied().await).await;
+        let (last, ended) = past(first + WRITES - 1).await;
+        (last - first) as f64 / ((ended - began).as_secs_f64() / lease.as_secs_f64())
     };
     let alone = over().await;
     let mut waiting = Vec::new();
@@ -38,9 +47,9 @@ pub(crate) async fn writes(server: &str, bucket: &str, url: &str, lease: Duratio
     }
     let together = over().await;
     store.close().await.expect("closed once");
-    // A renewal may fall on either side of a window's edge: that is one write in all, not one for each.
-    let more = (together - alone - 1.0 / f64::from(LEASES)).max(0.0);
-    Writes { leader: alone, candidate: more / WAITING as f64, leases: LEASES as usize }
+    // Timers are late by a little, and not always by the same.
+    let more = if together - alone < 0.05 { 0.0 } else { together - alone };
+    Writes { leader: alone, candidate: more / WAITING as f64, writes: WRITES as usize }
 }
 
 async fn campaign(store: &Store, name: &str) -> Candidate {

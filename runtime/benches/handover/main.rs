@@ -74,13 +74,13 @@ async fn main() {
     let lease = Duration::from_secs(2);
     let url = bucket(&server, "COST", lease, false).await;
     let cost = cost::writes(&server.url(), "COST", &url, lease).await;
-    figures.push(Figure::at_most("writes of a leader".into(), cost.leader, "per T", 3.1, cost.leases));
+    figures.push(Figure::at_most("writes of a leader".into(), cost.leader, "per T", 3.1, cost.writes));
     figures.push(Figure::at_most(
         "writes of a waiting candidate".into(),
         cost.candidate,
         "per T",
         0.0,
-        cost.leases,
+        cost.writes,
     ));
 
     eprintln!("is_leader()");

@@ -1,0 +1,84 @@
+//! One candidate of ours on the library, in a process of its own: this test binary again, told its part
+//! by its environment. It prints what happens to it as JSON, a line each, as the Go candidate does.
+
+use std::process::Command;
+use std::time::Duration;
+
+use incumbent::{CampaignOptions, Event, Instant, Preset, Store, Term};
+use incumbent_testkit::json::JsonProgram;
+use serde_json::json;
+use tokio::signal::unix::{SignalKind, signal};
+
+const URL: &str = "INCUMBENT_TEST_URL";
+const KEY: &str = "INCUMBENT_TEST_KEY";
+const NAME: &str = "INCUMBENT_TEST_NAME";
+
+/// How often a leader looks whether it leads.
+const LOOK: Duration = Duration::from_millis(1);
+
+pub(crate) fn start(url: &str, key: &str, name: &str) -> JsonProgram {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--ignored", "--exact", "--nocapture", "--test-threads=1", "candidate::part_of_a_child"]);
+    command.envs([(URL, url), (KEY, key), (NAME, name)]);
+    JsonProgram::on_stdout(command)
+}
+
+#[test]
+#[ignore = "it is the part of the children that other tests start"]
+fn part_of_a_child() {
+    let Ok(url) = std::env::var(URL) else { return };
+    let (key, name) = (std::env::var(KEY).unwrap(), std::env::var(NAME).unwrap());
+    // The test harness leaves its first line unfinished.
+    println!();
+    tokio::runtime::Runtime::new().unwrap().block_on(campaign(&url, &key, &name));
+}
+
+/// A term, and when it was last seen to be on.
+struct Leading {
+    term: Term,
+    seen: Instant,
+}
+
+async fn campaign(url: &str, key: &str, name: &str) {
+    let mut asked = signal(SignalKind::terminate()).unwrap();
+    println!("{}", json!({ "name": name, "event": "ready" }));
+    let store = Store::open(url).await.unwrap();
+    let clock = store.clock().clone();
+    let options = CampaignOptions::new().name(name).preset(Preset::Fast);
+    let candidate = store.campaign(key, options).await.unwrap();
+    let mut events = candidate.events();
+    let mut looks = tokio::time::interval(LOOK);
+    let mut leading: Option<Leading> = None;
+    loop {
+        tokio::select! {
+            biased;
+            event = events.next() => match event {
+                None => break,
+                Some(Event::Won(term)) => {
+                    let at = term.started();
+                    println!("{}", line(name, "won", at, &term));
+                    leading = Some(Leading { term, seen: at });
+                }
+                Some(Event::Draining { term, .. }) => term.drained(),
+                Some(Event::Lost { term, .. }) => {
+                    // Not now, but when it was last known to lead: it may have taken us a while to hear.
+                    let seen = leading.take().filter(|leading| leading.term == term).unwrap().seen;
+                    println!("{}", line(name, "lost", seen, &term));
+                }
+                Some(_) => {}
+            },
+            _ = asked.recv() => drop(candidate.close()),
+            _ = looks.tick() => if let Some(leading) = &mut leading {
+                let now = clock.now();
+                if leading.term.is_current() {
+                    leading.seen = now;
+                }
+            },
+        }
+    }
+    store.close().await.unwrap();
+}
+
+fn line(name: &str, event: &str, at: Instant, term: &Term) -> serde_json::Value {
+    json!({ "at": at.as_nanos(), "name": name, "event": event, "token": term.token().to_string() })
+}

@@ -1,0 +1,127 @@
+//! A candidate of either side, as a process.
+
+use std::process::Command;
+use std::time::Duration;
+
+use incumbent::Clock;
+use incumbent::store::NatsSettings;
+use incumbent::store::nats::{InitOptions, init};
+use incumbent_testkit::go;
+use incumbent_testkit::json::JsonProgram;
+use incumbent_testkit::nats::NatsServer;
+use incumbent_testkit::wait::GENEROUS;
+use serde_json::Value;
+
+use crate::candidate;
+use crate::history::{self, Leadership, Side, leaderships};
+
+pub(crate) const BUCKET: &str = "elections";
+
+pub(crate) fn store_url(server: &NatsServer) -> String {
+    format!("{}/{BUCKET}", server.url())
+}
+
+/// Makes the bucket as `incumbent init --new` does.
+pub(crate) async fn make_bucket(server: &NatsServer, options: InitOptions) {
+    let settings = NatsSettings::new(&server.url(), BUCKET).unwrap();
+    init(&settings, &options.never_used(true)).await.unwrap();
+}
+
+/// A running candidate, or what is known of one that is gone.
+pub(crate) struct Contender {
+    pub(crate) side: Side,
+    pub(crate) name: String,
+    program: JsonProgram,
+    lease: Duration,
+    /// Read just before it was killed.
+    killed: Option<u64>,
+    is_gone: bool,
+}
+
+impl Contender {
+    /// By the rules of the Go library, with the bucket's TTL, which is `lease`.
+    pub(crate) fn go(server: &NatsServer, key: &str, name: &str, lease: Duration) -> Self {
+        let program = go::candidate(&server.url(), BUCKET, key, name, None);
+        Self::new(Side::Go, name, program, lease)
+    }
+
+    /// Ours, on the library.
+    pub(crate) fn ours(server: &NatsServer, key: &str, name: &str, lease: Duration) -> Self {
+        Self::new(Side::Ours, name, candidate::start(&store_url(server), key, name), lease)
+    }
+
+    /// Ours, by `incumbent run` and with the preset that is meant for such elections.
+    pub(crate) fn run(server: &NatsServer, key: &str, name: &str, lease: Duration) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_incumbent"));
+        command.args(["run", "--json", "--preset", "go-compatible", "--store", &store_url(server)]);
+        command.args(["--key", key, "--name", name, "--", "sleep", "1000"]);
+        command.env_remove("INCUMBENT_LOG").env_remove("NATS_CONTEXT");
+        Self::new(Side::Ours, name, JsonProgram::on_stderr(command), lease)
+    }
+
+    fn new(side: Side, name: &str, program: JsonProgram, lease: Duration) -> Self {
+        Self { side, name: name.into(), program, lease, killed: None, is_gone: false }
+    }
+
+    /// Waits until it has printed something: from then on it leaves in good order when asked.
+    #[track_caller]
+    pub(crate) fn await_first_word(&self) {
+        self.program.await_line(&format!("a word of {}", self.name), GENEROUS, Value::is_object);
+    }
+
+    pub(crate) fn is_gone(&self) -> bool {
+        self.is_gone
+    }
+
+    /// Whether it has told that it leads, and not yet that it does no more.
+    pub(crate) fn leads(&self) -> bool {
+        self.last_turn().is_some_and(|line| line["event"] == "won")
+    }
+
+    /// Whether it leads, and has for longer than a lease.
+    pub(crate) fn leads_for_long(&self) -> bool {
+        let long_ago = now().saturating_sub(u64::try_from(self.lease.as_nanos()).unwrap());
+        self.last_turn().is_some_and(|line| line["event"] == "won" && history::at(&line) < long_ago)
+    }
+
+    fn last_turn(&self) -> Option<Value> {
+        let turns = ["won", "lost", "exited"];
+        let is_turn = |line: &Value| line["event"].as_str().is_some_and(|event| turns.contains(&event));
+        self.program.lines().into_iter().rfind(is_turn).filter(|_| !self.is_gone)
+    }
+
+    /// Kills it (`SIGKILL`).
+    pub(crate) fn kill(&mut self) {
+        self.killed = Some(now());
+        self.program.child().kill();
+        self.program.wait(GENEROUS);
+        self.is_gone = true;
+    }
+
+    /// Has it leave in good order (`SIGTERM`).
+    pub(crate) fn stop(&mut self) {
+        self.program.child().terminate();
+        let status = self.program.wait(GENEROUS);
+        assert!(status.success(), "{} ended with {status}: {:?}", self.name, self.program.lines());
+        self.is_gone = true;
+    }
+
+    /// Its leaderships so far.
+    pub(crate) fn leaderships(&self) -> Vec<Leadership> {
+        let gone = self.killed.unwrap_or_else(now);
+        leaderships(self.side, &self.name, &self.program.lines(), gone, self.lease)
+    }
+}
+
+impl Drop for Contender {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let told: String = self.program.lines().iter().map(|line| format!("{line}\n")).collect();
+            eprintln!("--- {}\n{told}---", self.name);
+        }
+    }
+}
+
+fn now() -> u64 {
+    Clock::system().now().as_nanos()
+}

@@ -1,0 +1,159 @@
+//! Who led from when to when, out of what both sides have printed, on the machine's common clock.
+
+use std::time::Duration;
+
+use incumbent::Token;
+use serde_json::Value;
+
+/// Whose candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Go,
+    Ours,
+}
+
+/// One uninterrupted leadership, as its holder saw it. Instants are nanoseconds of the machine's clock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Leadership {
+    pub(crate) side: Side,
+    pub(crate) name: String,
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+    /// A revision written in it: the token's sequence, or what the Go candidate says.
+    pub(crate) revision: u64,
+}
+
+/// The leaderships that a candidate has told of. `gone` is when it was killed, or now; `lease` is `T`.
+///
+/// A Go leader that was kept from renewing for a whole lease leads no longer than that here: its library
+/// has no defence against being paused, and nobody promises one.
+pub(crate) fn leaderships(
+    side: Side,
+    name: &str,
+    lines: &[Value],
+    gone: u64,
+    lease: Duration,
+) -> Vec<Leadership> {
+    let lease = u64::try_from(lease.as_nanos()).unwrap();
+    let mut all = Vec::new();
+    let mut open: Option<Leadership> = None;
+    let mut limit = u64::MAX;
+    let close = |leadership: Leadership, to: u64| Leadership { to, ..leadership };
+    for line in lines {
+        match line["event"].as_str() {
+            // A Go leader's lease counts from its newest write.
+            Some("leading") => limit = at(line) + lease,
+            Some("won") => {
+                assert_eq!(open, None, "{name} won twice in a row: {lines:?}");
+                let (from, revision) = (at(line), revision(line));
+                open = Some(Leadership { side, name: name.into(), from, to: from, revision });
+            }
+            // A command that has exited does nothing any more, though its term is yet to end.
+            Some("lost" | "exited") => {
+                all.extend(open.take().map(|open| close(open, at(line).min(limit))));
+                limit = u64::MAX;
+            }
+            _ => {}
+        }
+    }
+    all.extend(open.map(|open| close(open, gone.min(limit))));
+    // It may have printed something while it was being killed.
+    all.retain(|leadership| leadership.from < gone);
+    all
+}
+
+/// When that was: the Go programs say `t`, ours `at`.
+pub(crate) fn at(line: &Value) -> u64 {
+    line["at"].as_u64().or(line["t"].as_u64()).unwrap_or_else(|| panic!("no time: {line}"))
+}
+
+fn revision(line: &Value) -> u64 {
+    match line["token"].as_str() {
+        Some(text) => text.parse::<Token>().unwrap().sequence.0,
+        None => line["revision"].as_u64().unwrap(),
+    }
+}
+
+/// Sorts a history, and fails where two led at a time, or where a later leader has no larger revision.
+#[track_caller]
+pub(crate) fn one_at_a_time(mut history: Vec<Leadership>) -> Vec<Leadership> {
+    history.sort_by_key(|leadership| leadership.from);
+    for pair in history.windows(2) {
+        let [one, next] = pair else { continue };
+        assert!(one.to <= next.from, "two leaders: {one:?}\n and {next:?}\n in {history:#?}");
+        assert!(one.revision < next.revision, "{one:?}\n and then {next:?}");
+    }
+    history
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn go(event: &str, t: u64, revision: u64) -> Value {
+        json!({ "t": t, "name": "go-1", "event": event, "revision": revision })
+    }
+
+    fn led(from: u64, to: u64, revision: u64) -> Leadership {
+        Leadership { side: Side::Go, name: "go-1".into(), from, to, revision }
+    }
+
+    fn read(lines: &[Value], gone: u64) -> Vec<Leadership> {
+        leaderships(Side::Go, "go-1", lines, gone, SECOND)
+    }
+
+    #[test]
+    fn a_leadership_lasts_from_won_to_lost() {
+        let lines = [go("candidate", 1, 0), go("leading", 2, 7), go("won", 5, 7), go("lost", 9, 0)];
+        assert_eq!(read(&lines, 99), [led(5, 9, 7)]);
+    }
+
+    #[test]
+    fn one_that_was_never_told_is_none() {
+        assert_eq!(read(&[go("leading", 2, 7), go("lost", 9, 0)], 99), []);
+    }
+
+    #[test]
+    fn a_killed_leader_led_until_it_was_killed() {
+        assert_eq!(read(&[go("leading", 2, 7), go("won", 5, 7)], 99), [led(5, 99, 7)]);
+        assert_eq!(read(&[go("leading", 2, 7), go("won", 105, 7)], 99), []);
+    }
+
+    #[test]
+    fn a_go_leader_that_was_paused_led_for_a_lease_after_its_last_write() {
+        let lines = [go("leading", 2, 7), go("won", 5, 7), go("lost", 3_000_000_000, 0)];
+        assert_eq!(read(&lines, u64::MAX), [led(5, 1_000_000_002, 7)]);
+    }
+
+    #[test]
+    fn a_command_that_has_exited_leads_no_more() {
+        let token = "0000000000000002-0000000000000009";
+        let lines = [
+            json!({ "event": "won", "at": 5, "token": token }),
+            json!({ "event": "exited", "at": 8, "code": 0 }),
+            json!({ "event": "lost", "at": 9, "token": token }),
+        ];
+        let ours = Leadership { side: Side::Ours, name: "ada".into(), from: 5, to: 8, revision: 9 };
+        assert_eq!(leaderships(Side::Ours, "ada", &lines, 99, SECOND), [ours]);
+    }
+
+    #[test]
+    fn leaders_one_after_the_other_are_well() {
+        assert_eq!(one_at_a_time(vec![led(9, 12, 8), led(5, 9, 7)]), [led(5, 9, 7), led(9, 12, 8)]);
+    }
+
+    #[test]
+    #[should_panic(expected = "two leaders")]
+    fn two_at_a_time_are_found() {
+        one_at_a_time(vec![led(5, 9, 7), led(8, 12, 8)]);
+    }
+
+    #[test]
+    #[should_panic(expected = "and then")]
+    fn a_revision_that_does_not_grow_is_found() {
+        one_at_a_time(vec![led(5, 9, 7), led(9, 12, 7)]);
+    }
+}

@@ -1,0 +1,13 @@
+//! Candidates of ours and candidates on the official Go client share elections.
+//!
+//! The Go side are the programs of `interop/go`; `cargo xtask tools` builds them, and where they are
+//! missing every test here fails and says so.
+
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "a test fails")]
+
+mod candidate;
+mod churn;
+mod contender;
+mod history;
+mod thirty_seconds;
+mod wire;
