@@ -78,8 +78,9 @@ impl Campaign {
         self.recovered();
         self.life.saw(revision);
         self.ledger.settle_below(revision);
-        if self.sight.revision().is_some_and(|seen| seen > revision) && self.seat().is_none() {
-            // Something newer is known to be there; what was applied is history.
+        if self.life.mark() > revision && self.seat().is_none() {
+            // Something newer is known to have been there, though it may not be what is looked at now; what was
+            // applied is history.
             return;
         }
         match sent.purpose {
@@ -91,6 +92,7 @@ impl Campaign {
     /// A live record of ours stands at `revision`.
     fn stands(&mut self, sent: &Sent, revision: Revision) {
         let in_time = self.now < self.lease_end(sent.at).min(sent.counts_before);
+        let wait = self.wait_of(Some(*sent), self.now);
         self.sight.own(self.own_record(sent.attempt, revision), self.now);
         match &mut self.stage {
             Stage::Seated(_) => self.extend(revision, sent),
@@ -99,7 +101,7 @@ impl Campaign {
             Stage::Candidate | Stage::Splaying | Stage::Closed => {}
             Stage::Releasing(leaving) => {
                 leaving.expect = leaving.expect.max(Some(revision));
-                leaving.wait = sent.wait;
+                leaving.wait = wait;
             }
             Stage::Idle => self.remove_orphan(),
         }

@@ -174,8 +174,13 @@ impl Campaign {
 
     /// The wait that goes with a record of ours; a whole lease from its first sight where nothing
     /// is known of the attempt that wrote it.
+    ///
+    /// An attempt that was under way for long may have found vacant what was somebody's meanwhile, and
+    /// vanished: what was seen since it was sent counts too.
     pub(super) fn wait_of(&self, sent: Option<Sent>, first_seen: Instant) -> Wait {
-        sent.map_or(Wait { until: first_seen + self.longest_lease(), renewal: true }, |sent| sent.wait)
+        sent.map_or(Wait { until: first_seen + self.longest_lease(), renewal: true }, |sent| {
+            sent.wait.and(self.sight.wait())
+        })
     }
 
     /// Hands out a write and waits for its answer.

@@ -39,6 +39,7 @@ impl Campaign {
     /// Our acquire was applied in time.
     pub(super) fn take_seat(&mut self, sent: &Sent, revision: Revision) {
         let mut seat = Seat::taken(sent, revision, self.life.incarnation(), self.now);
+        seat.wait = self.wait_of(Some(*sent), self.now);
         if let Some((attempt, revision)) = self.witnessed {
             seat.witness(attempt, revision);
         }

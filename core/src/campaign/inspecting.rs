@@ -95,9 +95,10 @@ impl Campaign {
         }
     }
 
-    /// The lease of whoever may have led in a life of the store that is over.
+    /// The lease of whoever may have led in a life of the store that is over. Where the maximum age was
+    /// lowered, a leader that does not know yet still counts on the lease that was agreed on.
     pub(super) fn longest_lease(&self) -> Duration {
-        self.lease.max(self.sight.holder_lease(self.lease))
+        self.rules.lease.max(self.sight.holder_lease(self.rules.lease))
     }
 
     /// Asks for a new connection, unless one is on its way.

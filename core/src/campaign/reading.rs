@@ -163,7 +163,7 @@ impl Campaign {
 
     /// The lease of a holder that does not say its own.
     pub(super) fn default_lease(&self) -> Duration {
-        self.life.max_age().map_or(self.lease, |age| age.max(self.lease))
+        self.life.max_age().map_or(self.rules.lease, |age| age.max(self.rules.lease))
     }
 
     fn see_as_holder(&mut self, entry: Entry) {

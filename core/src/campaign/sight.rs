@@ -20,6 +20,11 @@ pub(super) struct Wait {
 }
 
 impl Wait {
+    /// Both waits together.
+    pub(super) fn and(self, other: Self) -> Self {
+        Self { until: self.until.max(other.until), renewal: self.renewal || other.renewal }
+    }
+
     /// How much of the wait is left.
     pub(super) fn owed(self, now: Instant) -> Duration {
         self.until.since(now)

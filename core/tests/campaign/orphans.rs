@@ -232,3 +232,50 @@ fn while_no_token_is_large_enough_an_orphan_is_removed_and_not_retaken() {
     });
     assert_eq!(bench.watched(mine(7, 1)), ["release 2 over 7 owing 30000ms", "leader me", "state RELEASING"]);
 }
+
+#[test]
+fn an_acquire_that_was_long_under_way_waits_for_whoever_was_seen_meanwhile() {
+    let mut bench = Bench::candidate(Entry::Vacant);
+    bench.pass(secs(3));
+    bench.watched(theirs(5));
+    let seen = bench.now;
+    bench.pass(secs(1));
+    // Their record was purged, and then our acquire arrived.
+    let outputs = bench.applied(1, 6);
+    assert!(!outputs.iter().any(|output| output.starts_with("won")), "{outputs:?}");
+    let mut attempt = 2;
+    loop {
+        let mut outputs = bench.next();
+        outputs.extend(bench.inspected());
+        if outputs.iter().any(|output| output.starts_with("renew") || output.starts_with("acquire")) {
+            outputs.extend(bench.applied(attempt, attempt + 5));
+            outputs.extend(bench.inspected());
+            attempt += 1;
+        }
+        if outputs.iter().any(|output| output.starts_with("won")) {
+            return assert_eq!(bench.now.since(seen), T);
+        }
+    }
+}
+
+#[test]
+fn a_candidate_that_leaves_while_its_acquire_is_long_under_way_owes_what_was_seen_meanwhile() {
+    let mut bench = Bench::candidate(Entry::Vacant);
+    bench.watched(theirs(5));
+    bench.give(Input::Close);
+    let outputs = bench.applied(1, 6);
+    assert!(outputs.contains(&"release 2 over 6 owing 30000ms".to_string()), "{outputs:?}");
+}
+
+#[test]
+fn an_acquire_that_is_acknowledged_when_something_newer_is_known_makes_no_holder() {
+    let mut bench = Bench::candidate(Entry::Vacant);
+    bench.pass(secs(3));
+    bench.pass(secs(1));
+    // The second acquire is refused: whoever wrote revision 8, the record that the first left is gone.
+    let attempt = 2;
+    bench.refused(attempt, 8);
+    let outputs = bench.applied(1, 6);
+    assert!(!outputs.iter().any(|output| output == "state HOLDING"), "{outputs:?}");
+    assert_eq!(bench.campaign.lease(), None);
+}

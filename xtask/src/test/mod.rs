@@ -30,6 +30,8 @@ pub(crate) struct Args {
 pub(crate) enum Part {
     /// The state machines
     Core,
+    /// Simulated elections under faults
+    Sim,
     /// The runtime without servers, the test kit, these chores
     Runtime,
     /// The runtime on real nats-servers
@@ -43,11 +45,13 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    const ALL: [Self; 6] = [Self::Core, Self::Runtime, Self::Nats, Self::Cli, Self::Interop, Self::Lint];
+    const ALL: [Self; 7] =
+        [Self::Core, Self::Sim, Self::Runtime, Self::Nats, Self::Cli, Self::Interop, Self::Lint];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Core => "core",
+            Self::Sim => "sim",
             Self::Runtime => "runtime",
             Self::Nats => "nats",
             Self::Cli => "cli",
@@ -58,7 +62,7 @@ impl Part {
 
     fn tools(self) -> &'static [Tool] {
         match self {
-            Self::Core => &[Tool::Nextest],
+            Self::Core | Self::Sim => &[Tool::Nextest],
             // The test kit tries itself on every server.
             Self::Runtime | Self::Nats | Self::Cli => SERVERS,
             Self::Interop => INTEROP,
@@ -115,7 +119,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
             }
             Part::Interop => go::run(&mut report)?,
             Part::Lint => lint::run(&mut report)?,
-            Part::Nats | Part::Cli => {}
+            Part::Sim | Part::Nats | Part::Cli => {}
         }
     }
     Ok(report.close())

@@ -23,6 +23,7 @@ impl Part {
         Some(match package {
             _ if binary.starts_with("interop_") => Self::Interop,
             "incumbent-core" => Self::Core,
+            "incumbent-sim" => Self::Sim,
             "incumbent" if binary.starts_with("nats_") => Self::Nats,
             "incumbent" | "incumbent-testkit" | "xtask" => Self::Runtime,
             "incumbent-cli" => Self::Cli,
@@ -35,10 +36,13 @@ impl Part {
 pub(super) fn run(parts: &[Part], without_go: bool, report: &mut Report) -> Result<()> {
     let parts: Vec<Part> = parts.iter().copied().filter(|part| *part != Part::Lint).collect();
     let Some(&first) = parts.first() else { return Ok(()) };
-    // The core alone builds in seconds; for all else one set of packages, so that one choice of
-    // features is built, whatever the parts.
-    let packages: &[&str] =
-        if parts == [Part::Core] { &["--package", "incumbent-core"] } else { &["--workspace"] };
+    // The core and the simulator alone build in seconds; for all else one set of packages, so that one
+    // choice of features is built, whatever the parts.
+    let packages: &[&str] = match parts.as_slice() {
+        [Part::Core] => &["--package", "incumbent-core"],
+        [Part::Sim] => &["--package", "incumbent-sim"],
+        _ => &["--workspace"],
+    };
 
     shell::progress(format!("build the tests of {}", names(&parts)));
     let Some(binaries) = binaries(packages)? else {
@@ -130,6 +134,8 @@ mod tests {
         let cases = [
             ("incumbent-core", Some(Part::Core)),
             ("incumbent-core::campaign", Some(Part::Core)),
+            ("incumbent-sim::seeds", Some(Part::Sim)),
+            ("incumbent-sim::bin/incumbent-sim", Some(Part::Sim)),
             ("incumbent", Some(Part::Runtime)),
             ("incumbent::store_contract", Some(Part::Runtime)),
             ("incumbent::nats_faults", Some(Part::Nats)),

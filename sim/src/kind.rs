@@ -1,0 +1,113 @@
+//! The kinds of faults, and what is promised under each.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// What holds while a fault of some kind may happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Promise {
+    /// Everything.
+    Full,
+    /// Everything, as long as every candidate was watching without a gap; otherwise for one lease only
+    /// the order of tokens.
+    Watching,
+    /// Fencing tokens still order the terms; two may believe that they lead.
+    Tokens,
+    /// Nothing but what a campaign keeps on its own.
+    Nothing,
+}
+
+macro_rules! kinds {
+    ($($kind:ident $name:literal $promise:ident $says:literal,)*) => {
+        /// A kind of fault that a script may contain.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Kind {
+            $(#[doc = $says] $kind,)*
+        }
+
+        impl Kind {
+            /// Every kind.
+            pub const ALL: &[Self] = &[$(Self::$kind,)*];
+
+            /// Its name, as a command line spells it.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$kind => $name,)* }
+            }
+
+            /// What it is, in a sentence.
+            pub const fn says(self) -> &'static str {
+                match self { $(Self::$kind => $says,)* }
+            }
+
+            /// What holds in spite of it.
+            pub const fn promise(self) -> Promise {
+                match self { $(Self::$kind => Promise::$promise,)* }
+            }
+        }
+    };
+}
+
+kinds! {
+    Loss "loss" Full "Messages between candidates and the store are lost.",
+    Delay "delay" Full "Messages take up to twelve seconds, and so overtake each other.",
+    Duplication "duplication" Full "Requests and replies arrive twice; the second copy of a write is acknowledged as a duplicate.",
+    Cut "cut" Full "A candidate is cut off from the store, in both directions.",
+    CutRequests "cut-requests" Full "What a candidate sends is lost, and it still hears.",
+    CutReplies "cut-replies" Full "What a candidate sends arrives, and it hears nothing.",
+    Queue "queue" Full "A candidate's client queues requests while it is cut off, and sends them afterwards.",
+    DeafWatch "deaf-watch" Full "Watches lose what they should tell, silently.",
+    Pause "pause" Full "A candidate's process is stopped and goes on later.",
+    Suspend "suspend" Full "Every candidate of one machine is suspended; their clocks count it.",
+    Crash "crash" Full "A candidate's process dies and another one starts in its place.",
+    Starve "starve" Full "Timers fire late.",
+    Drift "drift" Full "A candidate's clock changes its rate, within the setting.",
+    ClockBack "clock-back" Full "A reading of the clock is older than the one before.",
+    Resign "resign" Full "A leader resigns, or hands over.",
+    Illness "illness" Full "A candidate's health check fails for a while.",
+    Handler "handler" Full "A leader's handler fails.",
+    Close "close" Full "A candidate leaves for good, and another one comes later.",
+    FailOver "fail-over" Full "The server that leads the stream dies; writes in flight may commit late, or never.",
+    Isolate "isolate" Full "The server that leads the stream is isolated; it still answers with what it knew.",
+    Quorum "quorum" Full "The store loses its quorum; writes in flight commit when it is back.",
+    SlowCommit "slow-commit" Full "Writes stay in flight for seconds; others are told it is busy.",
+    Unsent "unsent" Full "Requests find nobody who serves them.",
+    Denied "denied" Full "A candidate's permission to publish is taken away.",
+    Full "full" Full "The bucket is full.",
+    Skew "skew" Full "The servers' clocks disagree, within the setting.",
+    Erase "erase" Full "The server's own marker erases a write it has just acknowledged.",
+    Delete "delete" Full "An operator deletes the key.",
+    Overwrite "overwrite" Full "An operator, or a Go client, writes over the key.",
+    Recreate "recreate" Full "The bucket is deleted and made anew; its sequence may come to match what a leader expects.",
+    Purge "purge" Watching "The stream is purged, without a tombstone.",
+    LowerAge "lower-age" Watching "The bucket's maximum age is lowered.",
+    ClockStep "clock-step" Watching "The servers' clocks are set ten seconds ahead, or back.",
+    LostWrites "lost-writes" Watching "The store loses writes that it had acknowledged.",
+    Restore "restore" Watching "The bucket is restored from a backup.",
+    BadDrift "bad-drift" Tokens "A candidate's clock drifts beyond the setting.",
+    Freeze "freeze" Tokens "A machine is paused and its clock does not count it.",
+    OldLife "old-life" Nothing "An isolated server answers from a life of the bucket that is over.",
+}
+
+impl Kind {
+    /// Whether only what candidates keep on their own account or by their tokens is promised.
+    pub const fn breaks_an_assumption(self) -> bool {
+        matches!(self.promise(), Promise::Tokens | Promise::Nothing)
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Kind {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        Self::ALL.iter().copied().find(|kind| kind.name() == name).ok_or_else(|| {
+            let names: Vec<_> = Self::ALL.iter().map(|kind| kind.name()).collect();
+            format!("there is no fault {name:?}; there are: {}", names.join(", "))
+        })
+    }
+}

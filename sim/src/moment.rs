@@ -1,0 +1,85 @@
+//! What there is to see in a run, for those who judge it and those who draw it.
+
+use incumbent_core::campaign::{Campaign, Input, Output};
+use incumbent_core::record::{Attempt, Entry, Nonce};
+use incumbent_core::{Incarnation, Instant, Revision};
+
+use crate::kind::Kind;
+use crate::oracle::{Judges, Violation};
+use crate::plan::Plan;
+use crate::promise::Promises;
+use crate::report::Tally;
+use crate::store::Bucket;
+use crate::store::cluster::START;
+use crate::timeline::Timeline;
+
+/// Something that just happened.
+pub(crate) enum Moment<'a> {
+    /// A process of this nonce begins to campaign.
+    Begins { node: usize, nonce: Nonce },
+    /// The process is gone, and with it whatever it believed.
+    Ends { node: usize },
+    /// An input is about to be handed to a campaign, whose clock shows `clock`.
+    Hands { node: usize, clock: Instant, input: &'a Input },
+    /// The campaign has taken it in. `until` is when, in the world's time, its `is_leader` will turn false.
+    Stands { node: usize, clock: Instant, campaign: &'a Campaign, until: Option<Instant> },
+    /// The campaign wants something done.
+    Says { node: usize, campaign: &'a Campaign, output: &'a Output },
+    /// The clock of a campaign runs at another rate, so that its `is_leader` turns false at another time.
+    Clock { node: usize, until: Option<Instant> },
+    /// The store applied a write of a campaign.
+    Applied { nonce: Nonce, attempt: Attempt, life: Incarnation, revision: Revision },
+    /// The key holds something else.
+    Key { entry: &'a Entry },
+    /// The store is another one.
+    Remade,
+    /// A candidate is stopped, or goes on.
+    Stopped { node: usize, stopped: bool },
+    /// A fault begins, or ends.
+    Fault { kind: Kind, node: Option<usize>, place: usize, begins: bool },
+    /// There are no faults from now on.
+    Calm,
+    /// The run is over.
+    Over,
+}
+
+/// What is known besides.
+pub(crate) struct View<'a> {
+    pub(crate) now: Instant,
+    pub(crate) plan: &'a Plan,
+    pub(crate) promises: &'a Promises,
+    /// The present life of the store, and when it began.
+    pub(crate) life: Incarnation,
+    pub(crate) made: Instant,
+    /// An operator stated that the present life is the first.
+    pub(crate) never_used: bool,
+}
+
+impl<'a> View<'a> {
+    pub(crate) fn new(now: Instant, plan: &'a Plan, promises: &'a Promises, bucket: &Bucket) -> Self {
+        let (made, never_used) = (bucket.made, plan.never_used && bucket.made == START);
+        Self { now, plan, promises, life: bucket.incarnation, made, never_used }
+    }
+}
+
+/// Everybody who looks on: who judges, who counts and who draws.
+pub(crate) struct Audience {
+    pub(crate) judges: Judges,
+    pub(crate) tally: Tally,
+    pub(crate) timeline: Option<Timeline>,
+    /// The first invariant that did not hold.
+    pub(crate) violation: Option<Violation>,
+}
+
+impl Audience {
+    pub(crate) fn see(&mut self, view: &View<'_>, moment: &Moment<'_>) {
+        if let Some(timeline) = &mut self.timeline {
+            timeline.see(view, moment);
+        }
+        self.tally.see(view, moment);
+        let verdict = self.judges.see(view, moment);
+        if self.violation.is_none() {
+            self.violation = verdict.err();
+        }
+    }
+}

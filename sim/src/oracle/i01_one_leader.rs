@@ -1,0 +1,59 @@
+//! I1.
+
+use incumbent_core::Instant;
+
+use super::Oracle;
+use crate::moment::{Moment, View};
+
+/// Keeps, for each candidate, the whole span in which its `is_leader` answers yes unless something happens.
+///
+/// A span begins only when something happens to its candidate; so looking for another span that is not over
+/// whenever one is set looks at every instant, also of candidates that are stopped.
+pub(super) struct OneLeader {
+    until: Vec<Option<Instant>>,
+    /// Two that lead at once where that is not promised; it must not last into a time when it is.
+    excused: bool,
+}
+
+impl OneLeader {
+    pub(super) fn new(count: usize) -> Self {
+        Self { until: vec![None; count], excused: false }
+    }
+
+    fn check(&mut self, view: &View<'_>) -> Result<(), String> {
+        let leaders =
+            || (0..self.until.len()).filter(|node| self.until[*node].is_some_and(|until| until > view.now));
+        if leaders().count() <= 1 {
+            self.excused = false;
+            return Ok(());
+        }
+        if self.excused || !view.promises.one_leader(view.now) {
+            self.excused = true;
+            return Ok(());
+        }
+        let names: Vec<_> = leaders().map(|node| format!("c{node}")).collect();
+        Err(format!("{} lead at once", names.join(" and ")))
+    }
+}
+
+impl Oracle for OneLeader {
+    fn states(&self) -> (&'static str, &'static str) {
+        ("I1", "At most one candidate's is_leader is true at any real instant.")
+    }
+
+    fn see(&mut self, view: &View<'_>, moment: &Moment<'_>) -> Result<(), String> {
+        match moment {
+            Moment::Stands { node, until, .. } | Moment::Clock { node, until }
+                if self.until[*node] != *until =>
+            {
+                self.until[*node] = *until;
+                self.check(view)
+            }
+            Moment::Ends { node } => {
+                self.until[*node] = None;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! I4.
+
+use incumbent_core::Token;
+
+use super::Oracle;
+use super::known::{Told, told};
+use crate::moment::{Moment, View};
+
+pub(super) struct TokensGrow {
+    largest: Option<Token>,
+    /// Of each process, whatever happens to the store.
+    own: Vec<Option<Token>>,
+    term: Vec<Option<Token>>,
+}
+
+impl TokensGrow {
+    pub(super) fn new(count: usize) -> Self {
+        Self { largest: None, own: vec![None; count], term: vec![None; count] }
+    }
+}
+
+impl Oracle for TokensGrow {
+    fn states(&self) -> (&'static str, &'static str) {
+        ("I4", "Tokens strictly increase over the terms of an election, and are constant within one.")
+    }
+
+    fn see(&mut self, view: &View<'_>, moment: &Moment<'_>) -> Result<(), String> {
+        match moment {
+            Moment::Begins { node, .. } => (self.own[*node], self.term[*node]) = (None, None),
+            Moment::Stands { node, campaign, .. } => {
+                let (Some(lease), Some(token)) = (campaign.lease(), self.term[*node]) else { return Ok(()) };
+                // A term that ended in this very step is told so next.
+                if lease.token < token {
+                    return Err(format!("the token of c{node} went from {token} to {}", lease.token));
+                }
+            }
+            Moment::Says { node, output, .. } => match told(output) {
+                Some(Told::Won(term)) => {
+                    let token = term.token;
+                    if self.own[*node].is_some_and(|own| token <= own) {
+                        return Err(format!("c{node} won with {token} after its own {:?}", self.own[*node]));
+                    }
+                    // Of two that may lead at once, the one whose seat was taken first may be told last:
+                    // its token is the smaller, which is what tokens are for.
+                    let in_order = view.promises.one_leader(view.now);
+                    if let Some(largest) = self.largest.filter(|largest| token <= *largest)
+                        && view.promises.tokens()
+                        && (in_order || token == largest)
+                    {
+                        return Err(format!("c{node} won with {token} after {largest}"));
+                    }
+                    self.largest = self.largest.max(Some(token));
+                    (self.own[*node], self.term[*node]) = (Some(token), Some(token));
+                }
+                Some(Told::Lost(term)) => {
+                    if self.term[*node] != Some(term.token) {
+                        return Err(format!("c{node} lost {} and had {:?}", term.token, self.term[*node]));
+                    }
+                    self.term[*node] = None;
+                }
+                None => {}
+            },
+            _ => {}
+        }
+        Ok(())
+    }
+}

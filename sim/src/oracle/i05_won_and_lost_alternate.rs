@@ -1,0 +1,51 @@
+//! I5.
+
+use incumbent_core::campaign::{Event, Output, State};
+
+use super::Oracle;
+use crate::moment::{Moment, View};
+
+pub(super) struct Alternate {
+    leads: Vec<bool>,
+    closed: Vec<bool>,
+}
+
+impl Alternate {
+    pub(super) fn new(count: usize) -> Self {
+        Self { leads: vec![false; count], closed: vec![false; count] }
+    }
+}
+
+impl Oracle for Alternate {
+    fn states(&self) -> (&'static str, &'static str) {
+        ("I5", "Won and Lost alternate; each Won gets exactly one Lost, also on close.")
+    }
+
+    fn see(&mut self, _: &View<'_>, moment: &Moment<'_>) -> Result<(), String> {
+        match moment {
+            Moment::Begins { node, .. } => (self.leads[*node], self.closed[*node]) = (false, false),
+            Moment::Says { node, output: Output::Event(event), .. } => {
+                if self.closed[*node] {
+                    return Err(format!("c{node} is closed and says {event:?}"));
+                }
+                let leads = &mut self.leads[*node];
+                match event {
+                    Event::Won(_) if *leads => return Err(format!("c{node} won twice")),
+                    Event::Won(_) => *leads = true,
+                    Event::Draining { .. } if !*leads => {
+                        return Err(format!("c{node} drains and does not lead"));
+                    }
+                    Event::Lost { .. } if !*leads => return Err(format!("c{node} lost what it had not won")),
+                    Event::Lost { .. } => *leads = false,
+                    Event::Campaigned(State::Closed) if *leads => {
+                        return Err(format!("c{node} closed without losing its term"));
+                    }
+                    Event::Campaigned(State::Closed) => self.closed[*node] = true,
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}

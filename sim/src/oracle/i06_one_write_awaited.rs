@@ -1,0 +1,72 @@
+//! I6.
+
+use std::time::Duration;
+
+use incumbent_core::Instant;
+use incumbent_core::campaign::{Input, Output};
+use incumbent_core::record::Attempt;
+use incumbent_core::store::Action;
+
+use super::Oracle;
+use crate::moment::{Moment, View};
+
+pub(super) struct OneAwaited {
+    nodes: Vec<Node>,
+}
+
+#[derive(Clone, Default)]
+struct Node {
+    latest: Instant,
+    /// The write whose answer is awaited, and until when.
+    awaited: Option<(Attempt, Instant)>,
+    closing: bool,
+}
+
+impl OneAwaited {
+    pub(super) fn new(count: usize) -> Self {
+        Self { nodes: vec![Node::default(); count] }
+    }
+}
+
+impl Oracle for OneAwaited {
+    fn states(&self) -> (&'static str, &'static str) {
+        ("I6", "At most one write is awaited; after a close outside a term, only the release is written.")
+    }
+
+    fn see(&mut self, _: &View<'_>, moment: &Moment<'_>) -> Result<(), String> {
+        match moment {
+            Moment::Begins { node, .. } => self.nodes[*node] = Node::default(),
+            Moment::Hands { node, clock, input } => {
+                let node = &mut self.nodes[*node];
+                node.latest = node.latest.max(*clock);
+                match input {
+                    Input::Wrote { attempt, .. }
+                        if node.awaited.is_some_and(|(awaited, _)| awaited == *attempt) =>
+                    {
+                        node.awaited = None
+                    }
+                    Input::Close => node.closing = true,
+                    _ => {}
+                }
+            }
+            Moment::Says { node: place, campaign, output: Output::Write(write), .. } => {
+                let node = &mut self.nodes[*place];
+                // A twelfth of the lease, within its bounds (DESIGN.md, Times).
+                let limit =
+                    (campaign.lease_time() / 12).clamp(Duration::from_millis(250), Duration::from_secs(2));
+                if let Some((attempt, until)) = node.awaited
+                    && node.latest < until
+                {
+                    return Err(format!("c{place} sends {:?} and awaits {attempt:?}", write.attempt));
+                }
+                let release = matches!(write.action, Action::Release { .. });
+                if node.closing && !release && campaign.lease().is_none() {
+                    return Err(format!("c{place} is closing and sends {write:?}"));
+                }
+                node.awaited = Some((write.attempt, node.latest + limit));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}

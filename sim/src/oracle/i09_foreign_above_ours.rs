@@ -1,0 +1,130 @@
+//! I9.
+
+use incumbent_core::campaign::{Event, Input, Output, Reason};
+use incumbent_core::record::{Entry, Nonce};
+use incumbent_core::store::Outcome;
+use incumbent_core::{Incarnation, Instant, Revision};
+
+use super::Oracle;
+use crate::moment::{Moment, View};
+
+pub(super) struct ForeignAboveOurs {
+    nodes: Vec<Node>,
+}
+
+#[derive(Clone, Default)]
+struct Node {
+    nonce: Option<Nonce>,
+    latest: Instant,
+    /// The highest revision that the campaign was handed in the life it knows.
+    known: Revision,
+    life: Option<Incarnation>,
+    blind: bool,
+    /// A foreign record above all of that was just handed in.
+    foreign: Option<Revision>,
+    /// What was just handed in proves nothing.
+    proves_nothing: bool,
+    deadline: Option<Instant>,
+}
+
+impl ForeignAboveOurs {
+    pub(super) fn new(count: usize) -> Self {
+        Self { nodes: vec![Node::default(); count] }
+    }
+}
+
+impl Node {
+    fn hand(&mut self, input: &Input) {
+        (self.foreign, self.proves_nothing) = (None, false);
+        match input {
+            // What it knows is of another life; the next term tells which.
+            Input::Inspected(Ok(facts)) => {
+                let another = self.life.is_some_and(|life| life != facts.incarnation);
+                if another {
+                    (self.blind, self.known) = (true, Revision(0));
+                }
+                self.life = Some(facts.incarnation);
+            }
+            Input::Watched(entry) => {
+                if let Entry::Live(record) = entry
+                    && record.stamp.map(|stamp| stamp.nonce) != self.nonce
+                    && record.revision > self.known
+                    && !self.blind
+                {
+                    self.foreign = Some(record.revision);
+                }
+                self.known = self.known.max(entry.revision().unwrap_or_default());
+            }
+            Input::Read { result: Ok(entry), .. } => {
+                self.known = self.known.max(entry.revision().unwrap_or_default())
+            }
+            Input::Wrote { outcome, .. } => match outcome {
+                Outcome::Applied { revision, .. } => self.known = self.known.max(*revision),
+                Outcome::Refused { current } => self.known = self.known.max(*current),
+                Outcome::Busy | Outcome::NotSent | Outcome::Unknown => self.proves_nothing = true,
+                Outcome::Failed(_) => {}
+            },
+            _ => {}
+        }
+    }
+}
+
+impl Oracle for ForeignAboveOurs {
+    fn states(&self) -> (&'static str, &'static str) {
+        (
+            "I9",
+            "A foreign record above ours ends the term at once; Busy, Unknown and NotSent neither win nor lose.",
+        )
+    }
+
+    fn see(&mut self, _: &View<'_>, moment: &Moment<'_>) -> Result<(), String> {
+        match moment {
+            Moment::Begins { node, nonce } => {
+                self.nodes[*node] = Node { nonce: Some(*nonce), ..Node::default() }
+            }
+            Moment::Hands { node, clock, input } => {
+                let node = &mut self.nodes[*node];
+                node.latest = node.latest.max(*clock);
+                node.hand(input);
+            }
+            Moment::Stands { node: place, campaign, .. } => {
+                let node = &mut self.nodes[*place];
+                let lease = campaign.lease();
+                if let (Some(revision), Some(lease)) = (node.foreign, lease) {
+                    return Err(format!(
+                        "c{place} saw a foreign record at {} and leads on: {lease:?}",
+                        revision.0
+                    ));
+                }
+                if !node.proves_nothing {
+                    node.deadline = lease.map(|lease| lease.deadline);
+                }
+            }
+            Moment::Says { node: place, output: Output::Event(event), .. } => {
+                let node = &mut self.nodes[*place];
+                let in_time = node.deadline.is_some_and(|deadline| node.latest < deadline);
+                if let Event::Won(term) = event
+                    && node.blind
+                {
+                    (node.blind, node.known) = (false, node.known.max(term.token.sequence));
+                }
+                match event {
+                    Event::Won(_) if node.proves_nothing && node.deadline.is_some() => {
+                        return Err(format!("c{place} won from an answer that proves nothing"));
+                    }
+                    Event::Lost { reason, .. }
+                        if node.proves_nothing
+                            && in_time
+                            && *reason != Reason::Expired
+                            && !reason.may_drain() =>
+                    {
+                        return Err(format!("c{place} lost ({reason}) from an answer that proves nothing"));
+                    }
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,80 @@
+//! I10.
+
+use incumbent_core::Instant;
+use incumbent_core::campaign::State;
+use incumbent_core::record::{Entry, Nonce};
+
+use super::Oracle;
+use crate::moment::{Moment, View};
+
+/// Judges the calm: there every candidate can reach the store.
+pub(super) struct OrphansGo {
+    calm: Option<Instant>,
+    nodes: Vec<Node>,
+    /// Whose record is under the key.
+    owner: Option<Nonce>,
+}
+
+#[derive(Clone, Default)]
+struct Node {
+    nonce: Option<Nonce>,
+    /// Since when it does not hold the seat, although its record is there.
+    orphaned: Option<Instant>,
+    /// Whether it sits in the seat, as far as it knows.
+    seated: bool,
+}
+
+impl OrphansGo {
+    pub(super) fn new(count: usize) -> Self {
+        Self { calm: None, nodes: vec![Node::default(); count], owner: None }
+    }
+
+    fn check(&mut self, view: &View<'_>) -> Result<(), String> {
+        let Some(calm) = self.calm else { return Ok(()) };
+        for (place, node) in self.nodes.iter_mut().enumerate() {
+            if node.nonce.is_none() || node.nonce != self.owner || node.seated {
+                node.orphaned = None;
+                continue;
+            }
+            let since = *node.orphaned.get_or_insert(view.now);
+            let lasted = view.now.since(since.max(calm));
+            // In a bucket with markers an orphan whose time is nearly over waits for its marker.
+            if lasted >= view.plan.lease && !view.plan.markers {
+                return Err(format!("the orphan of c{place} has been there for {lasted:?}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Oracle for OrphansGo {
+    fn states(&self) -> (&'static str, &'static str) {
+        ("I10", "Our own orphan never blocks the election for a full lease once the store is reachable.")
+    }
+
+    fn see(&mut self, view: &View<'_>, moment: &Moment<'_>) -> Result<(), String> {
+        match moment {
+            Moment::Calm => self.calm = Some(view.now),
+            Moment::Begins { node, nonce } => {
+                self.nodes[*node] = Node { nonce: Some(*nonce), ..Node::default() };
+            }
+            Moment::Ends { node } => self.nodes[*node] = Node::default(),
+            Moment::Key { entry } => {
+                // Whatever changed, the clock of an orphan starts anew.
+                self.owner = match entry {
+                    Entry::Live(record) => record.stamp.map(|stamp| stamp.nonce),
+                    _ => None,
+                };
+                self.nodes.iter_mut().for_each(|node| node.orphaned = None);
+                return self.check(view);
+            }
+            Moment::Stands { node, campaign, .. } => {
+                let seated = matches!(campaign.state(), State::Holding | State::Leading | State::Draining);
+                self.nodes[*node].seated = seated;
+                return self.check(view);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,119 @@
+//! The invariants, one a file, each with its statement.
+
+mod i01_one_leader;
+mod i02_told_and_in_time;
+mod i03_deadline_from_the_send;
+mod i04_tokens_grow;
+mod i05_won_and_lost_alternate;
+mod i06_one_write_awaited;
+mod i07_deletes_are_compared;
+mod i08_released_is_over;
+mod i09_foreign_above_ours;
+mod i10_orphans_go;
+mod i11_only_an_acknowledgement_wins;
+mod i12_another_life;
+mod i13_i14_replay;
+mod i15_somebody_leads;
+mod known;
+
+use std::fmt;
+
+use incumbent_core::Instant;
+
+use crate::moment::{Moment, View};
+use crate::plan::Plan;
+use crate::store::cluster::START;
+use i13_i14_replay::Replay;
+
+/// One invariant.
+pub(crate) trait Oracle {
+    /// Its number and what it states.
+    fn states(&self) -> (&'static str, &'static str);
+
+    /// Looks at what happened. An error says how the invariant is broken.
+    fn see(&mut self, view: &View<'_>, moment: &Moment<'_>) -> Result<(), String>;
+}
+
+/// An invariant that does not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Its number: `I1` to `I15`, or `contract` where a campaign refused what it was handed.
+    pub invariant: &'static str,
+    /// What it states.
+    pub states: &'static str,
+    /// When, in nanoseconds from the run's beginning.
+    pub at: u64,
+    /// What was seen instead.
+    pub says: String,
+}
+
+impl Violation {
+    fn new((invariant, states): (&'static str, &'static str), at: Instant, says: String) -> Self {
+        Self { invariant, states, at: at.since(START).as_nanos() as u64, says }
+    }
+
+    pub(crate) fn of_contract(at: Instant, says: String) -> Self {
+        Self::new(("contract", "The simulator keeps the contract of the core."), at, says)
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { invariant, states, at, says } = self;
+        let (secs, micros) = (at / 1_000_000_000, at / 1_000 % 1_000_000);
+        write!(f, "{invariant} at {secs}.{micros:06} s: {says}\n  {invariant}: {states}")
+    }
+}
+
+/// All invariants together.
+pub(crate) struct Judges {
+    oracles: Vec<Box<dyn Oracle>>,
+    /// Whether every campaign of this run has a twin.
+    pub(crate) compare: bool,
+    replay: Replay,
+}
+
+impl Judges {
+    pub(crate) fn new(plan: &Plan) -> Self {
+        let count = plan.choice.candidates;
+        Self {
+            oracles: vec![
+                Box::new(i01_one_leader::OneLeader::new(count)),
+                Box::new(i02_told_and_in_time::ToldAndInTime::new(count)),
+                Box::new(i03_deadline_from_the_send::DeadlineFromTheSend::new(count)),
+                Box::new(i04_tokens_grow::TokensGrow::new(count)),
+                Box::new(i05_won_and_lost_alternate::Alternate::new(count)),
+                Box::new(i06_one_write_awaited::OneAwaited::new(count)),
+                Box::new(i07_deletes_are_compared::Compared::new(count)),
+                Box::new(i08_released_is_over::ReleasedIsOver::new(count)),
+                Box::new(i09_foreign_above_ours::ForeignAboveOurs::new(count)),
+                Box::new(i10_orphans_go::OrphansGo::new(count)),
+                Box::new(i11_only_an_acknowledgement_wins::Acknowledged::new(count)),
+                Box::new(i12_another_life::AnotherLife::new(count)),
+                Box::new(i15_somebody_leads::SomebodyLeads::new(count)),
+            ],
+            compare: plan.choice.seed.is_multiple_of(4),
+            replay: Replay::new(count),
+        }
+    }
+
+    pub(crate) fn see(&mut self, view: &View<'_>, moment: &Moment<'_>) -> Result<(), Violation> {
+        if let Moment::Begins { node, .. } = moment {
+            self.replay.begins(*node);
+        }
+        for oracle in &mut self.oracles {
+            oracle.see(view, moment).map_err(|says| Violation::new(oracle.states(), view.now, says))?;
+        }
+        Ok(())
+    }
+
+    /// The reading that a twin gets: the latest there was.
+    pub(crate) fn latest(&mut self, node: usize, clock: Instant) -> Instant {
+        self.replay.latest(node, clock)
+    }
+
+    /// A twin said something else.
+    pub(crate) fn differs(&self, now: Instant, says: String) -> Violation {
+        Violation::new(Replay::STATES, now, says)
+    }
+}

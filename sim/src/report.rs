@@ -1,0 +1,144 @@
+//! What a number of runs went through.
+
+use std::fmt;
+use std::time::Duration;
+
+use incumbent_core::Instant;
+use incumbent_core::campaign::{Event, Output};
+
+use crate::kind::Kind;
+use crate::moment::{Moment, View};
+use crate::store::cluster::START;
+
+/// Counts over one run or many.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tally {
+    /// Runs.
+    pub runs: u64,
+    /// Simulated time.
+    pub time: Duration,
+    /// Faults, by kind.
+    pub faults: [u64; Kind::ALL.len()],
+    /// Terms that were told.
+    pub terms: u64,
+    /// How often two led at once, where that is not promised never to happen.
+    pub overlaps: u64,
+    /// Writes that the store applied.
+    pub writes: u64,
+    /// The longest time in which nobody led: while there were faults, and after them.
+    pub longest_vacancy: (Duration, Duration),
+    led: Led,
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        Self {
+            runs: 0,
+            time: Duration::ZERO,
+            faults: [0; Kind::ALL.len()],
+            terms: 0,
+            overlaps: 0,
+            writes: 0,
+            longest_vacancy: Default::default(),
+            led: Led::default(),
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Led {
+    until: Vec<Option<Instant>>,
+    /// Until when somebody was leading at the latest.
+    last: Option<Instant>,
+    calm: bool,
+}
+
+impl Tally {
+    pub(crate) fn see(&mut self, view: &View<'_>, moment: &Moment<'_>) {
+        match moment {
+            Moment::Fault { kind, begins: true, .. } => self.faults[*kind as usize] += 1,
+            Moment::Applied { .. } => self.writes += 1,
+            Moment::Says { output: Output::Event(Event::Won(_)), .. } => self.terms += 1,
+            Moment::Stands { node, until, .. } | Moment::Clock { node, until } => {
+                self.leads(view, *node, *until)
+            }
+            Moment::Ends { node } => self.leads(view, *node, None),
+            Moment::Calm => {
+                self.vacancy(view.now);
+                self.led.calm = true;
+                self.led.last = Some(view.now);
+            }
+            Moment::Over => self.vacancy(view.now),
+            _ => {}
+        }
+    }
+
+    fn leads(&mut self, view: &View<'_>, node: usize, until: Option<Instant>) {
+        self.led.until.resize(view.plan.choice.candidates, None);
+        let before = self.led.until[node];
+        if before == until {
+            return;
+        }
+        self.vacancy(view.now);
+        self.led.until[node] = until;
+        if self.led.until.iter().flatten().filter(|until| **until > view.now).count() > 1 {
+            self.overlaps += 1;
+        }
+        // What was led until now has been led, whatever comes.
+        self.led.last = self
+            .led
+            .until
+            .iter()
+            .flatten()
+            .copied()
+            .chain(before.map(|b| b.min(view.now)))
+            .max()
+            .max(self.led.last.map(|last| last.min(view.now)));
+    }
+
+    /// Somebody begins to lead, or the time is over: it was vacant since the last one stopped.
+    fn vacancy(&mut self, now: Instant) {
+        let vacant = now.since(self.led.last.unwrap_or(START));
+        let longest = if self.led.calm { &mut self.longest_vacancy.1 } else { &mut self.longest_vacancy.0 };
+        *longest = vacant.max(*longest);
+    }
+
+    /// Adds another run's counts.
+    pub fn add(&mut self, other: &Self) {
+        self.runs += other.runs;
+        self.time += other.time;
+        self.terms += other.terms;
+        self.overlaps += other.overlaps;
+        self.writes += other.writes;
+        for (count, more) in self.faults.iter_mut().zip(other.faults) {
+            *count += more;
+        }
+        self.longest_vacancy.0 = self.longest_vacancy.0.max(other.longest_vacancy.0);
+        self.longest_vacancy.1 = self.longest_vacancy.1.max(other.longest_vacancy.1);
+    }
+
+    /// Simulated time in hours.
+    pub fn hours(&self) -> f64 {
+        self.time.as_secs_f64() / 3600.0
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let faults: u64 = self.faults.iter().sum();
+        writeln!(f, "{} runs, {:.1} simulated hours, {faults} faults", self.runs, self.hours())?;
+        let Self { terms, writes, overlaps, .. } = self;
+        writeln!(f, "{terms} terms, {writes} writes, {overlaps} overlaps where only tokens are promised")?;
+        let (stormy, calm) = self.longest_vacancy;
+        writeln!(
+            f,
+            "longest vacancy: {:.1} s under faults, {:.1} s after the last one",
+            stormy.as_secs_f64(),
+            calm.as_secs_f64()
+        )?;
+        for (kind, count) in Kind::ALL.iter().zip(self.faults) {
+            writeln!(f, "  {count:>8}  {:<14} {}", kind.name(), kind.says())?;
+        }
+        Ok(())
+    }
+}

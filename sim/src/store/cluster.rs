@@ -1,0 +1,127 @@
+//! The servers that keep the bucket: who leads, who is cut off, and what each of them knows.
+
+use std::time::Duration;
+
+use incumbent_core::Instant;
+
+use super::Bucket;
+
+/// The world's time at which runs begin, so that clocks may differ both ways.
+pub(crate) const START: Instant = Instant::from_nanos(1_000_000_000_000);
+
+#[derive(Debug, Default)]
+pub(crate) struct Server {
+    /// Nanoseconds by which its wall clock is ahead of the world.
+    pub(crate) ahead: i64,
+    /// How many faults hold it down.
+    pub(crate) down: u32,
+    /// Where it is isolated: what it knew, since when, and whether it led.
+    pub(crate) isolated: Option<Isolated>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Isolated {
+    pub(crate) knew: Bucket,
+    pub(crate) since: Instant,
+    pub(crate) led: bool,
+    /// A write that it took and can never commit.
+    pub(crate) stuck: bool,
+}
+
+/// Who answers a request that reached some server.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Route {
+    /// The stream's leader.
+    Leader(usize),
+    /// A server that led the stream, is cut off, and does not know it.
+    Stale(usize),
+    /// The server is there, and nobody leads the stream.
+    Leaderless,
+    /// Nobody at all.
+    Silence,
+}
+
+#[derive(Debug)]
+pub(crate) struct Cluster {
+    pub(crate) servers: Vec<Server>,
+    pub(crate) leader: Option<usize>,
+    /// What the majority has committed.
+    pub(crate) bucket: Bucket,
+    /// The bucket was deleted and is not made anew yet.
+    pub(crate) gone: bool,
+    pub(crate) max_age: Duration,
+    /// Counts elections, so that one that was called off does not happen.
+    pub(crate) election: u64,
+}
+
+impl Cluster {
+    pub(crate) fn new(servers: usize, max_age: Duration) -> Self {
+        Self {
+            servers: (0..servers).map(|_| Server::default()).collect(),
+            leader: Some(0),
+            bucket: Bucket::new(START, START, 0),
+            gone: false,
+            max_age,
+            election: 0,
+        }
+    }
+
+    pub(crate) fn wall(&self, server: usize, now: Instant) -> Instant {
+        let ahead = self.servers[server].ahead;
+        let span = Duration::from_nanos(ahead.unsigned_abs());
+        if ahead < 0 { now.before(span) } else { now + span }
+    }
+
+    /// The wall clock by which things happen at `now`.
+    pub(crate) fn leaders_wall(&self, now: Instant) -> Instant {
+        self.wall(self.leader.unwrap_or(0), now)
+    }
+
+    pub(crate) fn is_up(&self, server: usize) -> bool {
+        self.servers[server].down == 0 && self.servers[server].isolated.is_none()
+    }
+
+    pub(crate) fn has_quorum(&self) -> bool {
+        (0..self.servers.len()).filter(|server| self.is_up(*server)).count() * 2 > self.servers.len()
+    }
+
+    /// The first server after `server` that can be reached; isolated ones can.
+    pub(crate) fn next_server(&self, server: usize) -> Option<usize> {
+        let count = self.servers.len();
+        (1..=count).map(|step| (server + step) % count).find(|server| self.servers[*server].down == 0)
+    }
+
+    /// Who answers what arrives at `server`.
+    pub(crate) fn route(&self, server: usize) -> Route {
+        if self.servers[server].down > 0 {
+            return Route::Silence;
+        }
+        match (&self.servers[server].isolated, self.leader) {
+            (Some(isolated), _) if isolated.led => Route::Stale(server),
+            (Some(_), _) => Route::Silence,
+            (None, Some(leader)) => Route::Leader(leader),
+            (None, None) => Route::Leaderless,
+        }
+    }
+
+    /// How long the key's message may live.
+    pub(crate) fn age_limit(&self) -> Duration {
+        let own = self.bucket.message.as_ref().and_then(|message| message.ttl);
+        own.map_or(self.max_age, |own| own.min(self.max_age))
+    }
+
+    /// When, in the world's time, the leader's clock says that the message is too old.
+    pub(crate) fn expires_at(&self, now: Instant) -> Option<Instant> {
+        let message = self.bucket.message.as_ref()?;
+        let leader = self.leader?;
+        let left = (message.stored + self.age_limit()).since(self.wall(leader, now));
+        Some(now + left)
+    }
+
+    /// How far the servers' clocks are apart.
+    pub(crate) fn spread(&self) -> Duration {
+        let ahead = || self.servers.iter().map(|server| server.ahead);
+        let spread = ahead().max().unwrap_or(0) - ahead().min().unwrap_or(0);
+        Duration::from_nanos(spread.unsigned_abs())
+    }
+}

@@ -1,0 +1,320 @@
+//! The world of a run: candidates, a network and a store, moved by a queue of events.
+
+mod calm;
+mod hub;
+mod network;
+mod node;
+mod serve;
+mod strike;
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use incumbent_core::campaign::Output;
+use incumbent_core::record::Entry;
+use incumbent_core::store::Write;
+use incumbent_core::{Incarnation, Instant, Revision};
+
+use crate::clock::Clock;
+use crate::dice::Dice;
+use crate::kind::Kind;
+use crate::moment::{Audience, Moment, View};
+use crate::oracle::Judges;
+use crate::plan::Plan;
+use crate::promise::Promises;
+use crate::queue::Queue;
+use crate::report::Tally;
+use crate::store::Bucket;
+use crate::store::Cluster;
+use crate::store::cluster::START;
+use crate::timeline::Timeline;
+pub(crate) use node::Node;
+use node::{Ask, Hears};
+
+/// What will happen.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// A process begins, or tries again to.
+    Begin {
+        node: usize,
+        process: u64,
+    },
+    Wake {
+        node: usize,
+        process: u64,
+    },
+    /// A request arrives at a server.
+    Ask {
+        node: usize,
+        process: u64,
+        server: usize,
+        ask: Ask,
+        copy: bool,
+    },
+    /// Something arrives at a candidate.
+    Hear {
+        node: usize,
+        process: u64,
+        hears: Hears,
+    },
+    /// A candidate's client tries the next server.
+    Connect {
+        node: usize,
+        process: u64,
+    },
+    /// Another watch is asked for, as this one does not stand yet.
+    WatchAgain {
+        node: usize,
+        process: u64,
+        number: u64,
+    },
+    Resume(usize),
+    Commit(u64),
+    Expire(Incarnation, Revision),
+    Erase(Incarnation, Revision),
+    Elect(u64),
+    Remake(u64),
+    Strike(usize),
+    Relent(usize),
+    Calm,
+    Over,
+}
+
+/// A write that the stream's leader took and the servers have not yet agreed on.
+#[derive(Debug)]
+pub(crate) struct Proposal {
+    number: u64,
+    node: usize,
+    process: u64,
+    server: usize,
+    write: Write,
+    life: Incarnation,
+    /// The leader it was proposed to is no more: it may commit when there is another, and nobody is told.
+    stalled: bool,
+    survives: bool,
+}
+
+pub(crate) struct World {
+    pub(crate) now: Instant,
+    pub(crate) plan: Plan,
+    queue: Queue<Event>,
+    dice: Dice,
+    cluster: Cluster,
+    in_flight: Option<Proposal>,
+    proposals: u64,
+    /// What the bucket held before, where it may go back to it.
+    history: VecDeque<(Instant, Bucket)>,
+    nodes: Vec<Node>,
+    processes: u64,
+    /// How many faults of each kind are on.
+    weather: [u32; Kind::ALL.len()],
+    /// What the strikes of the script hit, for when they relent.
+    hit: Vec<Vec<usize>>,
+    calm: bool,
+    promises: Promises,
+    pub(crate) audience: Audience,
+    pub(crate) trace: Option<String>,
+}
+
+impl World {
+    pub(crate) fn new(plan: Plan, trace: bool, timeline: bool) -> Self {
+        let mut dice = Dice::new(plan.choice.seed, 2);
+        let cluster = Cluster::new(plan.replicas, plan.max_age);
+        let nodes = (0..plan.choice.candidates)
+            .map(|place| {
+                let most = if plan.has(Kind::Drift) { 9_900 } else { 50 };
+                let rate = dice.below(2 * most + 1) as i64 - most as i64;
+                let shows = START.before(dice.millis(0, 900_000));
+                let own = Dice::new(plan.choice.seed, 16 + place as u64);
+                Node::new(own, Clock::new(START, shows, rate), rate, place % plan.replicas)
+            })
+            .collect();
+        let mut world = Self {
+            now: START,
+            queue: Queue::new(),
+            dice,
+            cluster,
+            in_flight: None,
+            proposals: 0,
+            history: VecDeque::new(),
+            nodes,
+            processes: 0,
+            weather: [0; Kind::ALL.len()],
+            hit: vec![Vec::new(); plan.script.last().map_or(0, |fault| fault.place + 1)],
+            calm: false,
+            promises: Promises::new(&plan),
+            audience: Audience {
+                judges: Judges::new(&plan),
+                tally: Tally::default(),
+                timeline: timeline.then(|| Timeline::new(&plan)),
+                violation: None,
+            },
+            trace: trace.then(String::new),
+            plan,
+        };
+        world.set_skew();
+        for node in 0..world.nodes.len() {
+            let wait = world.nodes[node].dice.millis(0, 2_000);
+            world.born(node, wait);
+        }
+        for fault in world.plan.script.clone().iter() {
+            world.queue.put(START + fault.from, Event::Strike(fault.place));
+        }
+        world.after(world.plan.stormy, Event::Calm);
+        world.after(world.plan.stormy + world.plan.calm, Event::Over);
+        world
+    }
+
+    /// Runs to the end, or to the first violation.
+    pub(crate) fn run(&mut self) {
+        while let Some((at, event)) = self.queue.take() {
+            self.now = at;
+            if matches!(event, Event::Over) {
+                self.see(&Moment::Over);
+                break;
+            }
+            self.happen(event);
+            if self.audience.violation.is_some() {
+                break;
+            }
+        }
+        self.audience.tally.runs = 1;
+        self.audience.tally.time = self.now.since(START);
+    }
+
+    fn happen(&mut self, event: Event) {
+        match event {
+            Event::Begin { node, process } => {
+                if self.is_present(node, process) && self.nodes[node].campaign.is_none() {
+                    self.ask_to_begin(node);
+                }
+            }
+            Event::Wake { node, process } => {
+                if self.is_present(node, process) {
+                    self.wake(node);
+                }
+            }
+            Event::Ask { node, process, server, ask, copy } => {
+                if self.is_present(node, process) || matches!(ask, Ask::Write(_)) {
+                    self.serve(node, process, server, ask, copy);
+                }
+            }
+            Event::Hear { node, process, hears } => {
+                if self.is_present(node, process) {
+                    self.hear(node, hears);
+                }
+            }
+            Event::Connect { node, process } => {
+                if self.is_present(node, process) {
+                    self.connect(node);
+                }
+            }
+            Event::WatchAgain { node, process, number } => {
+                let watch = &self.nodes[node].watch;
+                if self.is_present(node, process) && watch.number == number && !watch.stands {
+                    self.nodes[node].next_watch();
+                    self.ask_for_watch(node);
+                }
+            }
+            Event::Resume(node) => self.resume(node),
+            Event::Commit(number) => self.commit(number),
+            Event::Expire(life, revision) => self.expire(life, revision),
+            Event::Erase(life, revision) => self.erase(life, revision),
+            Event::Elect(number) => self.elect(number),
+            Event::Remake(sequence) => self.remake(sequence),
+            Event::Strike(place) => self.strike(place),
+            Event::Relent(place) => self.relent(place),
+            Event::Calm => self.become_calm(),
+            Event::Over => {}
+        }
+    }
+
+    /// Whether the process is still the one at its place.
+    fn is_present(&self, node: usize, process: u64) -> bool {
+        self.nodes[node].alive && self.nodes[node].process == process
+    }
+
+    fn after(&mut self, span: Duration, event: Event) {
+        self.queue.put(self.now + span, event);
+    }
+
+    /// How many faults of a kind are on.
+    fn is_on(&self, kind: Kind) -> bool {
+        self.weather[kind as usize] > 0
+    }
+
+    /// Lets everybody who looks on see what happened.
+    fn see(&mut self, moment: &Moment<'_>) {
+        let view = View::new(self.now, &self.plan, &self.promises, &self.cluster.bucket);
+        self.audience.see(&view, moment);
+    }
+
+    /// As [`see`](Self::see), of how a campaign stands.
+    fn see_stand(&mut self, node: usize, clock: Instant) {
+        let view = View::new(self.now, &self.plan, &self.promises, &self.cluster.bucket);
+        let until = self.nodes[node].leads_until;
+        if let Some(campaign) = &self.nodes[node].campaign {
+            self.audience.see(&view, &Moment::Stands { node, clock, campaign, until });
+        }
+    }
+
+    /// As [`see`](Self::see), of what a campaign says.
+    fn see_say(&mut self, node: usize, output: &Output) {
+        let view = View::new(self.now, &self.plan, &self.promises, &self.cluster.bucket);
+        if let Some(campaign) = &self.nodes[node].campaign {
+            self.audience.see(&view, &Moment::Says { node, campaign, output });
+        }
+    }
+
+    /// Writes a line into the trace, where there is one.
+    fn note(&mut self, line: impl FnOnce(&mut String) -> std::fmt::Result) {
+        if let Some(trace) = &mut self.trace {
+            let nanos = self.now.since(START).as_nanos();
+            // Writing to a string does not fail.
+            let _ = write!(trace, "{:>6}.{:06} ", nanos / 1_000_000_000, nanos / 1_000 % 1_000_000)
+                .and_then(|()| line(trace));
+            trace.push('\n');
+        }
+    }
+
+    /// The candidate that leads, or who holds the key.
+    fn incumbent(&self) -> Option<usize> {
+        let leads = (0..self.nodes.len()).find(|node| self.nodes[*node].leads(self.now));
+        leads.or_else(|| {
+            let stamp = self.cluster.bucket.message.as_ref()?.stamp?;
+            (0..self.nodes.len()).find(|node| self.nodes[*node].nonce == stamp.nonce)
+        })
+    }
+
+    /// Tells everybody what the key holds now.
+    fn key_changed(&mut self) {
+        let entry = self.cluster.bucket.entry();
+        self.note(|trace| write!(trace, "store: {}", brief(&entry)));
+        self.see(&Moment::Key { entry: &entry });
+        if self.plan.has(Kind::Restore) || self.plan.has(Kind::LostWrites) {
+            if self.history.len() == 512 {
+                self.history.pop_front();
+            }
+            self.history.push_back((self.now, self.cluster.bucket.clone()));
+        }
+        self.expire_later();
+        if entry != Entry::Vacant {
+            self.publish(&entry);
+        }
+    }
+}
+
+/// An entry in few words.
+pub(crate) fn brief(entry: &Entry) -> String {
+    match entry {
+        Entry::Vacant => "vacant".into(),
+        Entry::Live(record) => {
+            let attempt = record.stamp.map_or(String::new(), |stamp| format!(" {}", stamp.attempt.0));
+            format!("@{} live {}{attempt}", record.revision.0, record.candidate)
+        }
+        Entry::Released(release) => format!("@{} released, {:?} owed", release.revision.0, release.owed),
+        Entry::Deleted { revision } => format!("@{} deleted", revision.0),
+        Entry::Expired { revision } => format!("@{} expired", revision.0),
+    }
+}

@@ -1,0 +1,358 @@
+//! The store at work: requests, commits, expiry, elections among its servers.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use incumbent_core::campaign::Input;
+use incumbent_core::record::{Entry, Kind as Message, Stamp};
+use incumbent_core::store::{Action, Facts, Fault, FaultKind, Outcome, Write};
+use incumbent_core::{Incarnation, Instant, Revision};
+
+use super::node::{Ask, Hears};
+use super::{Event, Proposal, World};
+use crate::kind::Kind;
+use crate::moment::Moment;
+use crate::store::bucket::Put;
+use crate::store::cluster::START;
+use crate::store::{Bucket, Route};
+
+/// How long after its time a message may still be there.
+pub(super) const GRANULARITY: Duration = Duration::from_millis(250);
+
+/// How long an isolated server goes on answering: 11 s were measured.
+const STALE: Duration = Duration::from_secs(11);
+
+impl World {
+    /// A request arrived at a server.
+    pub(super) fn serve(&mut self, node: usize, process: u64, server: usize, ask: Ask, copy: bool) {
+        match self.cluster.route(server) {
+            Route::Leader(_) if self.is_on(Kind::Unsent) && self.dice.percent(40) => {
+                self.turn_away(node, process, ask)
+            }
+            Route::Leader(leader) => self.serve_as_leader(node, process, server, leader, ask, copy),
+            Route::Stale(server) => self.serve_stale(node, process, server, ask),
+            Route::Leaderless if self.dice.percent(50) => self.turn_away(node, process, ask),
+            Route::Leaderless | Route::Silence => {}
+        }
+    }
+
+    /// Nobody serves it.
+    fn turn_away(&mut self, node: usize, process: u64, ask: Ask) {
+        let fault = || Fault { kind: FaultKind::Unreachable, detail: "no responders".into() };
+        let input = match ask {
+            Ask::Write(write) => Input::Wrote { attempt: write.attempt, outcome: Outcome::NotSent },
+            Ask::Read(read) => Input::Read { read, result: Err(fault()) },
+            Ask::Inspect { .. } => Input::Inspected(Err(fault())),
+            Ask::Watch { .. } => return,
+        };
+        self.answer(node, process, Hears::Input(input));
+    }
+
+    fn serve_as_leader(
+        &mut self,
+        node: usize,
+        process: u64,
+        server: usize,
+        leader: usize,
+        ask: Ask,
+        copy: bool,
+    ) {
+        let gone = self.cluster.gone;
+        let fault = || Fault { kind: FaultKind::Broken, detail: "there is no such bucket".into() };
+        let input = match ask {
+            Ask::Write(write) => return self.take_write(node, process, server, write, copy),
+            Ask::Read(read) if gone => Input::Read { read, result: Err(fault()) },
+            Ask::Inspect { .. } if gone => Input::Inspected(Err(fault())),
+            Ask::Read(read) => Input::Read { read, result: Ok(self.cluster.bucket.entry()) },
+            Ask::Inspect { asked_at } => {
+                let wall = self.cluster.wall(leader, self.now);
+                Input::Inspected(Ok(self.facts(&self.cluster.bucket, asked_at, wall)))
+            }
+            Ask::Watch { number } => {
+                if !gone {
+                    self.begin_watch(node, process, server, number);
+                }
+                return;
+            }
+        };
+        self.answer(node, process, Hears::Input(input));
+    }
+
+    fn begin_watch(&mut self, node: usize, process: u64, server: usize, number: u64) {
+        let watch = &self.nodes[node].watch;
+        // Of one number there is one watch, which sees one life, though its request came twice.
+        if !self.is_present(node, process) || watch.number != number || watch.on.is_some() {
+            return;
+        }
+        let life = self.cluster.bucket.incarnation;
+        let entry = self.cluster.bucket.entry();
+        self.nodes[node].watch.on = Some((life, server));
+        if self.nodes[node].deaf == 0 && !self.is_lost(node) {
+            let at = self.watch_latency(node);
+            self.queue.put(at, Event::Hear { node, process, hears: Hears::Stands { number, life, entry } });
+        }
+    }
+
+    fn facts(&self, bucket: &Bucket, asked_at: Instant, wall: Instant) -> Facts {
+        Facts {
+            asked_at,
+            incarnation: bucket.incarnation,
+            age: Some(wall.since(bucket.made_wall)),
+            never_used: self.plan.never_used && bucket.made == START,
+            max_age: Some(self.cluster.max_age),
+            newest: Some(Revision(bucket.sequence)),
+        }
+    }
+
+    fn take_write(&mut self, node: usize, process: u64, server: usize, write: Write, copy: bool) {
+        let failed = |kind, detail: &str| Outcome::Failed(Fault { kind, detail: detail.into() });
+        let outcome = if copy {
+            Outcome::Unknown
+        } else if self.cluster.gone {
+            failed(FaultKind::Broken, "there is no such bucket")
+        } else if self.nodes[node].denied > 0 {
+            failed(FaultKind::Denied, "no permission to publish")
+        } else if self.is_on(Kind::Full) && !matches!(write.action, Action::Release { .. }) {
+            failed(FaultKind::Broken, "the bucket is full")
+        } else if self.in_flight.is_some() {
+            Outcome::Busy
+        } else if !self.cluster.bucket.compare(write.expect) {
+            Outcome::Refused { current: self.cluster.bucket.revision() }
+        } else {
+            return self.propose(node, process, server, write);
+        };
+        self.answer(node, process, Hears::Input(Input::Wrote { attempt: write.attempt, outcome }));
+    }
+
+    fn propose(&mut self, node: usize, process: u64, server: usize, write: Write) {
+        self.proposals += 1;
+        let number = self.proposals;
+        let life = self.cluster.bucket.incarnation;
+        let (stalled, survives) = (false, false);
+        self.in_flight = Some(Proposal { number, node, process, server, write, life, stalled, survives });
+        let slow = self.is_on(Kind::SlowCommit) && self.dice.percent(40);
+        let wait = if slow { self.dice.millis(1, 8_000) } else { self.dice.micros(50, 800) };
+        self.after(wait, Event::Commit(number));
+    }
+
+    /// The servers agree on a write.
+    pub(super) fn commit(&mut self, number: u64) {
+        let ready = |proposal: &mut Proposal| proposal.number == number && !proposal.stalled;
+        let Some(proposal) = self.in_flight.take_if(ready) else { return };
+        let outcome = self.carry_out(&proposal);
+        let Proposal { node, process, server, write, .. } = proposal;
+        // Only who is connected to a server that is well hears of it.
+        if let Some(outcome) = outcome.filter(|_| self.cluster.is_up(server)) {
+            self.answer(node, process, Hears::Input(Input::Wrote { attempt: write.attempt, outcome }));
+        }
+    }
+
+    /// Applies a write that was agreed on; `None` where the bucket it was for is no more.
+    pub(super) fn carry_out(&mut self, proposal: &Proposal) -> Option<Outcome> {
+        let bucket = &self.cluster.bucket;
+        if bucket.incarnation != proposal.life || self.cluster.gone {
+            return None;
+        }
+        if !bucket.compare(proposal.write.expect) {
+            return Some(Outcome::Refused { current: bucket.revision() });
+        }
+        // A server of three that expires what was there may take the new message with it.
+        let overdue = self.cluster.expires_at(self.now).is_some_and(|at| at <= self.now);
+        let erasable = overdue || matches!(bucket.entry(), Entry::Deleted { .. });
+        let wall = self.cluster.leaders_wall(self.now);
+        let nonce = self.nonce_of(&proposal.write)?;
+        let attempt = proposal.write.attempt;
+        let stamp = Stamp { nonce, attempt };
+        self.cluster.bucket.apply(&proposal.write, stamp, self.plan.own_lease, self.now, wall);
+        let (life, revision) = (self.cluster.bucket.incarnation, self.cluster.bucket.revision());
+        self.see(&Moment::Applied { nonce, attempt, life, revision });
+        self.key_changed();
+        if erasable
+            && self.plan.markers
+            && self.plan.replicas == 3
+            && self.is_on(Kind::Erase)
+            && self.dice.percent(60)
+        {
+            let wait = self.dice.millis(0, 300);
+            self.after(wait, Event::Erase(life, revision));
+        }
+        Some(Outcome::Applied { revision, incarnation: self.plan.acked.then_some(life) })
+    }
+
+    /// Who sent a write, by what it carries: the sender may be gone by now.
+    fn nonce_of(&self, write: &Write) -> Option<incumbent_core::record::Nonce> {
+        let headers = match &write.action {
+            Action::Acquire(put) | Action::Renew(put) => &put.headers,
+            Action::Release { headers } => headers,
+        };
+        let text = &headers.iter().find(|(name, _)| name == incumbent_core::record::NONCE)?.1;
+        text.parse::<Stamp>().ok().map(|stamp| stamp.nonce)
+    }
+
+    /// An isolated server that led answers with what it knew, and can commit nothing.
+    fn serve_stale(&mut self, node: usize, process: u64, server: usize, ask: Ask) {
+        let old_life = self.is_on(Kind::OldLife);
+        let (now, present) = (self.now, self.cluster.bucket.incarnation);
+        let wall = self.cluster.wall(server, now);
+        let Some(isolated) = &mut self.cluster.servers[server].isolated else { return };
+        let over = isolated.knew.incarnation != present;
+        if now > isolated.since + STALE || over && !old_life {
+            return;
+        }
+        let input = match ask {
+            Ask::Write(write) => {
+                let current = isolated.knew.revision();
+                let outcome = if isolated.stuck {
+                    Outcome::Busy
+                } else if !isolated.knew.compare(write.expect) {
+                    Outcome::Refused { current }
+                } else {
+                    isolated.stuck = true;
+                    return;
+                };
+                Input::Wrote { attempt: write.attempt, outcome }
+            }
+            Ask::Read(read) => Input::Read { read, result: Ok(isolated.knew.entry()) },
+            Ask::Inspect { asked_at } => {
+                let knew = isolated.knew.clone();
+                Input::Inspected(Ok(self.facts(&knew, asked_at, wall)))
+            }
+            Ask::Watch { .. } => return,
+        };
+        self.answer(node, process, Hears::Input(input));
+    }
+
+    /// Looks at the key's message when it should be too old.
+    pub(super) fn expire_later(&mut self) {
+        if let Some(at) = self.cluster.expires_at(self.now) {
+            let (life, revision) = (self.cluster.bucket.incarnation, self.cluster.bucket.revision());
+            let late = self.dice.micros(0, GRANULARITY.as_micros() as u64);
+            self.queue.put(at + late, Event::Expire(life, revision));
+        }
+    }
+
+    /// Removes the message of this revision if it is too old.
+    pub(super) fn expire(&mut self, life: Incarnation, revision: Revision) {
+        let bucket = &self.cluster.bucket;
+        let same = bucket.incarnation == life && bucket.revision() == revision;
+        let due = self.cluster.expires_at(self.now).is_some_and(|at| at <= self.now);
+        if !same || !due || self.in_flight.as_ref().is_some_and(|proposal| proposal.stalled) {
+            return;
+        }
+        let marked = self.plan.markers && matches!(bucket.entry(), Entry::Live(_));
+        self.remove(marked);
+    }
+
+    /// The server's own marker takes a write with it.
+    pub(super) fn erase(&mut self, life: Incarnation, revision: Revision) {
+        let bucket = &self.cluster.bucket;
+        if bucket.incarnation == life && bucket.revision() == revision && self.cluster.leader.is_some() {
+            self.note(|trace| write!(trace, "store: a marker erases @{}", revision.0));
+            self.put_marker();
+        }
+    }
+
+    /// Removes the key's message, with a marker or without a trace.
+    pub(super) fn remove(&mut self, marked: bool) {
+        self.judge_removal();
+        if marked {
+            self.put_marker();
+        } else {
+            self.cluster.bucket.message = None;
+            self.key_changed();
+        }
+    }
+
+    fn put_marker(&mut self) {
+        let wall = self.cluster.leaders_wall(self.now);
+        self.cluster.bucket.put(&Put::bare(Message::Expired), self.now, wall);
+        self.key_changed();
+    }
+
+    /// Whether what is removed could be counted on for longer.
+    fn judge_removal(&mut self) {
+        let Some(message) = &self.cluster.bucket.message else { return };
+        let lease = self.plan.lease;
+        let counted_on = !matches!(message.entry, Entry::Expired { .. })
+            && self.now.since(message.at) + self.skew() < lease;
+        if counted_on {
+            let all = self.all_saw_it();
+            self.promises.vanished(self.now, lease + GRANULARITY, all);
+        }
+    }
+
+    /// By how much the servers' clocks may disagree, as the candidates' settings have it.
+    pub(super) fn skew(&self) -> Duration {
+        (self.plan.lease / 20).min(Duration::from_secs(1))
+    }
+
+    /// Whether every candidate was handed the newest revision.
+    pub(super) fn all_saw_it(&self) -> bool {
+        let newest = (self.cluster.bucket.incarnation, self.cluster.bucket.revision());
+        self.nodes.iter().all(|node| node.campaign.is_none() || node.seen == newest)
+    }
+
+    /// The leader of the stream cannot lead any more.
+    pub(super) fn depose(&mut self) {
+        let Some(leader) = self.cluster.leader else { return };
+        if self.cluster.is_up(leader) && self.cluster.has_quorum() {
+            return;
+        }
+        self.cluster.leader = None;
+        let survives = self.dice.percent(50);
+        if let Some(proposal) = &mut self.in_flight {
+            proposal.stalled = true;
+            proposal.survives = survives;
+        }
+        // 5 to 7 s were measured.
+        let wait = self.dice.millis(5_000, 7_000);
+        self.elect_after(wait);
+    }
+
+    pub(super) fn elect_after(&mut self, wait: Duration) {
+        self.cluster.election += 1;
+        self.after(wait, Event::Elect(self.cluster.election));
+    }
+
+    /// The servers elect a leader among those that are well, if they are the majority.
+    pub(super) fn elect(&mut self, number: u64) {
+        if number != self.cluster.election || self.cluster.leader.is_some() || !self.cluster.has_quorum() {
+            return;
+        }
+        let well: Vec<_> =
+            (0..self.cluster.servers.len()).filter(|server| self.cluster.is_up(*server)).collect();
+        let leader = self.dice.pick(&well);
+        self.note(|trace| write!(trace, "store: server {leader} leads"));
+        self.cluster.leader = Some(leader);
+        if let Some(proposal) = self.in_flight.take_if(|proposal| proposal.stalled)
+            && proposal.survives
+        {
+            self.note(|trace| write!(trace, "store: commits late {:?}", proposal.write.attempt));
+            self.carry_out(&proposal);
+        }
+        self.expire_later();
+    }
+
+    /// The bucket is made anew; other keys have brought its sequence to `sequence`.
+    pub(super) fn remake(&mut self, sequence: u64) {
+        if !self.cluster.gone {
+            return;
+        }
+        let wall = self.cluster.leaders_wall(self.now);
+        let lease = self.plan.lease;
+        // A life that does not come after the last one, or is older than it is.
+        let before = wall.as_nanos() <= self.cluster.bucket.incarnation.0;
+        if before || self.promises.largest().is_some_and(|token| wall.as_nanos() <= token.incarnation.0) {
+            self.promises.went_back(self.now, lease * 3, false);
+        }
+        if self.cluster.spread() > self.skew() || self.is_on(Kind::ClockStep) {
+            self.promises.vanished(self.now, lease * 2, false);
+        }
+        self.cluster.gone = false;
+        self.cluster.bucket = Bucket::new(self.now, wall, sequence);
+        self.history.clear();
+        self.note(|trace| write!(trace, "store: made anew, at sequence {sequence}"));
+        self.see(&Moment::Remade);
+        self.key_changed();
+    }
+}

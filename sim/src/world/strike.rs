@@ -1,0 +1,359 @@
+//! Faults: how each kind of them begins and ends.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use incumbent_core::campaign::Input;
+use incumbent_core::record::{Headers, Kind as Message};
+
+use super::node::Hears;
+use super::{Event, World};
+use crate::dice::Dice;
+use crate::kind::Kind;
+use crate::moment::Moment;
+use crate::plan::Fault;
+use crate::store::bucket::Put;
+use crate::store::cluster::Isolated;
+
+/// How far the servers' clocks are set when they are set wrong.
+const STEP: i64 = 10_000_000_000;
+
+impl World {
+    fn fault(&self, place: usize) -> Option<Fault> {
+        self.plan.script.iter().find(|fault| fault.place == place).cloned()
+    }
+
+    /// The fault at this place of the script begins.
+    pub(super) fn strike(&mut self, place: usize) {
+        let Some(fault) = self.fault(place) else { return };
+        if self.calm {
+            return;
+        }
+        let Fault { kind, lasts, roll, .. } = fault;
+        let mut dice = Dice::new(roll, 3);
+        let mut victim = dice.below(self.nodes.len() as u64) as usize;
+        if dice.percent(60) {
+            victim = self.incumbent().unwrap_or(victim);
+        }
+        self.note(|trace| write!(trace, "fault {place}: {kind} for {lasts:?}, c{victim} if anybody"));
+        self.hit[place] = vec![victim];
+        self.weather[kind as usize] += 1;
+        self.see(&Moment::Fault { kind, node: node_of(kind, victim), place, begins: true });
+        self.after(lasts, Event::Relent(place));
+        match kind {
+            Kind::Pause | Kind::Freeze => self.stop(victim, lasts, kind == Kind::Freeze),
+            Kind::Suspend => {
+                for node in 0..self.nodes.len() {
+                    if node == victim || dice.percent(50) {
+                        self.stop(node, lasts, false);
+                    }
+                }
+            }
+            Kind::Crash => {
+                if self.nodes[victim].alive {
+                    self.dies(victim);
+                    self.born(victim, lasts / 4);
+                }
+            }
+            Kind::Cut | Kind::Queue => {
+                self.nodes[victim].mute += 1;
+                self.nodes[victim].deaf += 1;
+                self.nodes[victim].queueing += u32::from(kind == Kind::Queue);
+            }
+            Kind::CutRequests => self.nodes[victim].mute += 1,
+            Kind::CutReplies => self.nodes[victim].deaf += 1,
+            Kind::Denied => self.nodes[victim].denied += 1,
+            Kind::Drift => self.set_rate(victim, dice.below(19_801) as i64 - 9_900, true),
+            Kind::BadDrift => {
+                let rate = dice.pick(&[-300_000, -100_000, 100_000, 300_000]);
+                self.set_rate(victim, rate, false);
+            }
+            Kind::Resign if dice.percent(50) => self.command(victim, Input::Resign),
+            Kind::Resign => {
+                let successor = format!("c{}", dice.below(self.nodes.len() as u64));
+                self.command(victim, Input::HandOver(successor));
+            }
+            Kind::Handler => self.command(victim, Input::HandlerFailed),
+            Kind::Illness => self.set_health(victim, false),
+            Kind::Close => self.command(victim, Input::Close),
+            Kind::FailOver | Kind::Quorum | Kind::Isolate => self.strike_servers(place, kind, &mut dice),
+            Kind::Skew => self.set_skew(),
+            Kind::Delete => self.operate(&Put::bare(Message::Tombstone)),
+            Kind::Overwrite => {
+                let headers = &Headers::new();
+                self.operate(&Put {
+                    kind: Message::Live,
+                    value: "operator",
+                    headers,
+                    ttl: None,
+                    stamp: None,
+                });
+            }
+            Kind::Recreate => self.delete_bucket(&mut dice, lasts),
+            Kind::Purge if self.can_operate() => self.remove(false),
+            Kind::LowerAge if !self.cluster.gone => {
+                self.cluster.max_age = self.plan.max_age * dice.pick(&[3, 5, 8]) / 10;
+                self.expire_later();
+            }
+            Kind::ClockStep => self.step_clocks(place, &mut dice),
+            Kind::LostWrites => {
+                let span = dice.millis(1, 3_000);
+                self.go_back(span);
+            }
+            Kind::Restore => {
+                let span = dice.millis(2_000, 3 * self.plan.lease.as_millis() as u64);
+                self.go_back(span);
+            }
+            Kind::Loss
+            | Kind::Delay
+            | Kind::Duplication
+            | Kind::DeafWatch
+            | Kind::Starve
+            | Kind::ClockBack
+            | Kind::SlowCommit
+            | Kind::Unsent
+            | Kind::Full
+            | Kind::Erase
+            | Kind::Purge
+            | Kind::LowerAge
+            | Kind::OldLife => {}
+        }
+    }
+
+    /// The fault at this place of the script ends.
+    pub(super) fn relent(&mut self, place: usize) {
+        let Some(fault) = self.fault(place) else { return };
+        let hit = std::mem::take(&mut self.hit[place]);
+        let Some(&victim) = hit.first() else { return };
+        let kind = fault.kind;
+        self.weather[kind as usize] -= 1;
+        self.note(|trace| write!(trace, "fault {place}: {kind} is over"));
+        self.see(&Moment::Fault { kind, node: node_of(kind, victim), place, begins: false });
+        match kind {
+            Kind::Cut | Kind::Queue => {
+                self.nodes[victim].mute -= 1;
+                self.nodes[victim].deaf -= 1;
+                self.nodes[victim].queueing -= u32::from(kind == Kind::Queue);
+            }
+            Kind::CutRequests => self.nodes[victim].mute -= 1,
+            Kind::CutReplies => self.nodes[victim].deaf -= 1,
+            Kind::Denied => self.nodes[victim].denied -= 1,
+            Kind::BadDrift | Kind::Freeze => self.set_rate(victim, self.nodes[victim].rate, true),
+            Kind::Illness => self.set_health(victim, true),
+            Kind::Close if !self.nodes[victim].alive => self.born(victim, Duration::from_millis(100)),
+            Kind::FailOver | Kind::Quorum | Kind::Isolate => {
+                for server in &hit[1..] {
+                    self.heal(*server, kind == Kind::Isolate && self.plan.replicas > 1);
+                }
+            }
+            Kind::LowerAge if !self.is_on(Kind::LowerAge) => self.cluster.max_age = self.plan.max_age,
+            Kind::ClockStep => {
+                for server in &hit[1..] {
+                    let ahead = if fault.roll & 1 == 0 { -STEP } else { STEP };
+                    self.set_wall(*server, self.cluster.servers[*server].ahead + ahead);
+                }
+            }
+            _ => {}
+        }
+        if self.nodes[victim].mute == 0 {
+            self.flush(victim);
+        }
+    }
+
+    fn stop(&mut self, node: usize, lasts: Duration, frozen: bool) {
+        let place = &mut self.nodes[node];
+        place.stopped_until = place.stopped_until.max(self.now + lasts);
+        let until = place.stopped_until;
+        if frozen {
+            self.set_rate(node, -1_000_000, false);
+        }
+        self.see(&Moment::Stopped { node, stopped: true });
+        self.queue.put(until, Event::Resume(node));
+    }
+
+    /// Sets the rate of a clock, for good or for a while.
+    fn set_rate(&mut self, node: usize, rate: i64, lasting: bool) {
+        let place = &mut self.nodes[node];
+        if lasting {
+            place.rate = rate;
+        }
+        place.clock.set_rate(self.now, rate);
+        place.leads_until = place.lease.map(|lease| place.clock.when(lease.deadline));
+        // What it waits for comes sooner now, or later.
+        place.wakes = place.wakes.min(self.now);
+        let (process, until) = (place.process, place.leads_until);
+        self.queue.put(self.now, Event::Wake { node, process });
+        self.see(&Moment::Clock { node, until });
+    }
+
+    /// What a user says to a candidate; a stopped one hears it later.
+    fn command(&mut self, node: usize, input: Input) {
+        if self.nodes[node].alive {
+            self.hear(node, Hears::Input(input));
+        }
+    }
+
+    fn set_health(&mut self, node: usize, healthy: bool) {
+        self.nodes[node].healthy = healthy;
+        self.command(node, Input::Health(healthy));
+    }
+
+    fn strike_servers(&mut self, place: usize, kind: Kind, dice: &mut Dice) {
+        let count = self.cluster.servers.len();
+        let first = self.cluster.leader.unwrap_or(0);
+        match kind {
+            Kind::Isolate if count > 1 => {
+                let server = if dice.percent(75) { first } else { (first + 1) % count };
+                if self.cluster.servers[server].isolated.is_none() {
+                    let led = self.cluster.leader == Some(server);
+                    let knew = self.cluster.bucket.clone();
+                    let stuck = self.in_flight.is_some();
+                    self.cluster.servers[server].isolated =
+                        Some(Isolated { knew, since: self.now, led, stuck });
+                    self.hit[place].push(server);
+                }
+            }
+            Kind::Quorum if count > 1 => {
+                for server in [first, (first + 1) % count] {
+                    self.cluster.servers[server].down += 1;
+                    self.hit[place].push(server);
+                }
+            }
+            _ => {
+                self.cluster.servers[first].down += 1;
+                self.hit[place].push(first);
+            }
+        }
+        self.depose();
+    }
+
+    /// A server is well again, and its watches catch up.
+    fn heal(&mut self, server: usize, isolated: bool) {
+        if isolated {
+            self.cluster.servers[server].isolated = None;
+        } else {
+            self.cluster.servers[server].down -= 1;
+        }
+        if self.cluster.leader.is_none() {
+            let wait = self.dice.millis(500, 2_000);
+            self.elect_after(wait);
+        }
+        if !self.cluster.is_up(server) {
+            return;
+        }
+        let entry = self.cluster.bucket.entry();
+        for node in 0..self.nodes.len() {
+            if self.nodes[node].watch.on.is_some_and(|(_, on)| on == server) && entry.revision().is_some() {
+                self.publish_to(node, &entry);
+            }
+        }
+    }
+
+    /// Lets the servers' clocks disagree as far as the setting allows, where the run has that.
+    pub(super) fn set_skew(&mut self) {
+        if !self.plan.has(Kind::Skew) {
+            return;
+        }
+        let half = self.skew().as_micros() as u64 / 2;
+        for server in 0..self.cluster.servers.len() {
+            let stepped = self.cluster.servers[server].ahead.unsigned_abs() > half * 1000;
+            if !stepped {
+                let ahead = (self.dice.below(2 * half + 1) as i64 - half as i64) * 1000;
+                self.set_wall(server, ahead);
+            }
+        }
+    }
+
+    pub(super) fn set_wall(&mut self, server: usize, ahead: i64) {
+        self.cluster.servers[server].ahead = ahead;
+        self.expire_later();
+    }
+
+    fn step_clocks(&mut self, place: usize, dice: &mut Dice) {
+        let ahead = if self.fault(place).is_some_and(|fault| fault.roll & 1 == 0) { STEP } else { -STEP };
+        let one = dice.percent(50).then_some(self.cluster.leader.unwrap_or(0));
+        for server in 0..self.cluster.servers.len() {
+            if one.is_none_or(|one| one == server) {
+                self.hit[place].push(server);
+                self.set_wall(server, self.cluster.servers[server].ahead + ahead);
+            }
+        }
+        // A young life looks old.
+        if self.now.since(self.cluster.bucket.made) < self.plan.lease * 2 {
+            self.promises.vanished(self.now, self.plan.lease * 2, false);
+        }
+    }
+
+    fn can_operate(&self) -> bool {
+        self.cluster.leader.is_some() && !self.cluster.gone && self.in_flight.is_none()
+    }
+
+    /// An operator writes to the key.
+    fn operate(&mut self, put: &Put<'_>) {
+        if self.can_operate() {
+            let wall = self.cluster.leaders_wall(self.now);
+            self.cluster.bucket.put(put, self.now, wall);
+            self.key_changed();
+        }
+    }
+
+    fn delete_bucket(&mut self, dice: &mut Dice, lasts: Duration) {
+        if !self.can_operate() {
+            return;
+        }
+        let revision = self.cluster.bucket.revision().0;
+        let sequence = match dice.below(4) {
+            0 => 0,
+            1 => revision.saturating_sub(1 + dice.below(3)),
+            _ => revision.saturating_sub(1),
+        };
+        self.cluster.gone = true;
+        self.after(lasts.min(Duration::from_secs(2)), Event::Remake(sequence));
+    }
+
+    /// The store is what it was a while ago.
+    fn go_back(&mut self, span: Duration) {
+        if !self.can_operate() {
+            return;
+        }
+        let then = self.now.before(span);
+        let all = self.all_saw_it();
+        let before = self.history.iter().rev().find(|(at, _)| *at <= then).map(|(_, bucket)| bucket.clone());
+        let Some(bucket) = before.filter(|before| before.sequence < self.cluster.bucket.sequence) else {
+            return;
+        };
+        self.promises.went_back(self.now, self.plan.lease * 4, all);
+        for server in &mut self.cluster.servers {
+            if let Some(isolated) = &mut server.isolated {
+                isolated.led = false;
+            }
+        }
+        self.history.retain(|(at, _)| *at <= then);
+        self.cluster.bucket = bucket;
+        self.note(|trace| write!(trace, "store: what it was {span:?} ago"));
+        self.key_changed();
+    }
+}
+
+/// Whom a fault hits, where it is somebody.
+fn node_of(kind: Kind, victim: usize) -> Option<usize> {
+    let somebody = matches!(
+        kind,
+        Kind::Cut
+            | Kind::Queue
+            | Kind::CutRequests
+            | Kind::CutReplies
+            | Kind::Pause
+            | Kind::Suspend
+            | Kind::Freeze
+            | Kind::Crash
+            | Kind::Denied
+            | Kind::Drift
+            | Kind::BadDrift
+            | Kind::Resign
+            | Kind::Handler
+            | Kind::Illness
+            | Kind::Close
+    );
+    somebody.then_some(victim)
+}
