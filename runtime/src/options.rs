@@ -85,8 +85,8 @@ impl CampaignOptions {
         self
     }
 
-    /// The lease time `T`: how long nobody else leads after a leader crashed. By default the store's
-    /// own, or the preset's where the store has none.
+    /// The lease time `T`: how long nobody else leads after a leader crashed. By default the store's maximum
+    /// age where all its records share that, else the preset's, and never more than the store's maximum age.
     pub fn lease(mut self, lease: Duration) -> Self {
         self.lease = Some(lease);
         self

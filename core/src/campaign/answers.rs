@@ -21,7 +21,7 @@ impl Campaign {
             Outcome::Applied { revision, incarnation } => self.applied(sent, revision, incarnation),
             Outcome::Refused { current } => self.refused(sent, current, awaited),
             Outcome::Busy | Outcome::NotSent | Outcome::Unknown if !awaited => {}
-            Outcome::Busy => self.failed(),
+            Outcome::Busy => self.hindered(),
             Outcome::NotSent | Outcome::Unknown => self.unanswered(),
             Outcome::Failed(fault) => {
                 self.fault(fault);
@@ -132,7 +132,7 @@ impl Campaign {
         if current == expected {
             // What was expected is there, so another write is in flight: as good as `Busy`.
             if awaited {
-                self.failed();
+                self.hindered();
             }
             return;
         }

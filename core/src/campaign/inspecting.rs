@@ -70,6 +70,12 @@ impl Campaign {
                 self.go_on();
             }
         }
+        let connection = self.life.connection();
+        let absent = self.seat().and_then(|seat| seat.absent);
+        if absent.is_some_and(|before| before < connection) && self.inspecting.is_none() {
+            // It is not the store that was replaced: ask once more whether the key is absent.
+            self.read();
+        }
         self.plan();
     }
 
@@ -114,8 +120,11 @@ impl Campaign {
         self.timers.stop(Timer::Read);
         // Nothing else is hurried: where answers are stale over one connection after another, the
         // back-off is all that stands between the store and a storm.
-        let absent = self.seat().is_some_and(|seat| seat.absent.is_some());
-        if read || absent {
+        if self.seat().is_some_and(|seat| seat.absent.is_some()) {
+            // Whether the key is absent is asked when it is known that the store is the same; or a while
+            // later, where that cannot be found out.
+            self.timers.set(Timer::Retry, self.now + pace::attempt_limit(self.lease));
+        } else if read {
             self.read();
         }
     }

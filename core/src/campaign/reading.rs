@@ -8,7 +8,7 @@ use super::seat::Leaving;
 use super::timers::Timer;
 use super::{Campaign, Stage, pace};
 use crate::record::{Entry, Record};
-use crate::store::Fault;
+use crate::store::{Fault, FaultKind};
 use crate::token::{Incarnation, Revision};
 use core::time::Duration;
 
@@ -49,8 +49,9 @@ impl Campaign {
         let entry = match result {
             Ok(entry) => entry,
             Err(fault) => {
+                let unreachable = fault.kind == FaultKind::Unreachable;
                 self.fault(fault);
-                return self.failed();
+                return if unreachable { self.hindered() } else { self.failed() };
             }
         };
         if pending.incarnation != self.life.incarnation() {

@@ -6,6 +6,9 @@ use super::timers::Timer;
 use super::{Campaign, Stage, backoff};
 use crate::store::{Fault, FaultKind};
 
+/// After so many failures in a row another server is asked.
+const PATIENCE: u32 = 3;
+
 impl Campaign {
     /// Something came back from the store as it should.
     pub(super) fn recovered(&mut self) {
@@ -35,12 +38,21 @@ impl Campaign {
         }
     }
 
+    /// The store is there and does nothing for us at present. That is soon over, unless it is one server
+    /// that was cut off from the others: its writes stay in flight for ever, or find nobody to take them.
+    pub(super) fn hindered(&mut self) {
+        self.failed();
+        if self.failures >= PATIENCE {
+            self.reconnect();
+        }
+    }
+
     /// Something got no answer. Once is an accident; twice is told.
     pub(super) fn unanswered(&mut self) {
         if self.failures > 0 {
             let detail = String::from("the store does not answer; check that it is up and can be reached");
             self.fault(Fault { kind: FaultKind::Unreachable, detail });
         }
-        self.failed();
+        self.hindered();
     }
 }

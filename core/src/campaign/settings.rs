@@ -71,7 +71,8 @@ pub struct Settings {
     pub name: String,
     /// Bounds and defaults.
     pub preset: Preset,
-    /// The lease time `T`; `None` takes the store's own, or the preset's where the store has none.
+    /// The lease time `T`; `None` takes the store's maximum age where all its records share that, else the
+    /// preset's, and never more than the store's maximum age.
     pub lease: Option<Duration>,
     /// How far the store's clocks may disagree; `None`: `T/20`, at most 1 s.
     pub skew: Option<Duration>,

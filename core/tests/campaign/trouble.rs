@@ -162,7 +162,7 @@ fn one_write_without_an_answer_is_an_accident_and_two_are_told() {
     assert_eq!(bench.wrote(3, Outcome::Unknown), ["trouble Unreachable"]);
     bench.next();
     bench.inspected();
-    assert_eq!(bench.wrote(4, Outcome::Unknown), NOTHING);
+    assert_eq!(bench.wrote(4, Outcome::Unknown), ["reconnect"], "told once; another server is asked");
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! The watch: an accelerator, and never the word that decides a win.
 
+use incumbent_core::Incarnation;
 use incumbent_core::campaign::{Input, Timer};
 use incumbent_core::record::Entry;
-use incumbent_core::store::Outcome;
+use incumbent_core::store::{Facts, FaultKind, Outcome};
 
 use crate::harness::*;
 
@@ -150,11 +151,34 @@ fn an_absence_is_asked_once_more_on_a_new_connection_and_then_ends_the_term() {
     assert_eq!(bench.watched(Entry::Vacant), ["read 2"], "the watch may be behind");
     assert_eq!(bench.read(2, Entry::Vacant), ["reconnect"]);
     assert!(bench.leads());
-    assert_eq!(bench.reconnected(), ["inspect", "read 3"]);
+    assert_eq!(bench.reconnected(), ["inspect"], "a store that was replaced is another matter");
+    assert_eq!(bench.inspected(), ["read 3"]);
     assert_eq!(
         bench.read(3, Entry::Vacant),
         ["lost 10 DELETED", "acquire 2 over absent", "leader nobody", "state ACQUIRING"]
     );
+}
+
+#[test]
+fn an_absence_in_a_store_that_was_replaced_is_told_as_such() {
+    let mut bench = Bench::leader();
+    bench.watched(Entry::Vacant);
+    bench.read(2, Entry::Vacant);
+    bench.reconnected();
+    assert_eq!(
+        bench.inspected_as(|facts| Facts { incarnation: Incarnation(8), ..facts })[0],
+        "lost 10 STORE_RESET"
+    );
+}
+
+#[test]
+fn an_absence_is_asked_about_again_where_inspections_fail() {
+    let mut bench = Bench::leader();
+    bench.watched(Entry::Vacant);
+    bench.read(2, Entry::Vacant);
+    bench.reconnected();
+    bench.give(Input::Inspected(Err(fault(FaultKind::Denied))));
+    assert!(bench.pass(secs(2)).contains(&"read 3".into()));
 }
 
 #[test]
@@ -186,7 +210,8 @@ fn a_renewal_refused_for_absence_is_asked_about_on_a_new_connection() {
     bench.inspected();
     assert_eq!(bench.refused(2, 0), ["reconnect"]);
     assert!(bench.leads());
-    assert_eq!(bench.reconnected(), ["inspect", "read 2"]);
+    assert_eq!(bench.reconnected(), ["inspect"]);
+    assert_eq!(bench.inspected(), ["read 2"]);
     assert_eq!(
         bench.read(2, Entry::Vacant),
         ["lost 10 DELETED", "acquire 3 over absent", "leader nobody", "state ACQUIRING"]

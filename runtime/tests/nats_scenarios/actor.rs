@@ -1,0 +1,196 @@
+//! A candidate in the test's own process, with everything it was told.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use incumbent::{Candidate, Clock, Event, Instant, Reason, State, Token, Trouble};
+use incumbent_testkit::wait;
+
+use crate::bench::margin;
+
+/// Far longer than anything here takes, on however busy a machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
+
+/// Something a candidate was told. Unlike an event it holds no term, and so holds up no drain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    Won(Won),
+    Draining(Reason),
+    Lost(Lost),
+    Leader(Option<String>),
+    State(State),
+    Trouble(Trouble),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Won {
+    pub(crate) token: Token,
+    pub(crate) started: Instant,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lost {
+    pub(crate) token: Token,
+    pub(crate) reason: Reason,
+    /// When it was read, which is a little later than it was told.
+    pub(crate) at: Instant,
+}
+
+/// All a candidate was told so far.
+#[derive(Clone, Default)]
+pub(crate) struct Log(Arc<Mutex<Vec<Told>>>);
+
+impl Log {
+    pub(crate) fn so_far(&self) -> Vec<Told> {
+        self.0.lock().unwrap().clone()
+    }
+
+    fn take(&self, event: Event, at: Instant) {
+        let told = match event {
+            Event::Won(term) => Told::Won(Won { token: term.token(), started: term.started() }),
+            Event::Draining { reason, .. } => Told::Draining(reason),
+            Event::Lost { term, reason } => Told::Lost(Lost { token: term.token(), reason, at }),
+            Event::LeaderChanged(leader) => Told::Leader(leader.map(|leader| leader.name)),
+            Event::Campaigned(state) => Told::State(state),
+            Event::Trouble(trouble) => Told::Trouble(trouble),
+        };
+        self.0.lock().unwrap().push(told);
+    }
+}
+
+/// A candidate and its log.
+pub(crate) struct Actor {
+    pub(crate) candidate: Candidate,
+    log: Log,
+}
+
+impl Actor {
+    pub(crate) fn new(candidate: Candidate) -> Self {
+        let log = Log::default();
+        let (mut events, telling) = (candidate.events(), log.clone());
+        tokio::spawn(async move {
+            let clock = Clock::system();
+            while let Some(event) = events.next().await {
+                telling.take(event, clock.now());
+            }
+        });
+        Self { candidate, log }
+    }
+
+    pub(crate) fn log(&self) -> &Log {
+        &self.log
+    }
+
+    /// Waits for its n-th win, counted from 1.
+    pub(crate) async fn won(&self, n: usize) -> Won {
+        self.nth(n, "win", |told| if let Told::Won(won) = told { Some(*won) } else { None }).await
+    }
+
+    /// Waits for its n-th loss, counted from 1.
+    pub(crate) async fn lost(&self, n: usize) -> Lost {
+        self.nth(n, "loss", |told| if let Told::Lost(lost) = told { Some(*lost) } else { None }).await
+    }
+
+    /// Waits until it is told trouble that `fits`.
+    pub(crate) async fn trouble(&self, what: &str, fits: impl Fn(&Trouble) -> bool) -> Trouble {
+        let pick = |told: &Told| match told {
+            Told::Trouble(trouble) if fits(trouble) => Some(trouble.clone()),
+            _ => None,
+        };
+        self.nth(1, what, pick).await
+    }
+
+    /// Waits until it is told that `name` holds the seat.
+    pub(crate) async fn sees(&self, name: &str) {
+        let fits = |told: &Told| (*told == Told::Leader(Some(name.into()))).then_some(());
+        self.nth(1, &format!("{name} to be seen"), fits).await;
+    }
+
+    /// Waits until it is in that state.
+    pub(crate) async fn is(&self, state: State) {
+        let what = format!("{} to be {state:?}", self.candidate.name());
+        wait::until_async(&what, PATIENCE, || async { self.candidate.state() == state }).await;
+    }
+
+    /// Waits until a renewal that was sent after `since` has extended its term.
+    pub(crate) async fn renewed_after(&self, since: Instant, lease: Duration) {
+        let what = format!("{} to renew: {:?}", self.candidate.name(), self.log.so_far());
+        let deadline = || self.candidate.term().map_or(Instant::ZERO, |term| term.deadline());
+        let proven = (since + lease).before(margin(lease));
+        wait::until_async(&what, PATIENCE, || async { deadline() >= proven }).await;
+    }
+
+    pub(crate) fn wins(&self) -> Vec<Won> {
+        let won = |told| if let Told::Won(won) = told { Some(won) } else { None };
+        self.log.so_far().into_iter().filter_map(won).collect()
+    }
+
+    pub(crate) fn losses(&self) -> Vec<Lost> {
+        let lost = |told| if let Told::Lost(lost) = told { Some(lost) } else { None };
+        self.log.so_far().into_iter().filter_map(lost).collect()
+    }
+
+    async fn nth<T>(&self, n: usize, what: &str, pick: impl Fn(&Told) -> Option<T>) -> T {
+        let name = self.candidate.name();
+        let search = async {
+            loop {
+                if let Some(found) = self.log.so_far().iter().filter_map(&pick).nth(n - 1) {
+                    return found;
+                }
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        };
+        match tokio::time::timeout(PATIENCE, search).await {
+            Ok(found) => found,
+            Err(_) => panic!("{name} waited in vain for {what} {n}; it was told {:?}", self.log.so_far()),
+        }
+    }
+}
+
+/// Waits until one of them wins with a token above `above`; which, and the win.
+pub(crate) async fn next_leader(actors: &[&Actor], above: Token) -> (usize, Won) {
+    let next = |actor: &Actor| actor.wins().into_iter().find(|won| won.token > above);
+    let search = async {
+        loop {
+            let found = actors.iter().enumerate().find_map(|(at, actor)| Some((at, next(actor)?)));
+            if let Some(found) = found {
+                return found;
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    let Ok(found) = tokio::time::timeout(PATIENCE, search).await else {
+        let logs: Vec<_> = actors.iter().map(|a| (a.candidate.name(), a.log.so_far())).collect();
+        panic!("nobody leads: {logs:#?}");
+    };
+    found
+}
+
+/// Waits until the leader is about to renew, which it does when a third of its lease has passed.
+pub(crate) async fn before_a_renewal(actor: &Actor, lease: Duration) {
+    let due = lease - margin(lease) - lease / 3;
+    let remaining = || actor.candidate.term().expect("it leads").remaining();
+    wait::until_async("a renewal to fall due", PATIENCE, || async { remaining() < due + lease / 20 }).await;
+}
+
+/// Wins and losses alternate for each candidate, and of all terms a later one has a larger token.
+pub(crate) fn check_terms(logs: &[Log]) {
+    let mut terms = Vec::new();
+    for log in logs {
+        let mut current = None;
+        for told in log.so_far() {
+            match told {
+                Told::Won(won) => {
+                    assert_eq!(current.replace(won.token), None, "won twice: {:?}", log.so_far());
+                    terms.push(won);
+                }
+                Told::Lost(lost) => {
+                    assert_eq!(current.take(), Some(lost.token), "not its term: {:?}", log.so_far());
+                }
+                _ => {}
+            }
+        }
+    }
+    terms.sort_by_key(|won| won.started);
+    assert!(terms.is_sorted_by(|one, next| one.token < next.token), "tokens do not grow: {terms:?}");
+}

@@ -1,0 +1,148 @@
+//! A server with a bucket, and candidates on it.
+
+use std::time::Duration;
+
+use async_nats::jetstream;
+use incumbent::core::record::Record;
+use incumbent::store::nats::{InitOptions, Nats, NatsSettings, init};
+use incumbent::store::{Adapter, StoreSettings};
+use incumbent::{CampaignOptions, Clock, Instant, Preset, Store};
+use incumbent_testkit::nats::{NatsServer, Options};
+use incumbent_testkit::proxy::Proxy;
+use incumbent_testkit::wait;
+
+use crate::actor::{Actor, PATIENCE};
+
+pub(crate) const BUCKET: &str = "elections";
+pub(crate) const KEY: &str = "jobs";
+/// The stream of the bucket.
+pub(crate) const STREAM: &str = "KV_elections";
+
+/// A lease for tests in which one runs out.
+pub(crate) const SHORT: Duration = Duration::from_secs(2);
+/// A lease for tests in which one runs out while another must not, however busy the machine is.
+pub(crate) const STEADY: Duration = Duration::from_secs(4);
+/// A lease for tests in which none may: nothing here waits for it.
+pub(crate) const LONG: Duration = Duration::from_secs(10);
+/// How late anything may be because the machine is busy.
+pub(crate) const BUSY: Duration = Duration::from_secs(2);
+/// How long after its time a record may still be there, and how far apart it is then looked for: what the
+/// store states of itself, and the core's poll.
+pub(crate) const REMOVAL: Duration = Duration::from_millis(350 + 100);
+
+/// One server with a bucket.
+pub(crate) struct Bench {
+    pub(crate) server: NatsServer,
+    pub(crate) lease: Duration,
+    /// Writes without asking who leads.
+    pub(crate) operator: Nats,
+}
+
+impl Bench {
+    /// A bucket whose name was never used before, so that the first leader waits for nothing.
+    pub(crate) async fn start(lease: Duration) -> Self {
+        Self::with(InitOptions::new(lease).never_used(true), lease).await
+    }
+
+    pub(crate) async fn with(options: InitOptions, lease: Duration) -> Self {
+        let server = NatsServer::start(Options::new());
+        init(&settings(&server.url()), &options).await.unwrap();
+        let operator = operator(&server.url()).await;
+        Self { server, lease, operator }
+    }
+
+    /// A candidate with a store of its own.
+    pub(crate) async fn join(&self, name: &str) -> Actor {
+        join(&self.server.url(), name, self.lease).await
+    }
+
+    /// A candidate that reads the key all the time, and does not only wait for the watch.
+    pub(crate) async fn join_looking(&self, name: &str) -> Actor {
+        let store = open(&self.server.url(), self.lease).await;
+        let options = options(name, self.lease).interval(Duration::from_millis(200));
+        Actor::new(store.campaign(KEY, options).await.unwrap())
+    }
+
+    /// A candidate in another election of the bucket.
+    pub(crate) async fn join_in(&self, election: &str, name: &str) -> Actor {
+        join_in(&self.server.url(), election, name, self.lease).await
+    }
+
+    /// A candidate that reaches the server through a proxy.
+    pub(crate) async fn join_through(&self, proxy: &Proxy, name: &str) -> Actor {
+        join(&proxy.url(), name, self.lease).await
+    }
+
+    pub(crate) fn proxy(&self) -> Proxy {
+        Proxy::to(&self.server.address())
+    }
+
+    /// The record of whoever holds the seat.
+    pub(crate) async fn record(&self) -> Record {
+        self.operator.read(KEY).await.unwrap().live().expect("nobody holds the seat").clone()
+    }
+
+    /// Waits until the seat is held under that name; the record.
+    pub(crate) async fn record_of(&self, name: &str) -> Record {
+        wait::until_some_async(&format!("the record of {name}"), PATIENCE, || async {
+            let entry = self.operator.read(KEY).await.unwrap();
+            entry.live().filter(|record| record.candidate == name).cloned()
+        })
+        .await
+    }
+
+    /// Waits until `stores` of them watch the bucket: whoever leads now, its record is on its way to all.
+    #[track_caller]
+    pub(crate) fn watched_by(&self, stores: u64) {
+        wait::until("the candidates to watch", PATIENCE, || {
+            let streams = self.server.monitoring("/jsz?accounts=1&streams=1&consumers=1");
+            let details = &streams.unwrap_or_default()["account_details"][0]["stream_detail"];
+            let stream = details.as_array().and_then(|all| all.iter().find(|s| s["name"] == STREAM));
+            stream.is_some_and(|stream| stream["state"]["consumer_count"].as_u64() >= Some(stores))
+        });
+    }
+
+    /// Another client's view of the server.
+    pub(crate) async fn jetstream(&self) -> jetstream::Context {
+        jetstream::new(async_nats::connect(self.server.url()).await.unwrap())
+    }
+}
+
+pub(crate) fn settings(servers: &str) -> NatsSettings {
+    NatsSettings::new(servers, BUCKET).unwrap().fail_fast(true)
+}
+
+pub(crate) async fn operator(servers: &str) -> Nats {
+    Nats::open(&settings(servers), &Clock::system()).await.unwrap()
+}
+
+pub(crate) async fn join(servers: &str, name: &str, lease: Duration) -> Actor {
+    join_in(servers, KEY, name, lease).await
+}
+
+async fn join_in(servers: &str, election: &str, name: &str, lease: Duration) -> Actor {
+    let store = open(servers, lease).await;
+    let candidate = store.campaign(election, options(name, lease)).await.unwrap();
+    Actor::new(candidate)
+}
+
+pub(crate) async fn open(servers: &str, lease: Duration) -> Store {
+    let settings = settings(servers).fail_fast(false);
+    let store = Store::builder().expected_lease(lease).open_settings(StoreSettings::Nats(Box::new(settings)));
+    tokio::time::timeout(PATIENCE, store).await.expect("the store does not open").unwrap()
+}
+
+/// A candidate that comes without splay.
+pub(crate) fn options(name: &str, lease: Duration) -> CampaignOptions {
+    CampaignOptions::new().name(name).preset(Preset::Test).lease(lease).splay(Duration::ZERO)
+}
+
+/// The default margin between a deadline and the end of the lease.
+pub(crate) fn margin(lease: Duration) -> Duration {
+    let (second, quarter) = (Duration::from_secs(1), Duration::from_millis(250));
+    (lease / 20).min(second) + lease / 100 + (lease / 20).min(quarter)
+}
+
+pub(crate) fn now() -> Instant {
+    Clock::system().now()
+}

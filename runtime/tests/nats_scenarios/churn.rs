@@ -1,0 +1,62 @@
+//! The test by which the Go library proves itself, as a scenario of ours.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use incumbent::core::{Incarnation, Revision};
+use incumbent::store::Operate;
+use incumbent::{Instant, Reason, Token};
+
+use crate::actor::Actor;
+use crate::bench::*;
+use crate::witness::Witness;
+
+const LEASE: Duration = Duration::from_millis(750);
+const FAULT_EVERY: Duration = Duration::from_millis(150);
+const FOR: Duration = Duration::from_secs(15);
+/// The election in the same bucket that nobody disturbs.
+const BESIDE: &str = "beside";
+
+/// Ten candidates whose key is deleted or overwritten again and again: they elect, lose and re-elect, never
+/// two at once, and the election beside theirs never notices.
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_candidates_under_constant_faults_never_lead_at_once() {
+    let bench = Bench::start(LEASE).await;
+    let names: Vec<_> = (0..10).map(|n| format!("candidate-{n}")).collect();
+    let ten = join_all(names.iter().map(|name| bench.join(name))).await;
+    let two = join_all(["beside-0", "beside-1"].map(|name| bench.join_in(BESIDE, name))).await;
+    let (ten, two): (Vec<_>, Vec<_>) = (ten.iter().collect(), two.iter().collect());
+    let (of_ten, of_two) = (Witness::of(&ten), Witness::of(&two));
+    let nothing = Token { incarnation: Incarnation(0), sequence: Revision(0) };
+    let (beside, _) = crate::actor::next_leader(&two, nothing).await;
+
+    let faults = make_faults(&bench, &ten, now() + FOR).await;
+
+    of_ten.verdict();
+    of_two.verdict();
+    let wins: usize = ten.iter().map(|actor| actor.wins().len()).sum();
+    let losses: Vec<_> = ten.iter().flat_map(|actor| actor.losses()).map(|lost| lost.reason).collect();
+    assert!(wins >= 5 && losses.len() >= 5, "{wins} wins and {} losses of {faults} faults", losses.len());
+    assert!(losses.iter().all(|reason| matches!(reason, Reason::Usurped | Reason::Deleted)), "{losses:?}");
+    assert_eq!(two[beside].losses(), []);
+    assert_eq!(two[1 - beside].wins(), []);
+}
+
+/// While there is a leader, a fault every 150 ms: two of three an overwriting, the third a deletion.
+async fn make_faults(bench: &Bench, candidates: &[&Actor], until: Instant) -> usize {
+    let mut faults = 0;
+    let mut ticks = tokio::time::interval(FAULT_EVERY);
+    while now() < until {
+        ticks.tick().await;
+        if !candidates.iter().any(|actor| actor.candidate.is_leader()) {
+            continue;
+        }
+        faults += 1;
+        if faults % 3 == 0 {
+            bench.operator.delete(KEY).await.unwrap();
+        } else {
+            bench.operator.put(KEY, b"an operator").await.unwrap();
+        }
+    }
+    faults
+}

@@ -1,0 +1,212 @@
+//! Faults of a cluster of three servers, with a bucket of three replicas.
+
+use std::time::Duration;
+
+use incumbent::store::nats::{InitOptions, init};
+use incumbent::{Reason, Token};
+use incumbent_testkit::nats::{NatsCluster, Options};
+use incumbent_testkit::proxy::Proxy;
+use incumbent_testkit::wait;
+
+use crate::actor::{Actor, PATIENCE, before_a_renewal, next_leader};
+use crate::bench::*;
+use crate::witness::Witness;
+
+/// Long enough to sit out the failure of a server, as the documents advise.
+const LEASE: Duration = Duration::from_secs(30);
+/// How long a cluster may take to elect its leaders on a busy machine.
+const ELECTION: Duration = Duration::from_secs(90);
+
+/// A leader and a candidate, both of whom know all servers.
+struct Pair {
+    leader: Actor,
+    other: Actor,
+    token: Token,
+    witness: Witness,
+}
+
+impl Pair {
+    async fn on(cluster: &NatsCluster, lease: Duration) -> Self {
+        make_bucket(cluster, lease).await;
+        let leader = join(&cluster.addresses(), "a", lease).await;
+        let token = leader.won(1).await.token;
+        let other = join(&cluster.addresses(), "b", lease).await;
+        other.sees("a").await;
+        let witness = Witness::of(&[&leader, &other]);
+        Self { leader, other, token, witness }
+    }
+
+    /// The term has gone on: renewed after now, never lost, and nobody else ever led.
+    async fn goes_on(self) {
+        self.leader.renewed_after(now(), LEASE).await;
+        assert_eq!(self.leader.losses(), []);
+        assert_eq!(self.other.wins(), []);
+        self.witness.verdict();
+    }
+}
+
+/// Makes the bucket, as soon as the servers have heard enough of each other to place it.
+async fn make_bucket(cluster: &NatsCluster, lease: Duration) {
+    let options = InitOptions::new(lease).replicas(3).never_used(true);
+    let settings = settings(&cluster.addresses());
+    wait::until_async("a place for three replicas", ELECTION, || async {
+        match init(&settings, &options).await {
+            Ok(_) => true,
+            Err(error) if error.message().contains("no suitable peers") => false,
+            Err(error) => panic!("{error}"),
+        }
+    })
+    .await;
+}
+
+/// The server that leads the stream is killed: the term survives with a lease of 30 s.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_term_survives_the_death_of_the_streams_leader() {
+    let mut cluster = NatsCluster::start(3);
+    let pair = Pair::on(&cluster, LEASE).await;
+    let dead = cluster.stream_leader(STREAM);
+    cluster[dead].kill();
+    pair.goes_on().await;
+}
+
+/// The server that leads the stream is paused (SIGSTOP), with all its connections open.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_term_survives_a_pause_of_the_streams_leader() {
+    let cluster = NatsCluster::start(3);
+    let pair = Pair::on(&cluster, LEASE).await;
+    let paused = cluster.stream_leader(STREAM);
+    cluster[paused].pause();
+    pair.goes_on().await;
+    cluster[paused].resume();
+}
+
+/// The server that leads the cluster's JetStream is killed, while another leads the stream: no effect.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_term_survives_the_death_of_the_meta_leader() {
+    let mut cluster = NatsCluster::start(3);
+    let pair = Pair::on(&cluster, LEASE).await;
+    let dead = cluster.meta_leader();
+    cluster[dead].kill();
+    pair.goes_on().await;
+}
+
+/// The servers are restarted one after the other: no `Lost`.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_term_survives_a_rolling_restart() {
+    let mut cluster = NatsCluster::start(3);
+    let pair = Pair::on(&cluster, LEASE).await;
+    for node in 0..3 {
+        cluster[node].stop();
+        cluster[node].restart();
+        cluster.wait_ready();
+        cluster.stream_leader(STREAM);
+    }
+    pair.goes_on().await;
+}
+
+/// Two of three servers are away for longer than the lease: `Lost(Expired)` at the deadline, and nobody leads;
+/// when they are back somebody does, with a larger token.
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_quorum_nobody_leads_for_longer_than_a_lease() {
+    let mut cluster = NatsCluster::start(3);
+    let Pair { leader, other, token, witness } = Pair::on(&cluster, SHORT).await;
+    for node in 0..2 {
+        cluster[node].kill();
+    }
+    let alone = now();
+    let lost = leader.lost(1).await;
+    assert_eq!(lost.reason, Reason::Expired);
+    assert!(lost.at < alone + SHORT + BUSY, "{:?}", lost.at.since(alone));
+    assert_eq!(other.wins(), []);
+    for node in 0..2 {
+        cluster[node].respawn();
+    }
+    cluster.wait_ready();
+    let (_, next) = next_leader(&[&leader, &other], token).await;
+    assert!(next.token > token);
+    witness.verdict();
+}
+
+/// Two of three servers are paused until a renewal is overdue, and go on before the lease is over: what was
+/// written meanwhile commits late, is recognised, and the term survives.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_term_survives_a_loss_of_the_quorum_that_is_shorter_than_its_lease() {
+    let cluster = NatsCluster::start(3);
+    let pair = Pair::on(&cluster, LEASE).await;
+    before_a_renewal(&pair.leader, LEASE).await;
+    (0..2).for_each(|node| cluster[node].pause());
+    let overdue = (LEASE - margin(LEASE) - LEASE / 3).saturating_sub(Duration::from_secs(4));
+    let remaining = || pair.leader.candidate.term().expect("it leads").remaining();
+    wait::until("a renewal to be overdue", PATIENCE, || remaining() < overdue);
+    (0..2).for_each(|node| cluster[node].resume());
+    pair.goes_on().await;
+}
+
+/// The way to the servers of a cluster, through proxies.
+struct Ways(Vec<Proxy>);
+
+impl Ways {
+    /// None of them leads anywhere yet but the one to `node`, so that is the server of the first connection.
+    fn at_first_to(cluster: &NatsCluster, node: usize) -> Self {
+        let ways = Self(cluster.nodes().iter().map(|node| Proxy::to(&node.address())).collect());
+        ways.0.iter().enumerate().filter(|(at, _)| *at != node).for_each(|(_, way)| way.cut());
+        ways
+    }
+
+    fn open(&self) {
+        self.0.iter().for_each(Proxy::heal);
+    }
+
+    fn servers(&self) -> String {
+        self.0.iter().map(Proxy::url).collect::<Vec<_>>().join(",")
+    }
+}
+
+/// The server that leads the stream, to which the leader is connected, is cut off from the others and goes on
+/// answering from the past: that is not believed, the leader finds the others, and the term survives.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_term_survives_the_isolation_of_the_streams_leader() {
+    let cluster = NatsCluster::start_partitionable(3, Options::new());
+    make_bucket(&cluster, LEASE).await;
+    let isolated = cluster.stream_leader(STREAM);
+    let ways = Ways::at_first_to(&cluster, isolated);
+    let leader = join(&ways.servers(), "a", LEASE).await;
+    let token = leader.won(1).await.token;
+    ways.open();
+    let other = join(&cluster.addresses(), "b", LEASE).await;
+    other.sees("a").await;
+    let witness = Witness::of(&[&leader, &other]);
+
+    cluster.isolate(isolated);
+    let elsewhere = (isolated + 1) % 3;
+    wait::until("another leader of the stream", ELECTION, || {
+        cluster.stream_leader_seen_by(elsewhere, STREAM).is_some_and(|node| node != isolated)
+    });
+    Pair { leader, other, token, witness }.goes_on().await;
+    cluster.heal();
+}
+
+/// As before, with a lease too short to survive it, and candidates that come to the isolated server while
+/// nobody else leads the stream: it answers that a write is in flight for as long as they ask. They find the
+/// others, and the next leader has a larger token.
+#[tokio::test(flavor = "multi_thread")]
+async fn candidates_do_not_stay_with_an_isolated_server() {
+    let cluster = NatsCluster::start_partitionable(3, Options::new());
+    make_bucket(&cluster, SHORT).await;
+    let isolated = cluster.stream_leader(STREAM);
+    // The next connection is to a server not tried before: the isolated one, before the others have elected.
+    let ways = Ways::at_first_to(&cluster, (isolated + 1) % 3);
+    let a = join(&ways.servers(), "a", SHORT).await;
+    let token = a.won(1).await.token;
+    let b = join(&ways.servers(), "b", SHORT).await;
+    b.sees("a").await;
+    ways.open();
+    let witness = Witness::of(&[&a, &b]);
+
+    cluster.isolate(isolated);
+    assert_eq!(a.lost(1).await.reason, Reason::Expired);
+    let (_, next) = next_leader(&[&a, &b], token).await;
+    assert!(next.token > token);
+    cluster.heal();
+    witness.verdict();
+}

@@ -1,0 +1,160 @@
+//! Settings that are changed, limits that are met, and names that are taken.
+
+use std::time::Duration;
+
+use async_nats::jetstream::stream;
+use incumbent::store::nats::{InitOptions, init};
+use incumbent::{Reason, State, Trouble};
+
+use crate::actor::next_leader;
+use crate::bench::*;
+use crate::witness::Witness;
+
+/// The maximum age is lowered under a leader: its lease shrinks with it, that is told, and the term goes on.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lease_shrinks_with_the_maximum_age() {
+    let bench = Bench::start(LONG).await;
+    let a = bench.join("a").await;
+    a.won(1).await;
+    let witness = Witness::of(&[&a]);
+
+    change_max_age(&bench, STEADY).await;
+    let changed =
+        |trouble: &Trouble| *trouble == Trouble::MaxAgeChanged { from: Some(LONG), to: Some(STEADY) };
+    a.trouble("the change", changed).await;
+    let remaining = a.candidate.term().expect("it leads").remaining();
+    assert!(remaining <= STEADY - margin(STEADY), "{remaining:?}");
+    a.renewed_after(now(), STEADY).await;
+    assert_eq!(a.losses(), []);
+    witness.verdict();
+}
+
+/// The maximum age is lowered while the leader cannot hear of it: the candidate that watched waits for the
+/// leader's own lease all the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_candidate_that_watched_waits_for_the_lease_of_the_holder() {
+    let bench = Bench::start(STEADY).await;
+    let proxy = bench.proxy();
+    let a = bench.join_through(&proxy, "a").await;
+    let first = a.won(1).await;
+    let b = bench.join_looking("b").await;
+    b.sees("a").await;
+    let witness = Witness::of(&[&a, &b]);
+
+    proxy.cut();
+    let proven = a.candidate.term().expect("it leads").deadline();
+    change_max_age(&bench, Duration::from_secs(1)).await;
+    b.is(State::Holding).await;
+    assert!(now() < proven, "the record expired no earlier than the lease");
+    let next = b.won(1).await;
+    assert!(next.token > first.token);
+    assert!(next.started >= proven, "told {:?} before the leader's deadline", proven.since(next.started));
+    assert_eq!(a.lost(1).await.reason, Reason::Expired);
+    witness.verdict();
+}
+
+/// The maximum age is removed: told, because nobody follows a leader that crashes; the term goes on.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_removal_of_the_maximum_age_is_told() {
+    let bench = Bench::start(STEADY).await;
+    let a = bench.join("a").await;
+    a.won(1).await;
+    let witness = Witness::of(&[&a]);
+
+    change(&bench, |config| config.max_age = Duration::ZERO).await;
+    let removed = |trouble: &Trouble| *trouble == Trouble::MaxAgeChanged { from: Some(STEADY), to: None };
+    a.trouble("the removal", removed).await;
+    a.renewed_after(now(), STEADY).await;
+    assert_eq!(a.losses(), []);
+    witness.verdict();
+}
+
+async fn change_max_age(bench: &Bench, to: Duration) {
+    let report = init(&settings(&bench.server.url()), &InitOptions::new(to).update(true)).await.unwrap();
+    assert!(report.updated);
+}
+
+/// The bucket is full: told, and tried again until there is room.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_candidate_in_a_full_bucket_says_so_and_wins_when_there_is_room() {
+    let bench = Bench::start(LONG).await;
+    change(&bench, |config| config.max_bytes = 1).await;
+    let a = bench.join("a").await;
+    let witness = Witness::of(&[&a]);
+    a.trouble("the full bucket", |trouble| trouble.to_string().contains("is full")).await;
+    change(&bench, |config| config.max_bytes = -1).await;
+    a.won(1).await;
+    witness.verdict();
+}
+
+/// The bucket takes no more records of the leader's size: told, and the leader retries until its deadline; when
+/// it takes them again somebody leads, with a larger token.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bucket_that_takes_no_renewals_is_told_and_the_leader_leads_until_its_deadline() {
+    let bench = Bench::start(SHORT).await;
+    let a = bench.join("a").await;
+    let first = a.won(1).await;
+    let witness = Witness::of(&[&a]);
+
+    let proven = a.candidate.term().expect("it leads").deadline();
+    change(&bench, |config| config.max_message_size = 1).await;
+    let closed = now();
+    a.trouble("the limit", takes_no_write).await;
+    let lost = a.lost(1).await;
+    assert_eq!(lost.reason, Reason::Expired);
+    assert!(lost.at >= proven, "given up {:?} too early", proven.since(lost.at));
+    assert!(lost.at < closed + SHORT + BUSY, "{:?}", lost.at.since(closed));
+
+    change(&bench, |config| config.max_message_size = -1).await;
+    let next = a.won(2).await;
+    assert!(next.token > first.token);
+    witness.verdict();
+}
+
+/// The bucket takes no renewals for less than a lease: the term goes on.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bucket_that_takes_no_renewals_for_a_moment_costs_nothing() {
+    let bench = Bench::start(LONG).await;
+    let a = bench.join("a").await;
+    a.won(1).await;
+    let witness = Witness::of(&[&a]);
+
+    change(&bench, |config| config.max_message_size = 1).await;
+    a.trouble("the limit", takes_no_write).await;
+    change(&bench, |config| config.max_message_size = -1).await;
+    a.renewed_after(now(), LONG).await;
+    assert_eq!(a.losses(), []);
+    witness.verdict();
+}
+
+fn takes_no_write(trouble: &Trouble) -> bool {
+    trouble.to_string().contains("takes no write")
+}
+
+/// Changes the bucket's settings as an operator with any client might.
+async fn change(bench: &Bench, change: impl FnOnce(&mut stream::Config)) {
+    let jetstream = bench.jetstream().await;
+    let mut config = jetstream.get_stream(STREAM).await.unwrap().cached_info().config.clone();
+    change(&mut config);
+    jetstream.update_stream(&config).await.unwrap();
+}
+
+/// Two candidates have one name: they are told apart, that is told, and one leads at a time.
+#[tokio::test(flavor = "multi_thread")]
+async fn two_candidates_of_one_name_are_told_apart() {
+    let bench = Bench::start(STEADY).await;
+    let one = bench.join("twin").await;
+    let first = one.won(1).await;
+    let other = bench.join("twin").await;
+    let witness = Witness::of(&[&one, &other]);
+
+    other.trouble("the namesake", |trouble| matches!(trouble, Trouble::SameName { .. })).await;
+    assert_eq!((one.losses().len(), other.wins().len()), (0, 0));
+    one.candidate.close().await.unwrap();
+    let (at, next) = next_leader(&[&one, &other], first.token).await;
+    assert_eq!(at, 1);
+    // The other's record is not taken for its own by who has closed.
+    one.is(State::Closed).await;
+    other.renewed_after(next.started, STEADY).await;
+    witness.verdict();
+}

@@ -1,0 +1,136 @@
+//! An operator who writes to the key without asking who leads.
+
+use std::time::Duration;
+
+use incumbent::store::Operate;
+use incumbent::store::nats::InitOptions;
+use incumbent::{Reason, State};
+
+use crate::actor::next_leader;
+use crate::bench::*;
+use crate::witness::Witness;
+
+/// An operator deletes the key: the leader is told `Lost(Deleted)` as soon as it hears of it, and the
+/// successor only a lease later, since the old leader might not have heard.
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_deletion_the_successor_waits_for_a_lease() {
+    let bench = Bench::start(SHORT).await;
+    let a = bench.join("a").await;
+    let first = a.won(1).await;
+    let b = bench.join("b").await;
+    b.sees("a").await;
+    let witness = Witness::of(&[&a, &b]);
+
+    let before = now();
+    bench.operator.delete(KEY).await.unwrap();
+    let lost = a.lost(1).await;
+    assert_eq!(lost.reason, Reason::Deleted);
+    assert!(lost.at < before + BUSY, "{:?}", lost.at.since(before));
+    let (_, next) = next_leader(&[&a, &b], first.token).await;
+    assert!(next.started >= before + SHORT, "told after {:?}", next.started.since(before));
+    assert!(next.started < before + SHORT + SHORT / 3 + BUSY, "told after {:?}", next.started.since(before));
+    witness.verdict();
+}
+
+/// An operator overwrites the key: `Lost(Usurped)`, and vacant until that record expires.
+#[tokio::test(flavor = "multi_thread")]
+async fn after_an_overwriting_the_seat_is_vacant_until_that_record_expires() {
+    let bench = Bench::start(SHORT).await;
+    let a = bench.join("a").await;
+    let first = a.won(1).await;
+    let b = bench.join("b").await;
+    b.sees("a").await;
+    let witness = Witness::of(&[&a, &b]);
+
+    let before = now();
+    bench.operator.put(KEY, b"an operator").await.unwrap();
+    let lost = a.lost(1).await;
+    assert_eq!(lost.reason, Reason::Usurped);
+    assert!(lost.at < before + BUSY, "{:?}", lost.at.since(before));
+    a.sees("an operator").await;
+    b.sees("an operator").await;
+    let (_, next) = next_leader(&[&a, &b], first.token).await;
+    assert!(next.started >= before + SHORT, "told after {:?}", next.started.since(before));
+    assert!(next.started < before + SHORT + REMOVAL + BUSY, "told after {:?}", next.started.since(before));
+    witness.verdict();
+}
+
+/// The stream is purged with a filter, without a tombstone, under a leader that cannot hear of it: a candidate
+/// that finds the seat vacant at once waits all the same for the lease of the record it saw last.
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_purge_without_a_trace_those_who_watched_wait_for_a_lease() {
+    let bench = Bench::with(purgeable(STEADY), STEADY).await;
+    let proxy = bench.proxy();
+    let a = bench.join_through(&proxy, "a").await;
+    let first = a.won(1).await;
+    let b = bench.join_looking("b").await;
+    b.sees("a").await;
+    let witness = Witness::of(&[&a, &b]);
+
+    proxy.cut();
+    let proven = a.candidate.term().expect("it leads").deadline();
+    purge(&bench).await;
+    b.is(State::Holding).await;
+    assert!(now() < proven, "the leader's lease was over already");
+    let next = b.won(1).await;
+    assert!(next.token > first.token);
+    assert!(next.started >= proven, "told {:?} before the leader's deadline", proven.since(next.started));
+    assert_eq!(a.lost(1).await.reason, Reason::Expired);
+    witness.verdict();
+}
+
+/// The stream is purged with a filter, without a tombstone: the leader learns at its next contact, and somebody
+/// leads again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leader_learns_of_a_purge_at_its_next_contact() {
+    let bench = Bench::with(purgeable(SHORT), SHORT).await;
+    let a = bench.join("a").await;
+    let first = a.won(1).await;
+    let b = bench.join("b").await;
+    b.sees("a").await;
+    let witness = Witness::of(&[&a, &b]);
+
+    let purged = now();
+    purge(&bench).await;
+    let lost = a.lost(1).await;
+    assert_eq!(lost.reason, Reason::Deleted);
+    assert!(lost.at < purged + SHORT / 3 + BUSY, "{:?}", lost.at.since(purged));
+    let (_, next) = next_leader(&[&a, &b], first.token).await;
+    assert!(next.started < purged + SHORT + REMOVAL + BUSY, "{:?}", next.started.since(purged));
+    witness.verdict();
+}
+
+/// A bucket of `init` without markers denies purges.
+fn purgeable(lease: Duration) -> InitOptions {
+    InitOptions::new(lease).never_used(true).markers(true)
+}
+
+async fn purge(bench: &Bench) {
+    let stream = bench.jetstream().await.get_stream(STREAM).await.unwrap();
+    stream.purge().filter(format!("$KV.{BUCKET}.{KEY}")).await.unwrap();
+}
+
+/// A holder that still waits out a deletion leaves: its successor inherits what is left of the wait.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_release_while_the_win_delay_runs_passes_the_wait_on() {
+    let bench = Bench::start(STEADY).await;
+    let a = bench.join("a").await;
+    let first = a.won(1).await;
+    let witness = Witness::of(&[&a]);
+
+    let before = now();
+    bench.operator.delete(KEY).await.unwrap();
+    a.is(State::Holding).await;
+    // It never saw the deletion, nor the leader before it.
+    let late = bench.join("late").await;
+    late.sees("a").await;
+    let of_late = Witness::of(&[&late]);
+    a.candidate.close().await.unwrap();
+    late.is(State::Holding).await;
+    let next = late.won(1).await;
+    assert!(next.token > first.token);
+    assert!(next.started >= before + STEADY, "told after {:?}", next.started.since(before));
+    assert!(next.started < before + STEADY + BUSY, "told after {:?}", next.started.since(before));
+    let (a, late) = (&witness.verdict()[0], &of_late.verdict()[0]);
+    crate::witness::never_two([("a", a), ("late", late)]);
+}

@@ -1,0 +1,88 @@
+//! Records that a candidate wrote without hearing of it.
+
+use std::time::Duration;
+
+use incumbent::State;
+use incumbent::core::record::Entry;
+use incumbent::store::Adapter;
+use incumbent_testkit::wait;
+
+use crate::actor::PATIENCE;
+use crate::bench::*;
+use crate::witness::Witness;
+
+/// Long enough to see a write applied before its answer arrives.
+const DELAY: Duration = Duration::from_millis(400);
+
+/// The acknowledgement of an acquire is lost: the candidate finds its own record and takes it again, and
+/// leads by that answer, whose sequence is its token; nobody waits for the record to expire.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_candidate_retakes_its_own_record_when_the_acknowledgement_is_lost() {
+    let bench = Bench::start(LONG).await;
+    let proxy = bench.proxy();
+    let store = open(&proxy.url(), LONG).await;
+    proxy.delay_to_client(DELAY);
+    let candidate = store.campaign(KEY, options("a", LONG)).await.unwrap();
+    let a = crate::actor::Actor::new(candidate);
+    let witness = Witness::of(&[&a]);
+
+    let orphan = bench.record_of("a").await;
+    let applied = now();
+    proxy.delay_to_client(Duration::ZERO);
+    proxy.close_all();
+    let won = a.won(1).await;
+    assert!(won.token.sequence > orphan.revision, "{won:?} by {orphan:?}");
+    assert!(won.started < applied + LONG / 2, "after {:?}", won.started.since(applied));
+    witness.verdict();
+}
+
+/// A candidate closes while its acquire is in flight: what the acquire leaves is removed, and nobody is kept
+/// out for a lease.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_acquire_in_flight_at_a_close_keeps_nobody_out() {
+    let bench = Bench::start(LONG).await;
+    let proxy = bench.proxy();
+    let store = open(&proxy.url(), LONG).await;
+    proxy.delay_to_server(DELAY);
+    let candidate = store.campaign(KEY, options("a", LONG)).await.unwrap();
+    let a = crate::actor::Actor::new(candidate);
+    a.is(State::Acquiring).await;
+    let witness = Witness::of(&[&a]);
+
+    let closing = now();
+    a.candidate.close().await.unwrap();
+    let entry = bench.operator.read(KEY).await.unwrap();
+    assert!(matches!(entry, Entry::Released(_)), "{entry:?}");
+    let b = bench.join("b").await;
+    let won = b.won(1).await;
+    assert!(won.started < closing + LONG / 2, "after {:?}", won.started.since(closing));
+    assert_eq!(a.wins(), []);
+    witness.verdict();
+}
+
+/// The reply to a release is lost: the release is looked after until it is certain, and the successor
+/// leads at once.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_release_whose_reply_is_lost_keeps_nobody_out() {
+    let bench = Bench::start(LONG).await;
+    let proxy = bench.proxy();
+    let a = bench.join_through(&proxy, "a").await;
+    let first = a.won(1).await;
+    let witness = Witness::of(&[&a]);
+
+    proxy.cut_to_client();
+    let leaving = a.candidate.resign();
+    wait::until_async("the release to be applied", PATIENCE, || async {
+        matches!(bench.operator.read(KEY).await.unwrap(), Entry::Released(_))
+    })
+    .await;
+    let released = now();
+    proxy.close_all();
+    proxy.heal();
+    leaving.await.unwrap();
+    // Nobody else is there, so it is in the race again, with another term.
+    let next = a.won(2).await;
+    assert!(next.token > first.token);
+    assert!(next.started < released + LONG / 2, "after {:?}", next.started.since(released));
+    witness.verdict();
+}

@@ -1,0 +1,59 @@
+//! Permissions and credentials that are taken away from a leader.
+
+use incumbent::store::nats::{InitOptions, init};
+use incumbent::{Reason, Trouble};
+use incumbent_testkit::nats::{NatsServer, Options};
+
+use crate::bench::*;
+use crate::witness::Witness;
+
+/// The permission to write the key is taken away: told as trouble, with the subject, and `Lost(Expired)` at the
+/// deadline; when it is given back, the candidate wins again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leader_that_may_no_longer_write_is_told_the_subject_and_leads_until_its_deadline() {
+    let told = |trouble: &Trouble| trouble.to_string().contains("$KV.elections.jobs");
+    loses_what_the_server_takes(&users("u", "permissions: { publish: { deny: \"$KV.elections.>\" } }"), told)
+        .await;
+}
+
+/// The credentials are withdrawn: told as trouble, and `Lost(Expired)` at the deadline; when they are good again,
+/// the candidate wins again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leader_whose_credentials_are_withdrawn_leads_until_its_deadline() {
+    let told = |trouble: &Trouble| matches!(trouble, Trouble::Store(_));
+    loses_what_the_server_takes(&users("somebody-else", ""), told).await;
+}
+
+async fn loses_what_the_server_takes(without: &str, told: impl Fn(&Trouble) -> bool) {
+    let with = users("u", "");
+    let mut server = NatsServer::start(Options::new().config(&with));
+    let admin = server.url().replace("nats://", "nats://admin:p@");
+    init(&settings(&admin), &InitOptions::new(SHORT).never_used(true)).await.unwrap();
+    let a = join(&server.url().replace("nats://", "nats://u:p@"), "a", SHORT).await;
+    let first = a.won(1).await;
+    let witness = Witness::of(&[&a]);
+
+    let proven = a.candidate.term().expect("it leads").deadline();
+    server.reconfigure(without);
+    let taken = now();
+    let lost = a.lost(1).await;
+    assert_eq!(lost.reason, Reason::Expired);
+    assert!(lost.at >= proven, "given up {:?} too early", proven.since(lost.at));
+    assert!(lost.at < taken + SHORT + BUSY, "{:?}", lost.at.since(taken));
+    a.trouble("the denial", told).await;
+
+    server.reconfigure(with);
+    let next = a.won(2).await;
+    assert!(next.token > first.token);
+    witness.verdict();
+}
+
+/// An administrator, and a user of that name with more to say of him.
+fn users(name: &str, more: &str) -> String {
+    format!(
+        "accounts {{ A: {{ jetstream: enabled, users: [
+            {{ user: admin, password: p }}
+            {{ user: {name}, password: p, {more} }}
+        ] }} }}"
+    )
+}

@@ -1,0 +1,117 @@
+//! Faults of a process: candidates that are killed, stopped, and asked to go.
+
+use std::time::Duration;
+
+use incumbent::Clock;
+
+use crate::bench::*;
+use crate::process::{Line, Order, Process, never_two_processes, next_leader};
+
+/// The leader is killed (SIGKILL): another leads once the record has expired, with a larger token.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leader_that_is_killed_is_followed_when_its_lease_is_over() {
+    let bench = Bench::start(SHORT).await;
+    let start = |name| Process::start(&bench.server.url(), name, SHORT);
+    let mut leader = start("a");
+    let (token, _) = leader.won(None);
+    let (b, c) = (start("b"), start("c"));
+    bench.watched_by(3);
+
+    leader.kill();
+    let killed = now();
+    let (_, next, started) = next_leader(&[&b, &c], token);
+    assert!(next > token);
+    assert!(started <= killed + SHORT + REMOVAL + BUSY, "vacant for {:?}", started.since(killed));
+    never_two_processes(&[&leader, &b, &c]);
+}
+
+/// The leader is stopped gracefully: `Lost` first, then the release, and the successor leads at once.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leader_that_closes_is_followed_at_once() {
+    let bench = Bench::start(LONG).await;
+    let mut leader = Process::start(&bench.server.url(), "a", LONG);
+    let (token, _) = leader.won(None);
+    let successor = Process::start(&bench.server.url(), "b", LONG);
+    bench.watched_by(2);
+
+    leader.order(&Order::Close);
+    let (_, next, started) = next_leader(&[&successor], token);
+    let (reason, lost) = leader.lost();
+    leader.wait_for("the farewell", |line| matches!(line, Line::Left).then_some(()));
+    assert!(leader.child.wait(Duration::from_secs(20)).success());
+    assert_eq!(reason, "CLOSED");
+    assert!(next > token);
+    assert!(started.since(lost) < BUSY, "vacant for {:?}", started.since(lost));
+    never_two_processes(&[&leader, &successor]);
+}
+
+/// The leader hands over to a named process: that one follows, and none of those that were named in vain.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leader_hands_over_to_the_process_it_names() {
+    let bench = Bench::start(LONG).await;
+    let start = |name| Process::start(&bench.server.url(), name, LONG);
+    let mut all = [start("a")];
+    let (first, _) = all[0].won(None);
+    let [a] = &mut all;
+    let mut b = start("b");
+    let (c, d) = (start("c"), start("d"));
+    bench.watched_by(4);
+
+    a.order(&Order::HandOver("b".into()));
+    let (second, _) = b.won(Some(first));
+    assert_eq!(a.lost().0, "HANDED_OVER");
+    b.order(&Order::HandOver("a".into()));
+    let (third, _) = a.won(Some(second));
+    assert_eq!(b.lost().0, "HANDED_OVER");
+    assert!(third > second && second > first);
+    assert!(!c.has_won() && !d.has_won());
+    never_two_processes(&[a, &b, &c, &d]);
+}
+
+/// The leader is stopped (SIGSTOP) for longer than its lease: its first `is_leader()` is already false, with
+/// the network cut so that nobody can have told it; then it is told `Lost(Expired)`.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leader_that_was_stopped_for_too_long_knows_before_any_io() {
+    let bench = Bench::start(SHORT).await;
+    let proxy = bench.proxy();
+    let sleeper = Process::start(&proxy.url(), "a", SHORT);
+    let (token, _) = sleeper.won(None);
+    let other = Process::start(&bench.server.url(), "b", SHORT);
+    bench.watched_by(2);
+
+    sleeper.child.pause();
+    let (_, next, _) = next_leader(&[&other], token);
+    proxy.cut();
+    let resumed = now();
+    sleeper.child.resume();
+    assert!(!sleeper.first_answer(resumed), "it still believed it led");
+    assert_eq!(sleeper.lost().0, "EXPIRED");
+    proxy.heal();
+    assert!(next > token);
+    never_two_processes(&[&sleeper, &other]);
+}
+
+/// The leader is stopped (SIGSTOP) and goes on before its deadline: it is still the leader, and renews.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leader_that_was_stopped_for_a_moment_still_leads() {
+    let lease = Duration::from_secs(5);
+    let bench = Bench::start(lease).await;
+    let leader = Process::start(&bench.server.url(), "a", lease);
+    leader.won(None);
+    let other = Process::start(&bench.server.url(), "b", lease);
+    bench.watched_by(2);
+
+    leader.child.pause();
+    let paused = now();
+    // A renewal falls due meanwhile, and most of the lease is left.
+    Clock::system().sleep_until(paused + lease / 3).await;
+    let resumed = now();
+    leader.child.resume();
+    assert!(leader.first_answer(resumed), "it gave up a lease that was not over");
+    leader.wait_for("an answer from a lease that was renewed", |line| match line {
+        Line::Answer { leads: true, before, .. } if *before > (paused + lease).as_nanos() => Some(()),
+        _ => None,
+    });
+    assert!(!leader.was_told_of_a_loss());
+    assert!(!other.has_won());
+}
