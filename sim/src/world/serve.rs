@@ -253,6 +253,9 @@ impl World {
         let bucket = &self.cluster.bucket;
         if bucket.incarnation == life && bucket.revision() == revision && self.cluster.leader.is_some() {
             self.note(|trace| write!(trace, "store: a marker erases @{}", revision.0));
+            // What it leaves looks like an expiry, and hides that somebody was deleted a moment ago.
+            let all = self.all_saw_it();
+            self.promises.vanished(self.now, self.plan.lease + GRANULARITY, all);
             self.put_marker();
         }
     }
