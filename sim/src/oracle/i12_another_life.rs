@@ -1,12 +1,11 @@
 //! I12.
 
-use incumbent_core::Incarnation;
-use incumbent_core::campaign::Input;
+use incumbent_core::campaign::{Input, Output};
+use incumbent_core::{Incarnation, Instant};
 
 use super::Oracle;
 use super::known::{Told, told};
 use crate::moment::{Moment, View};
-use incumbent_core::Instant;
 
 pub(super) struct AnotherLife {
     nodes: Vec<Node>,
@@ -16,6 +15,10 @@ pub(super) struct AnotherLife {
 struct Node {
     /// The life known, and when the inspection that showed it was asked for.
     life: Option<(Incarnation, Instant)>,
+    /// The latest reading, and when the newest write was sent: once that is answered or seen, what was asked before
+    /// it is old.
+    latest: Instant,
+    sent: Instant,
     /// Another life was just handed in.
     another: bool,
 }
@@ -37,13 +40,15 @@ impl Oracle for AnotherLife {
     fn see(&mut self, view: &View<'_>, moment: &Moment<'_>) -> Result<(), String> {
         match moment {
             Moment::Begins { node, .. } => self.nodes[*node] = Node::default(),
-            Moment::Hands { node, input, .. } => {
+            Moment::Hands { node, clock, input } => {
                 let node = &mut self.nodes[*node];
                 node.another = false;
+                node.latest = node.latest.max(*clock);
                 if let Input::Inspected(Ok(facts)) = input {
                     let newer = node.life.is_none_or(|(_, asked_at)| facts.asked_at >= asked_at);
                     if newer {
-                        node.another = node.life.is_some_and(|(life, _)| life != facts.incarnation);
+                        node.another = facts.asked_at >= node.sent
+                            && node.life.is_some_and(|(life, _)| life != facts.incarnation);
                         node.life = Some((facts.incarnation, facts.asked_at));
                     }
                 }
@@ -54,6 +59,9 @@ impl Oracle for AnotherLife {
                 }
             }
             Moment::Says { node, campaign, output, .. } => {
+                if let Output::Write(_) = output {
+                    self.nodes[*node].sent = self.nodes[*node].latest;
+                }
                 let Some(Told::Won(term)) = told(output) else { return Ok(()) };
                 if view.never_used || !view.promises.clocks() || !view.promises.one_leader(view.now) {
                     return Ok(());
