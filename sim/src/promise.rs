@@ -71,9 +71,14 @@ impl Promises {
         }
     }
 
-    /// The store went back, or began a life that does not come after the last one.
-    pub(crate) fn went_back(&mut self, now: Instant, span: Duration, all_saw_it: bool) {
-        self.vanished(now, span, all_saw_it);
+    /// The store went back, or began a life that does not come after the last one. A revision that is given
+    /// twice is never told apart by who saw only one of the two, so the doubt stays.
+    pub(crate) fn went_back(&mut self, all_saw_it: bool) {
+        if all_saw_it && !self.tokens_fragile {
+            self.fragile = Instant::NEVER;
+        } else {
+            self.waived = Instant::NEVER;
+        }
         self.tokens_fragile = true;
         self.tokens_waived |= !all_saw_it || self.newcomers;
     }

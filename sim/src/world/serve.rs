@@ -351,7 +351,7 @@ impl World {
         // A life that does not come after the last one, or is older than it is.
         let before = wall.as_nanos() <= self.cluster.bucket.incarnation.0;
         if before || self.promises.largest().is_some_and(|token| wall.as_nanos() <= token.incarnation.0) {
-            self.promises.went_back(self.now, lease * 3, false);
+            self.promises.went_back(false);
         }
         if self.cluster.spread() > self.skew() || self.is_on(Kind::ClockStep) {
             self.promises.vanished(self.now, lease * 2, false);

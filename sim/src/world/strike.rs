@@ -322,7 +322,7 @@ impl World {
         let Some(bucket) = before.filter(|before| before.sequence < self.cluster.bucket.sequence) else {
             return;
         };
-        self.promises.went_back(self.now, self.plan.lease * 4, all);
+        self.promises.went_back(all);
         for server in &mut self.cluster.servers {
             if let Some(isolated) = &mut server.isolated {
                 isolated.led = false;
