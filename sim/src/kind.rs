@@ -74,7 +74,7 @@ kinds! {
     Denied "denied" Full "A candidate's permission to publish is taken away.",
     Full "full" Full "The bucket is full.",
     Skew "skew" Full "The servers' clocks disagree, within the setting.",
-    Erase "erase" Full "The server's own marker erases a write it has just acknowledged.",
+    Erase "erase" Watching "The server's own marker erases a write it has just acknowledged.",
     Delete "delete" Full "An operator deletes the key.",
     Overwrite "overwrite" Full "An operator, or a Go client, writes over the key.",
     Recreate "recreate" Full "The bucket is deleted and made anew; its sequence may come to match what a leader expects.",

@@ -21,8 +21,6 @@ pub(crate) struct Promises {
     waived: Instant,
     /// Whoever comes anew before this was not watching.
     fragile: Instant,
-    /// Somebody may not have noticed before this that the store went back.
-    undone: Instant,
     /// The store went back in this run: tokens are in order as long as everybody remembers.
     tokens_fragile: bool,
     tokens_waived: bool,
@@ -40,7 +38,6 @@ impl Promises {
             nothing,
             waived: Instant::ZERO,
             fragile: Instant::ZERO,
-            undone: Instant::ZERO,
             tokens_fragile: false,
             tokens_waived: false,
             newcomers: true,
@@ -67,7 +64,7 @@ impl Promises {
     pub(crate) fn vanished(&mut self, now: Instant, span: Duration, all_saw_it: bool) {
         let until = now + span;
         // After the store went back, what was seen may be of the time that is undone.
-        if all_saw_it && now >= self.undone {
+        if all_saw_it && !self.tokens_fragile {
             self.fragile = self.fragile.max(until);
         } else {
             self.waived = self.waived.max(until);
@@ -77,7 +74,6 @@ impl Promises {
     /// The store went back, or began a life that does not come after the last one.
     pub(crate) fn went_back(&mut self, now: Instant, span: Duration, all_saw_it: bool) {
         self.vanished(now, span, all_saw_it);
-        self.undone = now + span;
         self.tokens_fragile = true;
         self.tokens_waived |= !all_saw_it || self.newcomers;
     }

@@ -78,19 +78,26 @@ fn clocks_beyond_their_setting_leave_the_order_of_tokens() {
     all_hold(1_000..1_040, Some(&[Kind::BadDrift, Kind::Freeze]));
 }
 
-/// Each of these seeds broke something once; the texts say what.
 #[test]
-fn seeds_that_failed_once_hold() {
-    let failed = [
-        (2_337, "an acquire long under way was given back with nothing owed, while the other still led"),
-        (2_533, "an acquire long under way won with the wait of the moment it was sent"),
-        (2_452, "a lowered maximum age made a new life of the store look old too soon"),
-        (6_448, "a late acknowledgement made a leader of a record that had been released"),
-    ];
-    for (seed, why) in failed {
-        println!("seed {seed}: {why}");
-        holds(&Choice::of_seed(seed));
-    }
+fn a_late_acknowledgement_makes_no_leader_of_a_record_that_was_released() {
+    use Kind::{Delay, Illness, Isolate, Loss, Resign};
+    all_hold(942..943, Some(&[Delay, Illness, Resign, Isolate, Loss]));
+}
+
+#[test]
+fn an_acquire_long_under_way_waits_for_whoever_was_seen_meanwhile() {
+    use Kind::{Delay, Full, LostWrites, Overwrite, Purge};
+    all_hold(94..95, Some(&[Delay, Purge, LostWrites, Full, Overwrite]));
+}
+
+#[test]
+fn a_lowered_maximum_age_makes_no_new_life_of_the_store_look_old() {
+    all_hold(6_805..6_806, None);
+}
+
+#[test]
+fn a_record_of_ours_of_which_nothing_is_known_is_waited_for_also_when_it_is_erased() {
+    all_hold(32_388..32_389, None);
 }
 
 #[test]

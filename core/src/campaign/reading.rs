@@ -153,7 +153,16 @@ impl Campaign {
     /// Remembers what is seen and since when.
     fn note(&mut self, entry: Entry) {
         match entry {
-            Entry::Live(record) if self.is_ours(record.stamp) => self.sight.own(record, self.now),
+            Entry::Live(record) if self.is_ours(record.stamp) => {
+                // Of such a write nothing is known, not even whose record it replaced. That must not be
+                // forgotten when the record vanishes in its turn.
+                let unknown = self.sent_as(record.stamp).is_none();
+                let first = self.sight.revision() != Some(record.revision);
+                self.sight.own(record, self.now);
+                if unknown && first {
+                    self.sight.wait_until(self.now + self.longest_lease());
+                }
+            }
             entry => {
                 let default = self.default_lease();
                 self.sight.other(entry, self.life.incarnation(), default, self.now);

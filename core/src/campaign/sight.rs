@@ -94,6 +94,11 @@ impl Sight {
         self.entry = Some(Entry::Live(record));
     }
 
+    /// Whoever takes the seat waits at least until then.
+    pub(super) fn wait_until(&mut self, until: Instant) {
+        self.wait.until = self.wait.until.max(until);
+    }
+
     /// Notes what somebody else left under the key. A first sight belongs to one revision: it
     /// is kept while that revision is seen again, and starts anew with another. `default` is
     /// the lease of a holder that does not say its own.

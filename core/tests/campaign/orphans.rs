@@ -1,9 +1,9 @@
 //! Records of our own outside a term: retaken or removed, and never in anybody's way for long.
 
-use incumbent_core::Instant;
 use incumbent_core::campaign::{Input, Timer};
 use incumbent_core::record::Entry;
-use incumbent_core::store::Outcome;
+use incumbent_core::store::{Facts, Outcome};
+use incumbent_core::{Incarnation, Instant};
 
 use crate::harness::*;
 
@@ -226,10 +226,7 @@ fn while_no_token_is_large_enough_an_orphan_is_removed_and_not_retaken() {
     bench.begin(theirs(100));
     bench.watched(deleted(101));
     bench.wrote(1, Outcome::Unknown);
-    bench.inspected_as(|facts| incumbent_core::store::Facts {
-        incarnation: incumbent_core::Incarnation(LIFE.0 - 1),
-        ..facts
-    });
+    bench.inspected_as(|facts| Facts { incarnation: Incarnation(LIFE.0 - 1), ..facts });
     assert_eq!(bench.watched(mine(7, 1)), ["release 2 over 7 owing 30000ms", "leader me", "state RELEASING"]);
 }
 
@@ -278,4 +275,31 @@ fn an_acquire_that_is_acknowledged_when_something_newer_is_known_makes_no_holder
     let outputs = bench.applied(1, 6);
     assert!(!outputs.iter().any(|output| output == "state HOLDING"), "{outputs:?}");
     assert_eq!(bench.campaign.lease(), None);
+}
+
+#[test]
+fn a_record_of_ours_of_which_nothing_is_known_is_waited_for_also_when_it_vanishes() {
+    let elsewhere = |facts: Facts| Facts { incarnation: Incarnation(2_000), ..facts };
+    let mut bench = Bench::with(settings(), bucket_with_markers());
+    bench.begin(deleted(5));
+    bench.applied(1, 6);
+    // It was applied in another life, over what somebody left there; and then the server's marker erases it.
+    bench.inspected_as(elsewhere);
+    bench.read(2, mine(6, 1));
+    let seen = bench.now;
+    bench.pass(secs(1));
+    assert_eq!(bench.watched(expired(7))[0], "acquire 2 over 7");
+    let mut outputs = bench.applied(2, 8);
+    let mut attempt = 3;
+    loop {
+        outputs.extend(bench.inspected_as(elsewhere));
+        if outputs.iter().any(|output| output.starts_with("won")) {
+            return assert_eq!(bench.now.since(seen), T);
+        }
+        outputs = bench.next();
+        if outputs.iter().any(|output| output.starts_with("renew")) {
+            outputs.extend(bench.applied(attempt, attempt + 6));
+            attempt += 1;
+        }
+    }
 }

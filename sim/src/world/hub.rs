@@ -147,7 +147,6 @@ impl World {
                 self.nodes[node].next_watch();
                 self.ask_for_watch(node);
             }
-            Input::Read { result: Ok(entry), .. } => self.nodes[node].sees(entry.revision()),
             Input::Wrote { outcome: Outcome::Applied { revision, .. }, .. } => {
                 self.nodes[node].sees(Some(*revision))
             }

@@ -66,7 +66,8 @@ pub(crate) struct Node {
     pub(crate) watch: Watch,
     /// The life that its last inspection showed.
     pub(crate) inspected: Option<Incarnation>,
-    /// The newest revision it was handed, and in which life.
+    /// The newest revision that its watch or an acknowledgement told, and in which life. The answer to a read
+    /// does not count: where it is late, the campaign has given it up.
     pub(crate) seen: (Incarnation, Revision),
     /// When it will be woken; never where nothing is due.
     pub(crate) wakes: Instant,

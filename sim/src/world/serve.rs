@@ -156,9 +156,14 @@ impl World {
         if !bucket.compare(proposal.write.expect) {
             return Some(Outcome::Refused { current: bucket.revision() });
         }
-        // A server of three that expires what was there may take the new message with it.
+        // A server of three that clears away what was there may take the new message with it: measured over an
+        // old `DEL` and over an expired record, never over a `PURGE`.
         let overdue = self.cluster.expires_at(self.now).is_some_and(|at| at <= self.now);
-        let erasable = overdue || matches!(bucket.entry(), Entry::Deleted { .. });
+        let erasable = match bucket.entry() {
+            Entry::Live(_) => overdue,
+            Entry::Deleted { .. } => true,
+            Entry::Vacant | Entry::Released(_) | Entry::Expired { .. } => false,
+        };
         let wall = self.cluster.leaders_wall(self.now);
         let nonce = self.nonce_of(&proposal.write)?;
         let attempt = proposal.write.attempt;
@@ -248,6 +253,9 @@ impl World {
         let bucket = &self.cluster.bucket;
         if bucket.incarnation == life && bucket.revision() == revision && self.cluster.leader.is_some() {
             self.note(|trace| write!(trace, "store: a marker erases @{}", revision.0));
+            // What it leaves looks like an expiry, and hides that somebody was deleted a moment ago.
+            let all = self.all_saw_it();
+            self.promises.vanished(self.now, self.plan.lease + GRANULARITY, all);
             self.put_marker();
         }
     }
