@@ -4,7 +4,7 @@ use alloc::string::String;
 use core::fmt;
 
 use super::event::Event;
-use super::timers::Timer;
+use super::timers::Wake;
 use crate::record::{Attempt, Entry};
 use crate::store::{Facts, Fault, Outcome, Write};
 use crate::time::Instant;
@@ -83,15 +83,6 @@ pub enum Output {
     Event(Event),
     /// Nothing more until an input, or until this wake-up.
     WakeAt(Option<Wake>),
-}
-
-/// A wake-up, and the timer it is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wake {
-    /// When to call [`handle`](super::Campaign::handle) with [`Input::Tick`].
-    pub at: Instant,
-    /// What for.
-    pub timer: Timer,
 }
 
 /// The caller broke the contract. The campaign's state is unchanged.

@@ -56,9 +56,9 @@ use oorandom::Rand64;
 
 pub use backoff::Backoff;
 pub use event::{Event, Leader, Lease, Reason, State, Term, Trouble};
-pub use io::{Input, Misuse, Output, ReadId, Wake};
+pub use io::{Input, Misuse, Output, ReadId};
 pub use settings::{Preset, Refused, Settings, WinDelay, check_name};
-pub use timers::Timer;
+pub use timers::{Timer, Wake};
 
 use crate::record::{Attempt, Nonce, Record, Stamp};
 use crate::store::{Capabilities, Facts};

@@ -1,6 +1,5 @@
 //! The timers of a campaign: a table of optional deadlines.
 
-use super::io::Wake;
 use crate::time::Instant;
 
 /// What a wake-up is for. Where several are due at once, they fire in this order.
@@ -32,6 +31,15 @@ pub enum Timer {
     Acquire,
     /// When to read the key, because the watch has been silent.
     Poll,
+}
+
+/// A wake-up, and the timer it is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wake {
+    /// When to call [`handle`](super::Campaign::handle) with [`Input::Tick`](super::Input::Tick).
+    pub at: Instant,
+    /// What for.
+    pub timer: Timer,
 }
 
 impl Timer {
