@@ -63,8 +63,8 @@ impl Campaign {
             match self.sight.entry() {
                 None => (Timer::Poll, self.now),
                 Some(Entry::Live(record)) if self.is_ours(record.stamp) => match self.retake() {
-                    Some((_, before)) if self.now < before => (Timer::Acquire, self.now),
-                    _ => (Timer::Poll, self.next_poll()),
+                    Some(_) => (Timer::Acquire, self.now),
+                    None => (Timer::Poll, self.next_poll()),
                 },
                 Some(Entry::Live(_)) => (Timer::Poll, self.next_poll()),
                 Some(Entry::Released(release)) if self.holds_back(release) => {
@@ -132,8 +132,8 @@ impl Campaign {
             Some(Entry::Live(record)) if self.is_ours(record.stamp) => {
                 let expect = Expect::Revision(record.revision);
                 match self.retake() {
-                    Some((wait, before)) if self.now < before => (expect, wait, before),
-                    _ => return self.plan(),
+                    Some((wait, before)) => (expect, wait, before),
+                    None => return self.plan(),
                 }
             }
             None | Some(Entry::Live(_)) => return self.plan(),
@@ -160,16 +160,18 @@ impl Campaign {
     }
 
     /// With which wait, and until when, our own live record outside a term may be retaken; `None`
-    /// where it is not known when it was sent and the store's marker may be on its way.
+    /// where the store's marker may be on its way, because that time is over or not known.
     fn retake(&self) -> Option<(Wait, Instant)> {
         let record = self.sight.record()?;
         let sent = self.sent_as(record.stamp);
         let wait = self.wait_of(sent, self.sight.since());
-        if !self.rules.store.expiry_pushed {
-            return Some((wait, Instant::NEVER));
-        }
-        // Nor may an orphan be retaken that is itself a retaking of one whose time is over.
-        sent.map(|sent| (wait, self.lease_end(sent.at).min(sent.counts_before)))
+        let before = if self.rules.store.expiry_pushed {
+            // Nor may an orphan be retaken that is itself a retaking of one whose time is over.
+            sent.map(|sent| self.lease_end(sent.at).min(sent.counts_before))?
+        } else {
+            Instant::NEVER
+        };
+        (self.now < before).then_some((wait, before))
     }
 
     /// The wait that goes with a record of ours; a whole lease from its first sight where nothing

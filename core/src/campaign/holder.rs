@@ -139,12 +139,7 @@ impl Campaign {
         let unwanted = self.closing || !self.healthy || seat.leaving.is_some();
         if reason == Reason::Expired && unwanted {
             let successor = seat.leaving.and_then(|leave| leave.successor);
-            self.leave_behind(Leaving {
-                expect: Some(seat.revision),
-                wait: seat.wait,
-                successor,
-                first_sent: None,
-            });
+            self.leave_behind(Leaving::new(Some(seat.revision), seat.wait, successor));
         } else {
             self.go_on();
         }

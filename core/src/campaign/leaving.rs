@@ -74,7 +74,7 @@ impl Campaign {
             self.remove_orphan();
         } else if let Some(sent) = self.ledger.newest_open() {
             let wait = sent.wait;
-            self.leave_behind(Leaving { expect: None, wait, successor: None, first_sent: None });
+            self.leave_behind(Leaving::new(None, wait, None));
         } else {
             self.go_on();
         }
@@ -92,7 +92,7 @@ impl Campaign {
     /// Gives a seat back that is held and of which nobody was told, or no longer is.
     pub(super) fn give_back(&mut self, successor: Option<String>) {
         let Some(seat) = self.seat() else { return };
-        let leaving = Leaving { expect: Some(seat.revision), wait: seat.wait, successor, first_sent: None };
+        let leaving = Leaving::new(Some(seat.revision), seat.wait, successor);
         self.leave_seat_timers();
         self.leave_behind(leaving);
     }

@@ -106,7 +106,7 @@ impl Ledger {
 
     /// Whether some write that would make a live record may have been applied, or may be later.
     pub(super) fn may_hold(&self) -> bool {
-        self.sent.iter().any(|sent| sent.open && sent.purpose != Purpose::Release)
+        self.newest_open().is_some()
     }
 
     /// The latest write that would make a live record and whose outcome is open.

@@ -263,6 +263,6 @@ impl Campaign {
         let sent = self.sent_as(record.stamp);
         let expect = Some(record.revision);
         let wait = self.wait_of(sent, self.sight.since());
-        self.leave_behind(Leaving { expect, wait, successor: None, first_sent: None });
+        self.leave_behind(Leaving::new(expect, wait, None));
     }
 }

@@ -100,6 +100,13 @@ pub(super) struct Leaving {
     pub(super) first_sent: Option<Instant>,
 }
 
+impl Leaving {
+    /// Nothing was sent yet.
+    pub(super) fn new(expect: Option<Revision>, wait: Wait, successor: Option<String>) -> Self {
+        Self { expect, wait, successor, first_sent: None }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
