@@ -10,8 +10,9 @@ use wit_component::ComponentEncoder;
 /// # Errors
 /// What is wrong with the module, or with its imports and exports.
 pub fn componentise(module: &[u8]) -> Result<Vec<u8>> {
-    let encoder = ComponentEncoder::default().validate(true).module(module);
-    encoder.context("it is no module of a component")?.encode().context("it cannot be encoded")
+    let mut encoder = ComponentEncoder::default();
+    encoder.validate(true).module(module).context("it is no module of a component")?;
+    encoder.encode().context("it cannot be encoded")
 }
 
 /// A component that is `socket` with those of its imports filled that `plug` exports.

@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::collections::VecDeque;
 
-use incumbent_core::campaign::{Campaign, Event, Input, Misuse, Output, ReadId, State, Term};
+use incumbent_core::campaign::{Campaign, Event, Input, Output, ReadId, State, Term};
 use incumbent_core::store::{Outcome, Write};
 use incumbent_core::{Incarnation, Instant};
 
@@ -67,16 +67,12 @@ impl Racing {
         wakes.into_iter().flatten().min().unwrap_or(now + GLANCE)
     }
 
-    /// Hands in what cannot break the contract.
-    pub(super) fn take(&mut self, now: Instant, input: Input) {
-        // Every number that comes back was given out by this very campaign.
-        let _ = self.try_take(now, input);
-    }
-
     /// Hands an input to the campaign, and keeps what it asks for.
-    pub(super) fn try_take(&mut self, now: Instant, input: Input) -> Result<(), Misuse> {
+    pub(super) fn take(&mut self, now: Instant, input: Input) {
         self.forgo_late_write(now);
-        let taken = self.campaign.handle(now, input);
+        // Every number that comes back was given out by this very campaign, and names have been looked at: nothing here
+        // breaks the contract.
+        let _ = self.campaign.handle(now, input);
         self.wake = loop {
             match self.campaign.poll() {
                 Output::WakeAt(wake) => break wake.map(|wake| wake.at),
@@ -94,7 +90,6 @@ impl Racing {
                 Output::Reconnect => self.ask_once(Asked::Reconnect),
             }
         };
-        taken
     }
 
     /// A newer question takes the place of an older one of its kind.
@@ -122,6 +117,10 @@ impl Racing {
         self.take(now(), Input::Tick);
         if self.is_over() {
             self.asked.clear();
+            return;
+        }
+        if self.events.iter().any(|event| matches!(event, Event::Lost { .. })) {
+            // Whoever acts on the term hears of its end first; a later step gives the seat back.
             return;
         }
         let next = self.asked.pop_front().or_else(|| {
