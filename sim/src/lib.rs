@@ -24,6 +24,7 @@ mod queue;
 mod report;
 mod shrink;
 mod store;
+mod tape;
 mod timeline;
 mod world;
 
@@ -32,6 +33,7 @@ pub use oracle::Violation;
 pub use plan::Choice;
 pub use report::Tally;
 pub use shrink::shrink;
+pub use tape::Recorded;
 
 use plan::Plan;
 use world::World;
@@ -59,6 +61,17 @@ pub fn trace(choice: &Choice) -> (Outcome, String) {
     (
         Outcome { tally: world.audience.tally, violation: world.audience.violation },
         world.trace.unwrap_or_default(),
+    )
+}
+
+/// Makes a run, and records what went into its campaigns and what came out.
+pub fn record(choice: &Choice) -> (Outcome, Vec<Recorded>) {
+    let mut world = World::new(Plan::new(choice), false, false);
+    world.tape = Some(Vec::new());
+    world.run();
+    (
+        Outcome { tally: world.audience.tally, violation: world.audience.violation },
+        world.tape.unwrap_or_default(),
     )
 }
 

@@ -5,5 +5,5 @@
 mod look;
 mod make;
 
-pub use look::{Interface, exports, imports, worlds};
+pub use look::{Names, is_of_world};
 pub use make::{componentise, plug};

@@ -1,92 +1,61 @@
-//! Looking into components, and at WIT.
+//! Looking into components.
 
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use wasmparser::{Parser, Payload, Validator, WasmFeatures};
-use wit_component::DecodedWasm;
-use wit_parser::{Resolve, WorldId, WorldItem};
+use wit_parser::Resolve;
 
-/// What a component imports or exports under one name.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Interface {
-    /// `package/interface@version`, or a plain name.
-    pub name: String,
+/// The names that a component imports, and those that it exports, as the binary has them; every one of a version has it
+/// behind an `@`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Names {
+    /// What it asks its host for.
+    pub imports: Vec<String>,
+    /// What it gives to its host.
+    pub exports: Vec<String>,
 }
 
-/// The names of what a component imports, in the binary itself, in their order.
-///
-/// # Errors
-/// What is not valid in it.
-pub fn imports(component: &[u8]) -> Result<Vec<Interface>> {
-    names(component, |payload| match payload {
-        Payload::ComponentImportSection(section) => {
-            section.into_iter().map(|import| Ok(import?.name.name.to_owned())).collect()
+impl Names {
+    /// Those of a component.
+    ///
+    /// # Errors
+    /// What is not valid in it.
+    pub fn of(component: &[u8]) -> Result<Self> {
+        Validator::new_with_features(WasmFeatures::default()).validate_all(component)?;
+        let mut names = Self::default();
+        // Modules and components inside have names of their own.
+        let mut depth = 0u32;
+        for payload in Parser::new(0).parse_all(component) {
+            match payload? {
+                Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => depth += 1,
+                Payload::End(_) => depth = depth.saturating_sub(1),
+                Payload::ComponentImportSection(section) if depth == 0 => {
+                    for import in section {
+                        names.imports.push(import?.name.name.to_owned());
+                    }
+                }
+                Payload::ComponentExportSection(section) if depth == 0 => {
+                    for export in section {
+                        names.exports.push(export?.name.name.to_owned());
+                    }
+                }
+                _ => {}
+            }
         }
-        _ => Ok(Vec::new()),
-    })
-}
-
-/// The names of what a component exports, in the binary itself, in their order.
-///
-/// # Errors
-/// What is not valid in it.
-pub fn exports(component: &[u8]) -> Result<Vec<Interface>> {
-    names(component, |payload| match payload {
-        Payload::ComponentExportSection(section) => {
-            section.into_iter().map(|export| Ok(export?.name.name.to_owned())).collect()
-        }
-        _ => Ok(Vec::new()),
-    })
-}
-
-fn names(
-    component: &[u8],
-    of: impl Fn(Payload<'_>) -> Result<Vec<String>>,
-) -> Result<Vec<Interface>> {
-    Validator::new_with_features(WasmFeatures::default()).validate_all(component)?;
-    let mut names = Vec::new();
-    let mut depth = 0u32;
-    for payload in Parser::new(0).parse_all(component) {
-        match payload? {
-            Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => depth += 1,
-            Payload::End(_) if depth > 0 => depth -= 1,
-            payload if depth == 0 => names.extend(of(payload)?.into_iter().map(|name| Interface { name })),
-            _ => {}
-        }
+        Ok(names)
     }
-    Ok(names)
 }
 
-/// What a world asks for and gives, by a text of each function's and type's shape: its imports, its exports.
-pub type Shape = (Vec<String>, Vec<String>);
-
-/// The worlds of the WIT in a folder, by name, each with what it imports and exports.
+/// Checks that a component is of a world of the WIT in a folder: that it imports nothing else and exports everything, each
+/// of the very types.
 ///
 /// # Errors
-/// What is not valid in it.
-pub fn worlds(folder: &Path) -> Result<Vec<(String, Shape)>> {
+/// How it differs.
+pub fn is_of_world(component: &[u8], folder: &Path, world: &str) -> Result<()> {
     let mut resolve = Resolve::default();
-    let (package, _) = resolve.push_dir(folder).with_context(|| format!("the WIT in {}", folder.display()))?;
-    let worlds = resolve.packages[package].worlds.iter();
-    Ok(worlds.map(|(name, world)| (name.clone(), shape(&resolve, *world))).collect())
-}
-
-fn shape(resolve: &Resolve, world: WorldId) -> Shape {
-    let world = &resolve.worlds[world];
-    let names = |items: &mut dyn Iterator<Item = (&wit_parser::WorldKey, &WorldItem)>| {
-        items.map(|(key, _)| resolve.name_world_key(key)).collect()
-    };
-    (names(&mut world.imports.iter()), names(&mut world.exports.iter()))
-}
-
-/// The WIT that a component carries.
-///
-/// # Errors
-/// What is not valid in it.
-pub fn decoded(component: &[u8]) -> Result<(Resolve, WorldId)> {
-    match wit_component::decode(component)? {
-        DecodedWasm::Component(resolve, world) => Ok((resolve, world)),
-        DecodedWasm::WitPackage(..) => bail!("it is a package of WIT, and no component"),
-    }
+    let (package, _) =
+        resolve.push_dir(folder).with_context(|| format!("the WIT in {}", folder.display()))?;
+    let world = resolve.select_world(&[package], Some(world))?;
+    wit_component::targets(&resolve, world, component, false)
 }

@@ -13,6 +13,10 @@ use super::{Event, World};
 use crate::kind::Kind;
 use crate::moment::Moment;
 use crate::oracle::Violation;
+use crate::tape::Recorded;
+
+/// How long a candidate of these worlds may drain.
+const DRAIN: Duration = Duration::from_secs(2);
 
 impl World {
     /// A process is born at a place; it begins after `wait`.
@@ -67,12 +71,15 @@ impl World {
             self.audience.judges.compare.then(|| self.campaign(node, facts, nonce, seed, now)).flatten();
         let process = self.nodes[node].process;
         self.note(|trace| write!(trace, "c{node}: begins as process {process}"));
+        let (name, lease, drain) = (campaign.name().into(), self.plan.lease, DRAIN);
+        let (store, facts) = (self.capabilities(), *facts);
+        self.tape(|| Recorded::Begins { process, name, lease, drain, store, facts, nonce, seed, now });
         self.nodes[node].campaign = Some(campaign);
         self.nodes[node].shadow = twin;
         self.nodes[node].inspected = Some(facts.incarnation);
         self.promises.newcomer(self.now);
         self.see(&Moment::Begins { node, nonce });
-        self.see(&Moment::Hands { node, clock: now, input: &Input::Inspected(Ok(*facts)) });
+        self.see(&Moment::Hands { node, clock: now, input: &Input::Inspected(Ok(facts)) });
         self.ask_for_watch(node);
         self.give(node, Input::Campaign);
     }
@@ -88,7 +95,7 @@ impl World {
         let mut settings = Settings::new(format!("c{node}"));
         // Said, so that nobody comes with a shorter one while the maximum age is lowered.
         settings.lease = Some(self.plan.lease);
-        settings.drain = Duration::from_secs(2);
+        settings.drain = DRAIN;
         Campaign::new(settings, self.capabilities(), facts, nonce, seed, now).ok()
     }
 
@@ -224,12 +231,17 @@ impl World {
         }
         self.see(&Moment::Hands { node, clock, input: &input });
         let twin = self.nodes[node].shadow.is_some().then(|| input.clone());
+        let taped = self.tape.is_some().then(|| input.clone());
         let Some(campaign) = &mut self.nodes[node].campaign else { return };
         let handled = campaign.handle(clock, input);
         let lease = campaign.lease();
         if let Err(misuse) = handled {
             self.audience.violation = Some(Violation::of_contract(self.now, format!("c{node}: {misuse}")));
             return;
+        }
+        let process = self.nodes[node].process;
+        if let Some(input) = taped {
+            self.tape(|| Recorded::Hands { process, now: clock, input, lease });
         }
         if let Some(twin) = twin {
             self.give_twin(node, clock, twin);
@@ -263,6 +275,8 @@ impl World {
             if !matches!(output, Output::WakeAt(_)) {
                 self.note(|trace| write!(trace, "c{node} > {output:?}"));
             }
+            let process = self.nodes[node].process;
+            self.tape(|| Recorded::Says { process, output: output.clone() });
             self.see_say(node, &output);
             match output {
                 Output::Write(write) => self.send(node, Ask::Write(write)),

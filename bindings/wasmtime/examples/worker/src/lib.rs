@@ -5,7 +5,7 @@
 
 #[allow(missing_docs, unsafe_code, unused_qualifications, clippy::all, reason = "generated")]
 mod bindings {
-    wit_bindgen::generate!({ world: "worker", path: ["../../../../wit", "wit"], generate_all });
+    wit_bindgen::generate!({ world: "example:worker/worker", path: ["../../../../wit", "wit"], generate_all });
 }
 
 use bindings::example::worker::ledger;
