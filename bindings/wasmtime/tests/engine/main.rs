@@ -1,0 +1,24 @@
+//! The component of world `engine`, driven by a host.
+
+#![allow(clippy::panic, reason = "a test may panic; it says why")]
+
+mod misuse;
+mod replay;
+mod support;
+
+/// The world as this host sees it, under the names that the crate's own translation looks for.
+mod bindings {
+    #![allow(unused_qualifications, clippy::all, reason = "generated")]
+    wasmtime::component::bindgen!({ path: "../../wit", world: "engine" });
+
+    pub(crate) mod incumbent {
+        pub(crate) use super::exports::incumbent::*;
+    }
+}
+
+#[allow(dead_code, reason = "the crate needs more of it")]
+#[path = "../../src/translate/given.rs"]
+mod given;
+#[allow(dead_code, reason = "the crate needs more of it")]
+#[path = "../../src/translate/told.rs"]
+mod told;
