@@ -17,6 +17,9 @@ impl Instant {
     pub const ZERO: Self = Self(0);
     /// Later than anything that happens.
     pub const NEVER: Self = Self(u64::MAX);
+    /// The latest reading that a campaign takes as it is, 292 years after the origin; a later one counts as this. So
+    /// whatever clock it is given, what is due [never](Self::NEVER) is not due.
+    pub const LATEST: Self = Self(u64::MAX / 2);
 
     /// The instant `nanos` nanoseconds after the clock's origin.
     pub const fn from_nanos(nanos: u64) -> Self {

@@ -152,6 +152,7 @@ impl Campaign {
         seed: u64,
         now: Instant,
     ) -> Result<Self, Refused> {
+        let now = now.min(Instant::LATEST);
         let rules = Rules::new(settings, store, facts)?;
         let lease = rules.lease;
         let life = Life::new(facts, lease, rules.margin.skew(lease), now);
@@ -219,7 +220,7 @@ impl Campaign {
             }
             _ => {}
         }
-        self.now = self.now.max(now);
+        self.now = self.now.max(now.min(Instant::LATEST));
         if matches!(self.stage, Stage::Closed) {
             return Ok(());
         }

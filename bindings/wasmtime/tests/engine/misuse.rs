@@ -270,5 +270,5 @@ fn answers_of_any_numbers_at_any_time_never_trap_and_never_make_two_terms_at_onc
             instance.look(candidate);
         }
     }
-    assert!(leaderships > 100, "only {leaderships} terms were won on the way");
+    assert!(leaderships > 20, "only {leaderships} terms were won on the way");
 }
