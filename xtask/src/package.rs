@@ -57,7 +57,17 @@ pub(crate) fn components() -> Result<()> {
 /// Builds a core module.
 fn module(package: &str, features: &[&str]) -> Result<std::path::PathBuf> {
     let mut build = shell::cargo();
-    build.args(["build", "--quiet", "--lib", "--profile", "component", "--target", WASM, "--package", package]);
+    build.args([
+        "build",
+        "--quiet",
+        "--lib",
+        "--profile",
+        "component",
+        "--target",
+        WASM,
+        "--package",
+        package,
+    ]);
     shell::run(build.args(features))?;
     let file = format!("{}.wasm", package.replace('-', "_"));
     Ok(shell::target().join(WASM).join("component").join(file))

@@ -23,10 +23,10 @@ mod wit {
     };
 }
 
-#[path = "map/mod.rs"]
-mod map;
 #[path = "map/machine.rs"]
 mod machine;
+#[path = "map/mod.rs"]
+mod map;
 
 struct Engine;
 

@@ -46,7 +46,9 @@ fn items(resolve: &Resolve, package: PackageId) -> Vec<(String, Docs, Option<Sta
                 TypeDefKind::Enum(cases) => cases.cases.iter().map(|c| (&c.name, &c.docs)).collect(),
                 _ => Vec::new(),
             };
-            items.extend(parts.into_iter().map(|(part, docs)| (format!("{place}.{part}"), docs.clone(), None)));
+            items.extend(
+                parts.into_iter().map(|(part, docs)| (format!("{place}.{part}"), docs.clone(), None)),
+            );
             items.push((place, def.docs.clone(), Some(def.stability.clone())));
         }
     }
@@ -67,7 +69,9 @@ fn every_item_says_since_when_it_is_there() {
     let (resolve, package) = parsed();
     let unsaid: Vec<_> = items(&resolve, package)
         .into_iter()
-        .filter(|(_, _, stability)| stability.as_ref().is_some_and(|s| !matches!(s, Stability::Stable { .. })))
+        .filter(|(_, _, stability)| {
+            stability.as_ref().is_some_and(|s| !matches!(s, Stability::Stable { .. }))
+        })
         .map(|(place, ..)| place)
         .collect();
     assert_eq!(unsaid, Vec::<String>::new());

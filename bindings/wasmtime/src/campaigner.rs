@@ -75,8 +75,8 @@ impl Campaigner {
     ) -> Result<Election> {
         let settings = translate::candidacy(settings)?;
         let provision = Provision::new(stores.clone(), self.limits);
-        let news = provision.news();
-        let (mut store, computed) = interruptible(self.host.engine(), provision, self.limits);
+        let (news, computed) = (provision.news(), provision.computed());
+        let mut store = interruptible(self.host.engine(), provision);
         computed.begin();
         let broke = |cause| Error::of(ErrorKind::Guest, "the component broke down", cause);
         let instance = self.pre.instantiate_async(&mut store).await.map_err(broke)?;

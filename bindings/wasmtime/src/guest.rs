@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use wasmtime::{Engine, Store, StoreLimits, StoreLimitsBuilder, UpdateDeadline};
 
 use crate::host::TICK;
-use crate::limits::Limits;
+use crate::provide::Provides;
 
 /// How long a guest has computed, in ticks of the engine.
 #[derive(Clone, Debug, Default)]
@@ -27,20 +27,22 @@ pub struct Bounded<T> {
 }
 
 /// A Wasmtime store in which a guest lets others run every 10 ms, and is stopped when it has computed for longer, since
-/// [`Computed::begin`], or holds more memory than `limits` allow.
-pub fn interruptible<T: 'static>(engine: &Engine, data: T, limits: Limits) -> (Store<Bounded<T>>, Computed) {
+/// [`Computed::begin`] or its last question to a store, or holds more memory than the provision's limits allow.
+pub fn interruptible<T: Provides + 'static>(engine: &Engine, mut data: T) -> Store<Bounded<T>> {
+    let (limits, count) = (data.provision().limits(), data.provision().computed());
     let memory = StoreLimitsBuilder::new().memory_size(limits.memory).build();
     let mut store = Store::new(engine, Bounded { data, memory });
     store.limiter(|bounded| &mut bounded.memory);
-    let computed = Computed::default();
-    let count = computed.clone();
     let most = u32::try_from(limits.compute.as_millis() / TICK.as_millis()).unwrap_or(u32::MAX).max(1);
     store.set_epoch_deadline(1);
     store.epoch_deadline_callback(move |_| {
         if count.0.fetch_add(1, Ordering::Relaxed) >= most {
-            return Err(wasmtime::Error::msg(format!("the guest has computed for more than {:?}", limits.compute)));
+            return Err(wasmtime::Error::msg(format!(
+                "the guest has computed for more than {:?}",
+                limits.compute
+            )));
         }
         Ok(UpdateDeadline::Yield(1))
     });
-    (store, computed)
+    store
 }

@@ -27,7 +27,7 @@ mod watch;
 pub use campaigner::Campaigner;
 pub use election::Election;
 pub use error::{Error, ErrorKind, Result};
-pub use guest::interruptible;
+pub use guest::{Bounded, Computed, interruptible};
 pub use host::Host;
 pub use limits::Limits;
 pub use provide::{Provides, Provision, Stores, add_to_linker};

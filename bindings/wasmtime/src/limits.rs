@@ -7,7 +7,7 @@ use std::time::Duration;
 pub struct Limits {
     /// The longest that one call of the guest's to the store may wait, whatever limit the guest gives. 5 s by default.
     pub call: Duration,
-    /// For how long the guest may compute, calls to the store not counted, before an export of it has to have returned;
+    /// For how long the guest may compute without asking a store anything, before an export of it has to have returned;
     /// counted in steps of 10 ms. 1 s by default. A guest that computes for longer is stopped for good.
     pub compute: Duration,
     /// The largest memory of the guest, in bytes. 16 MiB by default.

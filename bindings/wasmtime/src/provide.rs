@@ -13,6 +13,7 @@ use wasmtime::component::{HasSelf, Linker, Resource, ResourceTable};
 
 use crate::bindings::incumbent::election::{clock, events, kv, random, records, settings, stores, types};
 use crate::bucket::{Bucket, Shared};
+use crate::guest::Computed;
 use crate::limits::Limits;
 use crate::translate;
 use crate::watch::Watch;
@@ -54,12 +55,30 @@ pub struct Provision {
     limits: Limits,
     table: ResourceTable,
     news: Arc<Notify>,
+    computed: Computed,
 }
 
 impl Provision {
     /// For one guest.
     pub fn new(stores: Stores, limits: Limits) -> Self {
-        Self { stores, limits, table: ResourceTable::new(), news: Arc::new(Notify::new()) }
+        let (table, news) = (ResourceTable::new(), Arc::new(Notify::new()));
+        Self { stores, limits, table, news, computed: Computed::default() }
+    }
+
+    /// What the guest may use.
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// How long the guest has computed; say [`Computed::begin`] before it is called.
+    pub fn computed(&self) -> Computed {
+        self.computed.clone()
+    }
+
+    /// The bucket, of which the guest is about to ask something: what it computes is counted anew.
+    fn asked(&mut self, bucket: &Resource<Bucket>) -> Trap<&mut Bucket> {
+        self.computed.begin();
+        Ok(self.table.get_mut(bucket)?)
     }
 
     /// Wakes whoever steps this guest when one of its watches has something to tell.
@@ -147,7 +166,7 @@ impl kv::HostBucket for Provision {
         bucket: Resource<Bucket>,
         limit: u64,
     ) -> Trap<Result<stores::Facts, types::Fault>> {
-        let answer = self.table.get_mut(&bucket)?.inspect(limit).await;
+        let answer = self.asked(&bucket)?.inspect(limit).await;
         Ok(answer.map(translate::facts).map_err(translate::fault))
     }
 
@@ -157,7 +176,7 @@ impl kv::HostBucket for Provision {
         key: String,
         limit: u64,
     ) -> Trap<Result<Option<records::Message>, types::Fault>> {
-        let answer = self.table.get_mut(&bucket)?.read(&key, limit).await;
+        let answer = self.asked(&bucket)?.read(&key, limit).await;
         Ok(answer.map(|entry| translate::message(&entry)).map_err(translate::fault))
     }
 
@@ -168,7 +187,7 @@ impl kv::HostBucket for Provision {
         put: records::Put,
         limit: u64,
     ) -> Trap<stores::Outcome> {
-        let bucket = self.table.get_mut(&bucket)?;
+        let bucket = self.asked(&bucket)?;
         Ok(translate::outcome(bucket.put(&key, Expect::Absent, translate::put(put), limit).await))
     }
 
@@ -180,7 +199,7 @@ impl kv::HostBucket for Provision {
         put: records::Put,
         limit: u64,
     ) -> Trap<stores::Outcome> {
-        let bucket = self.table.get_mut(&bucket)?;
+        let bucket = self.asked(&bucket)?;
         let expect = Expect::Revision(Revision(expect));
         Ok(translate::outcome(bucket.put(&key, expect, translate::put(put), limit).await))
     }
@@ -193,12 +212,12 @@ impl kv::HostBucket for Provision {
         headers: types::Headers,
         limit: u64,
     ) -> Trap<stores::Outcome> {
-        let bucket = self.table.get_mut(&bucket)?;
+        let bucket = self.asked(&bucket)?;
         Ok(translate::outcome(bucket.delete(&key, expect, headers, limit).await))
     }
 
     async fn reconnect(&mut self, bucket: Resource<Bucket>, limit: u64) -> Trap<Result<(), types::Fault>> {
-        Ok(self.table.get_mut(&bucket)?.reconnect(limit).await.map_err(translate::fault))
+        Ok(self.asked(&bucket)?.reconnect(limit).await.map_err(translate::fault))
     }
 
     async fn watch(
@@ -208,7 +227,7 @@ impl kv::HostBucket for Provision {
         limit: u64,
     ) -> Trap<Result<Option<Resource<Watch>>, types::Fault>> {
         let news = Arc::clone(&self.news);
-        match self.table.get_mut(&bucket)?.watch(key, limit, news).await {
+        match self.asked(&bucket)?.watch(key, limit, news).await {
             Ok(watch) => Ok(Ok(Some(self.table.push(watch)?))),
             Err(fault) => Ok(Err(translate::fault(fault))),
         }
@@ -227,6 +246,7 @@ impl kv::HostWatch for Provision {
         limit: u64,
     ) -> Trap<Result<Vec<Option<records::Message>>, types::Fault>> {
         let limit = Duration::from_nanos(limit).min(self.limits.call);
+        self.computed.begin();
         let told = self.table.get(&watch)?.poll(limit).await;
         let listed = |entry: Option<_>| entry.iter().map(translate::message).collect();
         Ok(told.map(listed).map_err(translate::fault))

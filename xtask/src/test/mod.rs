@@ -10,6 +10,7 @@ use anyhow::Result;
 use clap::ValueEnum;
 use incumbent_testkit::tools::NatsVersion;
 
+use crate::package;
 use crate::shell;
 use crate::tools::{self, Tool, Without};
 use tally::Report;
@@ -38,6 +39,8 @@ pub(crate) enum Part {
     Nats,
     /// The command line
     Cli,
+    /// The WebAssembly components, and their host
+    Component,
     /// Together with other people's libraries
     Interop,
     /// Format, clippy, docs, licences, features, the core without an operating system
@@ -45,8 +48,16 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    const ALL: [Self; 7] =
-        [Self::Core, Self::Sim, Self::Runtime, Self::Nats, Self::Cli, Self::Interop, Self::Lint];
+    const ALL: [Self; 8] = [
+        Self::Core,
+        Self::Sim,
+        Self::Runtime,
+        Self::Nats,
+        Self::Cli,
+        Self::Component,
+        Self::Interop,
+        Self::Lint,
+    ];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -55,6 +66,7 @@ impl Part {
             Self::Runtime => "runtime",
             Self::Nats => "nats",
             Self::Cli => "cli",
+            Self::Component => "component",
             Self::Interop => "interop",
             Self::Lint => "lint",
         }
@@ -65,11 +77,16 @@ impl Part {
             Self::Core | Self::Sim => &[Tool::Nextest],
             // The test kit tries itself on every server.
             Self::Runtime | Self::Nats | Self::Cli => SERVERS,
+            Self::Component => &[Tool::Nextest, Tool::Wasm, Tool::NatsServer(NatsVersion::Newest)],
             Self::Interop => INTEROP,
             Self::Lint => &[Tool::Deny, Tool::Wasm],
         }
     }
 }
+
+/// The packages of [`Part::Component`], which take long to build: left out where they are not tested.
+const COMPONENT: [&str; 4] =
+    ["incumbent-component", "incumbent-componentise", "incumbent-wasmtime", "incumbent-example-worker"];
 
 const SERVERS: &[Tool] = &[
     Tool::Nextest,
@@ -110,10 +127,16 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
         });
     }
 
+    if parts.contains(&Part::Component)
+        && let Err(error) = package::components()
+    {
+        report.check(Part::Component, &format!("{error:#}"), false);
+        parts.retain(|part| *part != Part::Component);
+    }
     nextest::run(&parts, without_go, &mut report)?;
     for part in &parts {
         match part {
-            Part::Core | Part::Runtime => doc::run(*part, &mut report)?,
+            Part::Core | Part::Runtime | Part::Component => doc::run(*part, &mut report)?,
             Part::Interop if without_go => {
                 shell::progress("interop: Go is left out, as asked (--without go)")
             }

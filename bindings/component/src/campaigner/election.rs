@@ -38,7 +38,8 @@ impl GuestElection for Election {
         }
         let name = check_name(&settings.name);
         name.map_err(|refused| Error::Refused(map::refusal(refused)))?;
-        let key = Key::open(&bucket, key, &settings.name).map_err(|fault| Error::Store(map::own_fault(fault)))?;
+        let key =
+            Key::open(&bucket, key, &settings.name).map_err(|fault| Error::Store(map::own_fault(fault)))?;
         let clock = Clock::default();
         let now = || clock.now();
         let mut events = Vec::new();
@@ -172,10 +173,7 @@ impl Inner {
             }
             Stage::Over => None,
         };
-        Turn {
-            wake_at: wake_at.map(Instant::as_nanos),
-            events: events.into_iter().map(map::event).collect(),
-        }
+        Turn { wake_at: wake_at.map(Instant::as_nanos), events: events.into_iter().map(map::event).collect() }
     }
 }
 

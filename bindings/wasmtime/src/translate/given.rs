@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use incumbent::core::Revision;
 use incumbent::core::record::{Entry, Kind};
 use incumbent::core::store::{self, Capabilities, Facts, Fault, FaultKind, Outcome};
-use incumbent::core::Revision;
 
 use crate::bindings::incumbent::election::{records, stores, types};
 

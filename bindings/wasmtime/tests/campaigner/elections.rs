@@ -126,7 +126,7 @@ async fn a_component_and_the_runtime_share_an_election_in_a_file() {
     guest.close();
     draining(&mut guest).await;
     guest.drained();
-    let term = native.term().await.unwrap();
+    let term = native.won().await.unwrap();
     assert!(!guest.is_leader());
     assert!(term.token() > token);
     store.close().await.unwrap();

@@ -14,7 +14,8 @@ async fn a_guest_that_computes_for_ever_lets_others_run_and_is_stopped() {
     let host = Host::new().unwrap();
     let limits = Limits { compute: Duration::from_millis(200), ..Limits::default() };
     let provision = Provision::new(Stores::new(Clock::system()), limits);
-    let (mut store, computed) = interruptible(host.engine(), provision, limits);
+    let computed = provision.computed();
+    let mut store = interruptible(host.engine(), provision);
     let module = Module::new(host.engine(), ENDLESS).unwrap();
     computed.begin();
     let instance = Instance::new_async(&mut store, &module, &[]).await.unwrap();

@@ -8,7 +8,8 @@ use incumbent_testkit::tools::component;
 use incumbent_wasmtime::{Campaigner, Election, Host, Stores};
 
 /// What a hostile host keeps of a resource.
-pub(crate) struct Nothing;
+#[allow(unreachable_pub, reason = "named by the generated bindings")]
+pub struct Nothing;
 
 pub(crate) fn bytes() -> Vec<u8> {
     std::fs::read(component("incumbent-campaigner").unwrap()).unwrap()

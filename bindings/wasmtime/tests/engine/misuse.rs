@@ -2,9 +2,7 @@
 
 use oorandom::Rand64;
 
-use crate::bindings::incumbent::election::candidates::{
-    Answered, Input, Inspection, Misuse, Output, Wrote,
-};
+use crate::bindings::incumbent::election::candidates::{Answered, Input, Inspection, Misuse, Output, Wrote};
 use crate::bindings::incumbent::election::records::{Kind, Message};
 use crate::bindings::incumbent::election::settings::{BackOff, Candidacy, Preset, WinDelay};
 use crate::bindings::incumbent::election::stores::{Applied, Capabilities, Facts, Outcome};
@@ -87,14 +85,28 @@ fn yes(rng: &mut Rand64) -> bool {
 }
 
 fn text(rng: &mut Rand64) -> String {
-    const TEXTS: [&str; 8] =
-        ["", "a", " a", "a\n", "\u{0}", "ü\u{202e}", "00000000000000000000000000000007.1", "18446744073709551615 18446744073709551615"];
+    const TEXTS: [&str; 8] = [
+        "",
+        "a",
+        " a",
+        "a\n",
+        "\u{0}",
+        "ü\u{202e}",
+        "00000000000000000000000000000007.1",
+        "18446744073709551615 18446744073709551615",
+    ];
     TEXTS[rng.rand_range(0..8) as usize].repeat(1 + rng.rand_range(0..40) as usize / 39 * 300)
 }
 
 fn headers(rng: &mut Rand64) -> Vec<(String, String)> {
-    const NAMES: [&str; 6] =
-        ["Incumbent-Nonce", "incumbent-lease", "Incumbent-Release", "Incumbent-Successor", "Incumbent-Meta-", "x"];
+    const NAMES: [&str; 6] = [
+        "Incumbent-Nonce",
+        "incumbent-lease",
+        "Incumbent-Release",
+        "Incumbent-Successor",
+        "Incumbent-Meta-",
+        "x",
+    ];
     let own = |rng: &mut Rand64| match rng.rand_range(0..4) {
         0 => odd(rng).to_string(),
         1 => format!("{} {}", odd(rng), odd(rng)),
@@ -145,8 +157,7 @@ fn outcome(rng: &mut Rand64) -> Outcome {
 
 fn odd_settings(rng: &mut Rand64) -> Candidacy {
     let mut settings = defaults(&text(rng));
-    settings.preset =
-        [Preset::Standard, Preset::Fast, Preset::GoCompatible][rng.rand_range(0..3) as usize];
+    settings.preset = [Preset::Standard, Preset::Fast, Preset::GoCompatible][rng.rand_range(0..3) as usize];
     settings.lease = maybe(rng);
     settings.skew = maybe(rng);
     settings.drift_ppm = maybe(rng).map(|odd| odd as u32);

@@ -55,5 +55,8 @@ fn in_simulated_elections_the_component_says_what_the_native_core_says() {
             }
         }
     }
-    assert!(inputs > 10_000 && outputs > 20_000 && terms > 40, "{inputs} inputs, {outputs} outputs, {terms} terms");
+    assert!(
+        inputs > 10_000 && outputs > 20_000 && terms > 40,
+        "{inputs} inputs, {outputs} outputs, {terms} terms"
+    );
 }

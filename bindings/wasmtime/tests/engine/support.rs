@@ -157,9 +157,9 @@ pub(crate) fn output(output: candidates::Output) -> Output {
         candidates::Output::Inspect(since) => Output::Inspect { since: Instant::from_nanos(since) },
         candidates::Output::Reconnect => Output::Reconnect,
         candidates::Output::Event(event) => Output::Event(told::event(event).unwrap()),
-        candidates::Output::WakeAt(wake) => {
-            Output::WakeAt(wake.map(|wake| Wake { at: Instant::from_nanos(wake.at), timer: timer(wake.timer) }))
-        }
+        candidates::Output::WakeAt(wake) => Output::WakeAt(
+            wake.map(|wake| Wake { at: Instant::from_nanos(wake.at), timer: timer(wake.timer) }),
+        ),
     }
 }
 
