@@ -12,6 +12,7 @@ use incumbent_testkit::tools::NatsVersion;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::package;
 use crate::shell;
 use crate::tools::{self, Tool};
 
@@ -30,18 +31,22 @@ pub(crate) struct Args {
 enum Bench {
     /// How long a hand-over and a fail-over take on NATS, beside the bare client; what leading costs
     Handover,
+    /// What a campaign in a component costs a Wasmtime host
+    Component,
 }
 
 impl Bench {
     fn target(self) -> (&'static str, &'static str) {
         match self {
             Self::Handover => ("incumbent", "handover"),
+            Self::Component => ("incumbent-wasmtime", "component"),
         }
     }
 
     fn tools(self) -> &'static [Tool] {
         match self {
             Self::Handover => &[Tool::NatsServer(NatsVersion::Newest)],
+            Self::Component => &[Tool::Wasm],
         }
     }
 }
@@ -66,6 +71,9 @@ struct Figure {
 /// Runs a benchmark; whether it met its goals.
 pub(crate) fn run(args: &Args) -> Result<bool> {
     tools::all(args.name.tools(), &[])?;
+    if matches!(args.name, Bench::Component) {
+        package::components()?;
+    }
     let (package, target) = args.name.target();
     shell::progress(format!("bench {target}, optimised"));
     let mut text = String::new();

@@ -42,6 +42,10 @@ pub(super) fn run(parts: &[Part], without_go: bool, report: &mut Report) -> Resu
     let packages: Vec<&str> = match parts.as_slice() {
         [Part::Core] => vec!["--package", "incumbent-core"],
         [Part::Sim] => vec!["--package", "incumbent-sim"],
+        // The command line takes part in the elections of components.
+        [Part::Component] => {
+            COMPONENT.iter().chain(&["incumbent-cli"]).flat_map(|p| ["--package", p]).collect()
+        }
         parts if parts.contains(&Part::Component) => vec!["--workspace"],
         _ => COMPONENT.iter().fold(vec!["--workspace"], |mut words, package| {
             words.extend(["--exclude", package]);
