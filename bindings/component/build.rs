@@ -3,6 +3,6 @@
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     if std::env::var("CARGO_CFG_TARGET_ARCH").as_deref() == Ok("wasm32") {
-        println!("cargo::rustc-link-arg-cdylib=-zstack-size=131072");
+        println!("cargo::rustc-link-arg=-zstack-size=131072");
     }
 }

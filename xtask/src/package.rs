@@ -1,7 +1,7 @@
 //! `cargo xtask package NAME`: builds what is released.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
@@ -55,19 +55,11 @@ pub(crate) fn components() -> Result<()> {
 }
 
 /// Builds a core module.
-fn module(package: &str, features: &[&str]) -> Result<std::path::PathBuf> {
+fn module(package: &str, features: &[&str]) -> Result<PathBuf> {
+    // Only here a library of its own: elsewhere the names of its exports are none that a linker takes.
     let mut build = shell::cargo();
-    build.args([
-        "build",
-        "--quiet",
-        "--lib",
-        "--profile",
-        "component",
-        "--target",
-        WASM,
-        "--package",
-        package,
-    ]);
+    build.args(["rustc", "--quiet", "--lib", "--crate-type", "cdylib", "--package", package]);
+    build.args(["--profile", "component", "--target", WASM]);
     shell::run(build.args(features))?;
     let file = format!("{}.wasm", package.replace('-', "_"));
     Ok(shell::target().join(WASM).join("component").join(file))
