@@ -10,6 +10,8 @@
 //!
 //! `cargo xtask package component` builds both and writes them to `target/components`.
 
+#![allow(clippy::duplicate_mod, reason = "`map` once for each world, whose types are its own")]
+
 #[cfg(feature = "campaigner")]
 mod campaigner;
 #[cfg(feature = "engine")]

@@ -1,5 +1,7 @@
 //! The components that `cargo xtask package component` has built.
 
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a test may panic; it says why")]
+
 use std::fs;
 use std::path::Path;
 

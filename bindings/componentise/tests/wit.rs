@@ -1,5 +1,7 @@
 //! The WIT itself: it is whole, it says everything, and nothing is lost when tools carry it about.
 
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a test may panic; it says why")]
+
 use std::path::{Path, PathBuf};
 
 use wit_component::{DecodedWasm, WitPrinter};

@@ -48,7 +48,7 @@ impl GuestElection for Election {
             Err((_, Refusal::Settings(refused))) => return Err(Error::Refused(refused)),
             Err((mut entering, Refusal::Store(fault))) if fault.kind == FaultKind::Unreachable => {
                 events.extend(entering.not_yet(Refusal::Store(fault), now()));
-                Stage::Entering(Box::new(entering))
+                Stage::Entering(entering)
             }
             Err((_, Refusal::Store(fault))) => return Err(Error::Store(map::own_fault(fault))),
         };
@@ -63,7 +63,7 @@ impl GuestElection for Election {
                 Ok(racing) => inner.stage = Stage::Racing(Box::new(racing)),
                 Err((mut entering, refusal)) => {
                     inner.events.extend(entering.not_yet(refusal, now()));
-                    inner.stage = Stage::Entering(Box::new(entering));
+                    inner.stage = Stage::Entering(entering);
                 }
             },
             Stage::Racing(mut racing) => {

@@ -41,9 +41,9 @@ pub(super) enum Refusal {
 }
 
 impl Entering {
-    pub(super) fn new(key: Key, settings: Candidacy, now: Instant) -> Self {
+    pub(super) fn new(key: Key, settings: Candidacy, now: Instant) -> Box<Self> {
         let nonce = types::Nonce { high: random::random_u64(), low: random::random_u64() };
-        Self {
+        Box::new(Self {
             capabilities: key.capabilities(),
             key,
             settings,
@@ -53,7 +53,7 @@ impl Entering {
             next: now,
             failures: 0,
             told: None,
-        }
+        })
     }
 
     /// When to ask the store.
@@ -68,7 +68,7 @@ impl Entering {
     /// Asks the store; the campaign, as soon as it can be made.
     ///
     /// `now` reads the clock.
-    pub(super) fn ask(self, now: impl Fn() -> Instant) -> Result<Racing, (Self, Refusal)> {
+    pub(super) fn ask(self: Box<Self>, now: impl Fn() -> Instant) -> Result<Racing, (Box<Self>, Refusal)> {
         let facts = match self.key.inspect(now(), INSPECTION) {
             Ok(facts) => facts,
             Err(fault) => return Err((self, Refusal::Store(fault))),

@@ -177,7 +177,7 @@ impl kv::HostBucket for Hostile {
             shortest: 0,
             longest: u64::MAX,
             granularity: 0,
-            expiry_pushed: self.malice % 2 == 0,
+            expiry_pushed: self.malice.is_multiple_of(2),
             incarnation_acked: false,
             fail_over: 0,
         }

@@ -1,6 +1,6 @@
 //! The component of world `campaigner`, in this crate's host and in hostile ones.
 
-#![allow(clippy::panic, reason = "a test may panic; it says why")]
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test may panic; it says why")]
 
 mod elections;
 mod hostile;

@@ -1,6 +1,6 @@
 //! Components, the runtime and the command line in one election, on a real nats-server.
 
-#![allow(clippy::panic, reason = "a test may panic; it says why")]
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test may panic; it says why")]
 
 mod shared;
 mod worker;

@@ -1,5 +1,7 @@
 //! World `engine`: the machine as it is.
 
+mod machine;
+
 use std::cell::RefCell;
 
 use incumbent_core::Instant;
@@ -23,9 +25,7 @@ mod wit {
     };
 }
 
-#[path = "map/machine.rs"]
-mod machine;
-#[path = "map/mod.rs"]
+#[path = "../map/mod.rs"]
 mod map;
 
 struct Engine;
