@@ -104,8 +104,8 @@ impl Election {
         self.send(Command::Accept);
     }
 
-    /// Leaves the seat and the race, and waits until that is done: the drain, which [`drained`](Self::drained) ends, and
-    /// 2 s at most. [`next`](Self::next) goes on telling what happens.
+    /// Leaves the seat and the race, for good. That takes the drain, which [`drained`](Self::drained) ends, and 2 s at
+    /// most; [`next`](Self::next) goes on telling what happens, and [`ended`](Self::ended) waits for it.
     pub fn close(&self) {
         self.send(Command::Close);
     }

@@ -12,10 +12,18 @@ pub struct Limits {
     pub compute: Duration,
     /// The largest memory of the guest, in bytes. 16 MiB by default.
     pub memory: usize,
+    /// How many buckets and watches the guest may have open at a time; each of its campaigns has one of each. 4,096 by
+    /// default. One more is a trap.
+    pub handles: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { call: Duration::from_secs(5), compute: Duration::from_secs(1), memory: 16 << 20 }
+        Self {
+            call: Duration::from_secs(5),
+            compute: Duration::from_secs(1),
+            memory: 16 << 20,
+            handles: 4_096,
+        }
     }
 }

@@ -61,7 +61,8 @@ pub struct Provision {
 impl Provision {
     /// For one guest.
     pub fn new(stores: Stores, limits: Limits) -> Self {
-        let (table, news) = (ResourceTable::new(), Arc::new(Notify::new()));
+        let (mut table, news) = (ResourceTable::new(), Arc::new(Notify::new()));
+        table.set_max_capacity(limits.handles);
         Self { stores, limits, table, news, computed: Computed::default() }
     }
 
