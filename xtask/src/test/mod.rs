@@ -4,6 +4,7 @@ mod doc;
 mod go;
 mod lint;
 mod nextest;
+mod node;
 mod tally;
 
 use anyhow::Result;
@@ -136,7 +137,11 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     nextest::run(&parts, without_go, &mut report)?;
     for part in &parts {
         match part {
-            Part::Core | Part::Runtime | Part::Component => doc::run(*part, &mut report)?,
+            Part::Core | Part::Runtime => doc::run(*part, &mut report)?,
+            Part::Component => {
+                doc::run(*part, &mut report)?;
+                node::run(&mut report);
+            }
             Part::Interop if without_go => {
                 shell::progress("interop: Go is left out, as asked (--without go)")
             }
