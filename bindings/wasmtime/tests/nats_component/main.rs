@@ -2,6 +2,7 @@
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test may panic; it says why")]
 
+mod another_life;
 mod shared;
 mod worker;
 
@@ -16,8 +17,12 @@ const LEASE: Duration = Duration::from_secs(2);
 /// A server with a bucket; and the bucket's URL.
 async fn server() -> (NatsServer, String) {
     let server = NatsServer::start(Options::new());
-    let settings = NatsSettings::new(&server.url(), "elections").unwrap().fail_fast(true);
-    init(&settings, &InitOptions::new(LEASE)).await.unwrap();
+    make_bucket(&server).await;
     let url = format!("{}/elections", server.url());
     (server, url)
+}
+
+async fn make_bucket(server: &NatsServer) {
+    let settings = NatsSettings::new(&server.url(), "elections").unwrap().fail_fast(true);
+    init(&settings, &InitOptions::new(LEASE)).await.unwrap();
 }
