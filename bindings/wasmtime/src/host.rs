@@ -1,6 +1,5 @@
 //! The engine, and the ticks by which a guest's time is counted.
 
-use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -18,7 +17,6 @@ pub(crate) const TICK: Duration = Duration::from_millis(10);
 #[derive(Clone)]
 pub struct Host {
     engine: Engine,
-    _ticker: Arc<()>,
 }
 
 impl Host {
@@ -47,7 +45,7 @@ impl Host {
             }
         });
         ticker.map_err(|cause| failed(cause.into()))?;
-        Ok(Self { engine, _ticker: Arc::new(()) })
+        Ok(Self { engine })
     }
 
     /// The engine, to compile components with.
