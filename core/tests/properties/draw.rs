@@ -8,11 +8,11 @@ use proptest::test_runner::{Config, RngSeed};
 
 /// The same cases in every run.
 pub fn config() -> Config {
-    Config { rng_seed: RngSeed::Fixed(1), ..Config::with_cases(cases()) }
+    Config { rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..Config::with_cases(cases()) }
 }
 
 fn cases() -> u32 {
-    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(4096)
+    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(2048)
 }
 
 /// Any number of 64 bits: of any size, and close to where things change.
