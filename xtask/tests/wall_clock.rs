@@ -1,5 +1,7 @@
 //! Deadlines do not hang on the wall clock: it is not even read, but for one thing.
 
+#![allow(clippy::expect_used, reason = "a test may panic; it says why")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
