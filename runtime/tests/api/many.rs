@@ -67,8 +67,7 @@ async fn what_happens_to_one_election_leaves_another_in_the_same_store_alone() {
     memory.put(jobs, b"somebody").await.unwrap();
     assert_eq!(lost(&mut events).await, Reason::Usurped);
     memory.delete(jobs).await.unwrap();
-    let next = soon(a.won()).await.unwrap();
-    assert!(next.token() > of_a.token());
+    assert!(soon(a.won()).await.unwrap().token() > of_a.token());
     soon(a.close()).await.unwrap();
     assert!(of_b.is_current() && b.is_leader());
     assert_eq!(b.leader().map(|leader| leader.name), Some("b".into()));
