@@ -110,16 +110,13 @@ impl Plan {
     /// What to type to see this run again.
     pub(crate) fn command(&self) -> String {
         let Choice { seed, candidates, faults, keep } = &self.choice;
-        let mut command = format!(
-            "cargo run --release -p incumbent-sim -- --seed {seed} --seeds 1 --candidates {candidates}"
-        );
+        let list = |words: Vec<String>| if words.is_empty() { "none".into() } else { words.join(",") };
+        let mut command = format!("incumbent sim --seed {seed} --seeds 1 --candidates {candidates}");
         if let Some(faults) = faults {
-            let names: Vec<_> = faults.iter().map(|kind| kind.name()).collect();
-            command += &format!(" --faults {}", names.join(","));
+            command += &format!(" --faults {}", list(faults.iter().map(Kind::to_string).collect()));
         }
         if let Some(keep) = keep {
-            let places: Vec<_> = keep.iter().map(usize::to_string).collect();
-            command += &format!(" --keep {}", places.join(","));
+            command += &format!(" --keep {}", list(keep.iter().map(usize::to_string).collect()));
         }
         command
     }

@@ -2,13 +2,13 @@
 
 #![allow(clippy::panic, reason = "a test may panic; it says why")]
 
-use incumbent_sim::{Choice, Kind, describe, run, shrink, trace};
+use incumbent_sim::{Choice, Kind, Script, look, run, shrink};
 
 /// Runs a choice, and says how to see the failure again where there is one.
 fn holds(choice: &Choice) {
     if let Some(violation) = run(choice).violation {
         let (shrunk, shorter) = shrink(choice, &violation);
-        panic!("{violation}\n{}\nwith fewer faults:\n{shorter}\n{}", describe(choice), describe(&shrunk));
+        panic!("{violation}\n{}\nwith fewer faults:\n{shorter}\n{}", Script::of(choice), Script::of(&shrunk));
     }
 }
 
@@ -99,7 +99,7 @@ fn a_lowered_maximum_age_makes_no_new_life_of_the_store_look_old() {
 fn the_same_seed_gives_the_same_trace() {
     for seed in [3, 8] {
         let choice = Choice::of_seed(seed);
-        let (first, again) = (trace(&choice).1, trace(&choice).1);
+        let (first, again) = (look(&choice, true, false).trace, look(&choice, true, false).trace);
         assert!(first.len() > 10_000, "the trace says what happens");
         assert!(first == again, "seed {seed}");
     }

@@ -16,6 +16,7 @@ mod i13_i14_replay;
 mod i15_somebody_leads;
 mod known;
 
+use std::any::Any;
 use std::fmt;
 
 use incumbent_core::Instant;
@@ -37,7 +38,7 @@ pub(crate) trait Oracle {
 /// An invariant that does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Its number: `I1` to `I15`, or `contract` where a campaign refused what it was handed.
+    /// Its number: `I1` to `I15`, `contract` where a campaign refused what it was handed, or `panic`.
     pub invariant: &'static str,
     /// What it states.
     pub states: &'static str,
@@ -54,6 +55,12 @@ impl Violation {
 
     pub(crate) fn of_contract(at: Instant, says: String) -> Self {
         Self::new(("contract", "The simulator keeps the contract of the core."), at, says)
+    }
+
+    pub(crate) fn of_panic(at: Instant, panic: &(dyn Any + Send)) -> Self {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+        Self::new(("panic", "Nothing panics."), at, text.into())
     }
 }
 
