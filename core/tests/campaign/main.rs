@@ -70,6 +70,7 @@ mod harness;
 mod health;
 mod incarnation;
 mod leaving;
+mod lowered_age;
 mod orphans;
 mod random;
 mod reads;
