@@ -25,6 +25,7 @@ mod promise;
 mod queue;
 mod report;
 mod script;
+mod setting;
 mod shrink;
 mod store;
 mod timeline;

@@ -12,10 +12,18 @@ fn digest(text: &str) -> u64 {
     })
 }
 
-/// A line for each run: its seed, how long its trace is, and what that comes to.
+/// A line for each run: its seed, how many candidates, whether they have the default settings, how long the trace is,
+/// and what that comes to.
 fn line(choice: &Choice) -> String {
     let trace = look(choice, true, false).trace;
-    format!("{} {} {} {:016x}\n", choice.seed, choice.candidates, trace.len(), digest(&trace))
+    let settings = if choice.plain { "plain" } else { "drawn" };
+    format!(
+        "{:>3} {:>3} {settings} {:>9} {:016x}\n",
+        choice.seed,
+        choice.candidates,
+        trace.len(),
+        digest(&trace)
+    )
 }
 
 #[test]
@@ -26,13 +34,14 @@ fn the_digest_is_fnv_1a() {
 
 #[test]
 fn the_traces_of_some_seeds_are_those_written_down() {
-    let five = (0..24).map(Choice::of_seed);
+    let plain = (0..24).map(|seed| Choice { plain: true, ..Choice::of_seed(seed) });
+    let drawn = (0..24).map(Choice::of_seed);
     let many = [60, 300].map(|candidates| Choice {
         candidates,
         faults: Some(vec![Kind::Crash, Kind::Loss]),
         ..Choice::of_seed(1)
     });
-    let came: String = five.chain(many).map(|choice| line(&choice)).collect();
+    let came: String = plain.chain(drawn).chain(many).map(|choice| line(&choice)).collect();
     let written = include_str!("digests.txt");
     assert!(came == written, "sim/tests/digests.txt would be:\n{came}");
 }

@@ -26,6 +26,10 @@ pub(crate) struct Args {
     /// How many candidates
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(super) candidates: u16,
+    /// Every candidate has the default settings; otherwise seeds also decide about win delays, back-offs,
+    /// leases of their own and more
+    #[arg(long)]
+    pub(super) plain: bool,
     /// Of the seed's script only the faults at these places, separated by commas; `none`
     #[arg(long, value_name = "PLACE,…")]
     pub(super) keep: Option<Keep>,

@@ -30,7 +30,7 @@ fn candidate(entry: Entry) -> Bench {
 }
 
 /// A record whose lease cannot be read.
-fn unreadable(entry: Entry) -> Entry {
+pub fn unreadable(entry: Entry) -> Entry {
     match entry {
         Entry::Live(record) => Entry::Live(Record { lease: None, ..record }),
         other => other,
@@ -38,7 +38,7 @@ fn unreadable(entry: Entry) -> Entry {
 }
 
 /// From now on everything is answered at once: after how long the win is told.
-fn told_after(bench: &mut Bench, mut revision: u64, change: fn(Facts) -> Facts) -> Duration {
+pub fn told_after(bench: &mut Bench, mut revision: u64, change: fn(Facts) -> Facts) -> Duration {
     let began = bench.now;
     let mut outputs: Vec<String> = Vec::new();
     loop {

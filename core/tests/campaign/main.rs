@@ -72,6 +72,7 @@ mod incarnation;
 mod leaving;
 mod lowered_age;
 mod orphans;
+mod own_leases;
 mod random;
 mod reads;
 mod settings_refused;

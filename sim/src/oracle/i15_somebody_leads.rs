@@ -6,6 +6,7 @@ use incumbent_core::Instant;
 
 use super::Oracle;
 use crate::moment::{Moment, View};
+use crate::setting::Setting;
 
 /// Judges the calm: somebody leads within the worst fail-over, and goes on leading.
 pub(super) struct SomebodyLeads {
@@ -22,9 +23,10 @@ impl SomebodyLeads {
 
     /// A record left over, of a candidate or of an operator, runs out; a store that went back is noticed after a
     /// lease, over two new connections, and waited for; so is one that was made anew; then a seat that could not
-    /// be confirmed in time may be given back once.
+    /// be confirmed in time may be given back once. What users want to wait in addition comes on top.
     fn worst(view: &View<'_>) -> Duration {
-        view.plan.max_age * 2 + view.plan.lease * 5 + Duration::from_secs(20)
+        let delay = view.plan.settings.iter().map(Setting::delay).max().unwrap_or_default();
+        view.plan.max_age * 2 + view.plan.lease * 5 + delay + Duration::from_secs(20)
     }
 }
 
