@@ -22,11 +22,12 @@ impl SomebodyLeads {
     }
 
     /// A record left over, of a candidate or of an operator, runs out; a store that went back is noticed after a
-    /// lease, over two new connections, and waited for; so is one that was made anew; then a seat that could not
-    /// be confirmed in time may be given back once. What users want to wait in addition comes on top.
+    /// lease, over two new connections, and waited for, as long as any lease may be; so is one that was made anew;
+    /// then a seat that could not be confirmed in time may be given back once. What users want to wait in addition
+    /// comes on top.
     fn worst(view: &View<'_>) -> Duration {
         let delay = view.plan.settings.iter().map(Setting::delay).max().unwrap_or_default();
-        view.plan.max_age * 2 + view.plan.lease * 5 + delay + Duration::from_secs(20)
+        view.plan.max_age * 4 + view.plan.lease * 3 + delay + Duration::from_secs(20)
     }
 }
 
