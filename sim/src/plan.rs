@@ -15,6 +15,9 @@ pub struct Choice {
     pub candidates: usize,
     /// The kinds of faults a seed may choose from; `None`: from all, those that break an assumption seldom.
     pub faults: Option<Vec<Kind>>,
+    /// How many candidates of the Go library `nats-kv-leader-elect` are in the election besides. It does not defend
+    /// itself against some faults: where there are any, those are left out.
+    pub peers: usize,
     /// Every candidate has the default settings.
     pub plain: bool,
     /// The places in the script of the faults that are kept; `None`: all.
@@ -24,7 +27,7 @@ pub struct Choice {
 impl Choice {
     /// A run of this seed with five candidates and all kinds of faults.
     pub fn of_seed(seed: u64) -> Self {
-        Self { seed, candidates: 5, faults: None, plain: false, keep: None }
+        Self { seed, candidates: 5, faults: None, peers: 0, plain: false, keep: None }
     }
 }
 
@@ -90,6 +93,13 @@ impl Plan {
                 _ => {}
             }
         }
+        let (mut lease, mut own_lease, mut max_age, mut markers) = (lease, own_lease, max_age, markers);
+        if choice.peers > 0 {
+            // The shortest that the library takes; it takes a marker for a live key.
+            (lease, max_age) = (Duration::from_secs(30), Duration::from_secs(30));
+            (own_lease, markers) = (false, false);
+            kinds.retain(|kind| kind.spares_go_peers());
+        }
         let stormy = lease * 60;
         let script = script(&mut dice, &kinds, lease, stormy, choice);
         let calm = max_age * 6 + lease * 6 + Duration::from_secs(30);
@@ -126,11 +136,14 @@ impl Plan {
 
     /// What to type to see this run again.
     pub(crate) fn command(&self) -> String {
-        let Choice { seed, candidates, faults, plain, keep } = &self.choice;
+        let Choice { seed, candidates, faults, peers, plain, keep } = &self.choice;
         let list = |words: Vec<String>| if words.is_empty() { "none".into() } else { words.join(",") };
         let mut command = format!("incumbent sim --seed {seed} --seeds 1 --candidates {candidates}");
         if let Some(faults) = faults {
             command += &format!(" --faults {}", list(faults.iter().map(Kind::to_string).collect()));
+        }
+        if *peers > 0 {
+            command += &format!(" --go-peers {peers}");
         }
         if *plain {
             command += " --plain";

@@ -63,6 +63,7 @@ fn world(plan: &Plan) -> String {
         (plan.markers, "markers"),
         (plan.acked, "incarnations acknowledged"),
         (plan.never_used, "name never used"),
+        (plan.choice.peers > 0, "with candidates of the Go library"),
         (!plan.choice.plain, "settings that differ"),
     ];
     parts.extend(further.iter().filter(|(set, _)| *set).map(|(_, what)| (*what).to_string()));

@@ -2,7 +2,7 @@
 
 #![allow(clippy::panic, reason = "a test may panic; it says why")]
 
-use incumbent_sim::{Choice, Kind, Script, look, run, shrink};
+use incumbent_sim::{Choice, Kind, Script, Tally, look, run, shrink};
 
 /// Runs a choice, and says how to see the failure again where there is one.
 fn holds(choice: &Choice) {
@@ -131,4 +131,15 @@ fn without_a_promise_two_do_lead_at_once() {
         run(&Choice { faults: Some(vec![Kind::Freeze]), ..Choice::of_seed(seed) }).tally.overlaps
     });
     assert!(outcomes.sum::<u64>() > 0);
+}
+
+#[test]
+fn with_candidates_of_the_go_library_at_most_one_leads_and_both_kinds_win() {
+    let mut total = Tally::default();
+    for seed in 0..150 {
+        let choice = Choice { candidates: 3, peers: 3, ..Choice::of_seed(seed) };
+        holds(&choice);
+        total.add(&run(&choice).tally);
+    }
+    assert!(total.terms > 1_000 && total.peer_terms > 100, "{total}");
 }

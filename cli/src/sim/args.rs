@@ -26,6 +26,10 @@ pub(crate) struct Args {
     /// How many candidates
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(super) candidates: u16,
+    /// How many candidates of the Go library nats-kv-leader-elect campaign besides; faults against which it does not
+    /// defend itself, such as deletions, are left out then
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub(super) go_peers: u8,
     /// Every candidate has the default settings; otherwise seeds also decide about win delays, back-offs,
     /// leases of their own and more
     #[arg(long)]

@@ -59,6 +59,7 @@ fn choice(args: &Args) -> Result<Choice, Failure> {
         seed: args.seed,
         candidates: args.candidates.into(),
         faults: args.faults.clone().and_then(Faults::kinds),
+        peers: args.go_peers.into(),
         plain: args.plain,
         keep: None,
     };

@@ -90,6 +90,7 @@ fn tally_json(tally: &Tally) -> Map<String, Value> {
         ("runs", json!(tally.runs)),
         ("simulated_hours", json!((tally.hours() * 1e3).round() / 1e3)),
         ("terms", json!(tally.terms)),
+        ("go_peers_terms", json!(tally.peer_terms)),
         ("writes", json!(tally.writes)),
         ("excused_overlaps", json!(tally.overlaps)),
         ("longest_vacancy_ms", json!({ "under_faults": millis(stormy), "after_the_last": millis(calm) })),

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use incumbent_core::Instant;
-use incumbent_core::campaign::{Campaign, Event as Told, Input, Output, State};
+use incumbent_core::campaign::{Campaign, Event as Told, Input, Output, Preset, State};
 use incumbent_core::record::{Entry, Nonce};
 use incumbent_core::store::{Capabilities, Facts, Outcome};
 
@@ -85,7 +85,10 @@ impl World {
         seed: u64,
         now: Instant,
     ) -> Option<Campaign> {
-        let settings = self.plan.settings[node].settings(format!("c{node}"), self.plan.skew);
+        let mut settings = self.plan.settings[node].settings(format!("c{node}"), self.plan.skew);
+        if self.plan.choice.peers > 0 {
+            settings.preset = Preset::GoCompatible;
+        }
         Campaign::new(settings, self.capabilities(), facts, nonce, seed, now).ok()
     }
 
