@@ -124,6 +124,14 @@ fn only_the_faults_that_are_named_are_made() {
 }
 
 #[test]
+fn candidates_of_the_go_library_campaign_beside_ours() {
+    let said = well(&["--seeds", "10", "--candidates", "2", "--go-peers", "2", "--json"]).stdout;
+    let summary = json(&said)["summary"].take();
+    assert!(summary["go_peers_terms"].as_u64() > Some(0) && summary["terms"].as_u64() > Some(0), "{summary}");
+    assert_eq!(summary["faults"]["delete"], 0, "they do not survive that");
+}
+
+#[test]
 fn what_cannot_be_is_refused_before_anything_runs() {
     refused(&["--trace", "--seeds", "2"], &["--trace is about one run", "--seeds asks for 2", "--seed"]);
     refused(&["--timeline", "r.svg", "--seeds", "2"], &["--timeline is about one run"]);
