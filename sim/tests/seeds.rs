@@ -110,7 +110,12 @@ fn a_lowered_maximum_age_makes_no_new_life_of_the_store_look_old() {
 #[test]
 fn a_leader_that_was_never_seen_may_have_a_longer_lease_than_ours() {
     use Kind::{Close, Crash, Cut, Loss, Recreate};
-    all_hold(880..881, Some(&[Recreate, Loss, Cut, Close, Crash]));
+    all_hold(1_824..1_825, Some(&[Recreate, Loss, Cut, Close, Crash]));
+    holds(&Choice {
+        candidates: 3,
+        faults: Some(vec![Recreate, Loss, Cut, Close]),
+        ..Choice::of_seed(1_782)
+    });
 }
 
 #[test]
