@@ -135,7 +135,7 @@ mod tests {
             ("incumbent-core", Some(Part::Core)),
             ("incumbent-core::campaign", Some(Part::Core)),
             ("incumbent-sim::seeds", Some(Part::Sim)),
-            ("incumbent-sim::bin/incumbent-sim", Some(Part::Sim)),
+            ("incumbent-sim", Some(Part::Sim)),
             ("incumbent", Some(Part::Runtime)),
             ("incumbent::store_contract", Some(Part::Runtime)),
             ("incumbent::nats_faults", Some(Part::Nats)),
