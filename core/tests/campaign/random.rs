@@ -38,7 +38,7 @@ fn whatever_a_candidate_is_told_what_must_hold_holds() {
         terms += run.terms();
         releases += run.releases();
     }
-    assert!(terms > 300 && releases > 300, "too tame: {terms} terms, {releases} releases");
+    assert!(terms > 200 && releases > 300, "too tame: {terms} terms, {releases} releases");
 }
 
 #[test]
