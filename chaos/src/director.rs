@@ -45,7 +45,7 @@ struct Play {
 
 impl Play {
     fn perform(&mut self, script: Script, end: Instant) -> Result<()> {
-        self.await_leaders(|_| true)?;
+        self.await_leaders(|stage, election| stage.leader(election).is_some())?;
         for step in script {
             if Instant::now() >= end {
                 break;
@@ -56,7 +56,7 @@ impl Play {
             }
         }
         self.stage.calm();
-        self.await_leaders(|_| true)?;
+        self.await_leaders(|stage, election| stage.leader(election).is_some())?;
         self.sleep_until(Instant::now() + CALM)?;
         if let Some(deserter) = self.stage.deserters() {
             bail!("{deserter}");
@@ -66,6 +66,10 @@ impl Play {
 
     fn step(&mut self, step: &Step) -> Result<()> {
         self.sleep_until(Instant::now() + step.calm)?;
+        self.await_leaders(|stage, election| {
+            let aims = step.faults.iter().any(|fault| fault.aim == election);
+            !aims || stage.leader(election).is_some()
+        })?;
         let mut blows = Vec::new();
         for fault in &step.faults {
             match self.stage.strike(fault)? {
@@ -78,8 +82,14 @@ impl Play {
             self.sleep_until(*until)?;
             self.stage.mend(blow)?;
         }
-        let struck: Vec<usize> = blows.iter().map(|(_, blow)| blow.election).collect();
-        self.await_leaders(|election| struck.contains(&election))?;
+        self.await_leaders(|stage, election| {
+            let mut its = blows.iter().filter(|(_, blow)| blow.election == election);
+            its.all(|(_, blow)| {
+                let Some(after) = stage.leader(election) else { return false };
+                let is_new = blow.before.as_ref().is_none_or(|before| before.token != after.token);
+                is_new || !blow.kind.ends_the_term()
+            })
+        })?;
         for (_, blow) in &blows {
             let line = self.line(blow);
             self.say(&line);
@@ -103,16 +113,16 @@ impl Play {
         format!("{:<22} {:<9} {:<7} {outcome}, after {took:.1} s", blow.kind, blow.on, key)
     }
 
-    /// Waits until each of these elections has a leader; says so when that takes too long, and goes on: to
+    /// Waits until each election has a leader that will do; says so when that takes too long, and goes on: to
     /// judge it is the checker's.
-    fn await_leaders(&mut self, of: impl Fn(usize) -> bool) -> Result<()> {
-        for election in (0..self.stage.scenario.elections.len()).filter(|election| of(*election)) {
+    fn await_leaders(&self, will_do: impl Fn(&Stage, usize) -> bool) -> Result<()> {
+        for election in 0..self.stage.scenario.elections.len() {
             let contest = &self.stage.scenario.elections[election];
             let (key, limit) = (contest.key, recovery(contest.lease) + PATIENCE);
             let began = Instant::now();
-            while self.stage.leader(election).is_none() {
+            while !will_do(&self.stage, election) {
                 if began.elapsed() > limit {
-                    self.say(&format!("nobody leads {key} for {:.0} s", limit.as_secs_f64()));
+                    self.say(&format!("nobody new leads {key} for {:.0} s", limit.as_secs_f64()));
                     break;
                 }
                 self.sleep_until(Instant::now() + POLL)?;

@@ -89,6 +89,12 @@ impl Kind {
         }
     }
 
+    /// Whether no term outlives it.
+    pub(crate) fn ends_the_term(self) -> bool {
+        use Kind::{Close, Delete, Freeze, HandOver, Kill, Overwrite, Purge, Resign};
+        matches!(self, Close | Delete | Freeze | HandOver | Kill | Overwrite | Purge | Resign)
+    }
+
     /// Whether it is done to servers.
     pub(crate) fn is_of_servers(self) -> bool {
         matches!(self.touch(), Touch::Server | Touch::Store)

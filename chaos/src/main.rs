@@ -38,7 +38,7 @@ use clap::{Parser, Subcommand};
 /// seed; fails where two ever led at once, where a token did not grow, where a vacancy has no explanation.
 #[derive(Debug, Parser)]
 #[command(name = "incumbent-chaos", version, args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
-struct Args {
+struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
@@ -65,7 +65,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let Args { command, run } = Args::parse();
+    let Cli { command, run } = Cli::parse();
     let outcome: Result<bool> = match command {
         Some(Command::Candidate) => candidate::run().map(|()| true),
         Some(Command::Check { folder }) => run::check_again(&folder),
@@ -78,5 +78,16 @@ fn main() -> ExitCode {
             eprintln!("error: {error:#}");
             ExitCode::FAILURE
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
     }
 }

@@ -31,6 +31,9 @@ pub(crate) struct Contest {
 pub(crate) const MARKED: &str = "marked";
 /// A bucket with one age for everything and no markers, as the Go library makes it.
 pub(crate) const PLAIN: &str = "plain";
+/// A bucket of its own for the long lease: after a deletion nobody leads for as long as a record of the
+/// bucket may live, whatever the lease of the one that was deleted.
+const PATIENT: &str = "patient";
 
 /// A lease that outlives a server, as the documents advise.
 const LONG: Duration = Duration::from_secs(30);
@@ -76,6 +79,7 @@ impl Scenario {
             is_aimed_at: true,
         };
         let long = Contest {
+            bucket: PATIENT,
             lease: LONG,
             preset: Preset::Standard,
             is_aimed_at: false,
@@ -99,7 +103,7 @@ impl Scenario {
             let of_it = self.elections.iter().filter(|contest| contest.bucket == bucket);
             of_it.map(|contest| contest.lease).max().map(|lease| (bucket, lease))
         };
-        [MARKED, PLAIN].into_iter().filter_map(longest).collect()
+        [MARKED, PLAIN, PATIENT].into_iter().filter_map(longest).collect()
     }
 
     /// The elections that faults are aimed at.

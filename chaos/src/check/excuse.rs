@@ -77,6 +77,12 @@ pub(crate) fn all(history: &History, election: &Election) -> Vec<Excuse> {
     excuses
 }
 
+/// When what a fault does must be over, at the latest.
+pub(crate) fn over_at_the_latest(history: &History, election: &Election, fault: &Incident) -> Nanos {
+    let mended = fault.mended.unwrap_or(history.end);
+    mended.saturating_add(nanos(recovery(Duration::from_millis(election.lease_ms))))
+}
+
 /// Whether a fault may leave that election vacant.
 fn touches(history: &History, election: &Election, fault: &Incident, survives: Duration) -> bool {
     let mended = fault.mended.unwrap_or(history.end);

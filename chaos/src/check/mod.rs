@@ -4,6 +4,7 @@
 mod answers;
 mod events;
 pub(crate) mod excuse;
+mod outcome;
 #[cfg(test)]
 mod sample;
 pub(crate) mod terms;
@@ -18,7 +19,7 @@ use terms::Term;
 /// Something that must never happen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Violation {
-    /// Which rule, in a word: `overlap`, `token`, `events`, `answers`, `vacancy`, `liveness`.
+    /// Which rule, in a word: `overlap`, `token`, `events`, `answers`, `outcome`, `vacancy`.
     pub(crate) rule: &'static str,
     pub(crate) what: String,
     /// When it was noticed.
@@ -33,6 +34,7 @@ pub(crate) fn check(history: &History) -> Vec<Violation> {
         let terms = terms::of(history, &election.key);
         found.extend(one_at_a_time(&election.key, &terms));
         found.extend(tokens_grow(&election.key, &terms));
+        found.extend(outcome::check(history, election, &terms));
         found.extend(vacancy::check(history, election, &terms));
     }
     found.sort_by_key(|violation| violation.at);
