@@ -5,7 +5,7 @@ use std::time::Duration;
 use fastrand::Rng;
 
 use crate::kind::{Kind, Touch};
-use crate::scenario::Scenario;
+use crate::scenario::{MARKED, Scenario};
 
 /// Time without faults, and then one or two of them at once.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,6 +34,8 @@ pub(crate) struct Script {
     /// Kinds still to come before any comes again.
     bag: Vec<Kind>,
     aims: Vec<usize>,
+    /// Those of the aims whose bucket allows a purge: one without markers refuses it, as it should.
+    purgeable: Vec<usize>,
     step: u32,
 }
 
@@ -46,7 +48,9 @@ impl Script {
     /// The script of that seed.
     pub(crate) fn new(scenario: &Scenario, seed: u64) -> Self {
         let possible = |kind: &Kind| kind.is_possible(scenario.servers);
+        let is_purgeable = |aim: &usize| scenario.elections[*aim].bucket == MARKED;
         Self {
+            purgeable: scenario.aims().into_iter().filter(is_purgeable).collect(),
             rng: Rng::with_seed(seed),
             kinds: Kind::ALL.iter().copied().filter(possible).collect(),
             bag: Vec::new(),
@@ -56,7 +60,8 @@ impl Script {
     }
 
     fn fault(&mut self, kind: Kind) -> Fault {
-        let aim = self.rng.choice(&self.aims).copied().unwrap_or_default();
+        let aims = if kind == Kind::Purge { &self.purgeable } else { &self.aims };
+        let aim = self.rng.choice(aims).copied().unwrap_or_default();
         Fault { kind, aim, pick: self.rng.usize(..1 << 20), hold: self.rng.f64() }
     }
 
@@ -137,6 +142,16 @@ mod tests {
                 assert_ne!(one.is_of_servers(), other.is_of_servers());
                 assert!(one.touch() != Touch::Follower && other.touch() != Touch::Follower);
             }
+        }
+    }
+
+    #[test]
+    fn only_a_bucket_that_allows_it_is_purged() {
+        for scenario in Scenario::all() {
+            let faults = steps(&scenario, 5, 300).into_iter().flat_map(|step| step.faults);
+            let purged: Vec<_> = faults.filter(|fault| fault.kind == Kind::Purge).collect();
+            assert!(purged.len() > 5);
+            assert!(purged.iter().all(|fault| scenario.elections[fault.aim].bucket == MARKED));
         }
     }
 

@@ -38,7 +38,7 @@ mod tests {
     fn after(kind: Kind, led_until: u64) -> Vec<&'static str> {
         let mut run = Run::new();
         run.fault(kind, "k", 10_000, 10_010);
-        run.renewing_term("a-1", 1, 1_000, led_until, "DELETED");
+        run.renewing_term("a-1", 1, 1_000, led_until, "EXPIRED");
         run.renewing_term("b-1", 2, led_until, 60_000, "CLOSED");
         run.until(59_000);
         rules(&run.history())

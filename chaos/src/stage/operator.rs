@@ -59,8 +59,6 @@ impl Operator {
         let (_, store) = store.with_context(|| format!("no bucket {bucket}"))?;
         match kind {
             Kind::Delete => insist(|| store.delete(key)).await,
-            // A bucket without markers refuses purges, as it should.
-            Kind::Purge if bucket != MARKED => insist(|| store.delete(key)).await,
             Kind::Purge => insist(|| store.purge(key)).await,
             Kind::Overwrite => insist(|| store.put(key, "an operator".into())).await,
             other => bail!("{other} is not an operator's"),
