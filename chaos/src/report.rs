@@ -10,6 +10,9 @@ use crate::history::{History, Incident};
 use crate::kind::Kind;
 use crate::log::{Election, Nanos};
 
+/// How many violations are told.
+const TOLD: usize = 20;
+
 /// The figures of one run.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Report {
@@ -73,7 +76,7 @@ impl Report {
             passed: violations.is_empty(),
             minutes: seconds(history.end - history.begin) / 60.0,
             overlaps: violations.iter().filter(|violation| violation.rule == "overlap").count(),
-            violations: violations.iter().map(|one| format!("{}: {}", one.rule, one.what)).collect(),
+            violations: told(violations),
             elections,
             not_reached: not_reached.collect(),
             faults,
@@ -96,6 +99,13 @@ impl Report {
             longest_vacancy: BTreeMap::new(),
         }
     }
+}
+
+/// The first of them; a defect can show in every answer.
+fn told(violations: &[Violation]) -> Vec<String> {
+    let shown = violations.iter().take(TOLD).map(|one| format!("{}: {}", one.rule, one.what));
+    let more = violations.len().saturating_sub(TOLD);
+    shown.chain((more > 0).then(|| format!("and {more} more"))).collect()
 }
 
 /// How long after a leader was killed the next one was told, where no other fault came in between.
@@ -176,6 +186,15 @@ impl fmt::Display for Report {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_many_violations_the_first_are_told_and_the_rest_counted() {
+        let violations: Vec<_> =
+            (0..25).map(|at| Violation { rule: "token", what: at.to_string(), at }).collect();
+        let told = told(&violations);
+        assert_eq!((told.len(), told[19].as_str(), told[20].as_str()), (21, "token: 19", "and 5 more"));
+        assert_eq!(super::told(&violations[..2]), ["token: 0", "token: 1"]);
+    }
 
     #[test]
     fn a_percentile_is_one_of_the_values() {
