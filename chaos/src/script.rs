@@ -43,6 +43,9 @@ pub(crate) struct Script {
 const CALM: std::ops::Range<u64> = 200..1_400;
 /// Of so many steps one has two faults.
 const PAIRS: u32 = 5;
+/// What keeps a leader from seeing that its key is touched, so that it goes on until its deadline: what the
+/// wait of the next one is for. Half of the times a key is touched, its leader is blinded before.
+const BLINDING: [Kind; 4] = [Kind::Freeze, Kind::Cut, Kind::CutReplies, Kind::HalfOpen];
 /// How much more often than other faults a leader is killed: only that is timed.
 const MORE_KILLS: usize = 3;
 
@@ -99,11 +102,16 @@ impl Iterator for Script {
         self.step += 1;
         let calm = Duration::from_millis(self.rng.u64(CALM));
         let mut faults = vec![self.fault(kind)];
-        if self.step.is_multiple_of(PAIRS) {
+        if kind.touch() == Touch::Key && self.rng.bool() {
+            let blinding = self.rng.choice(BLINDING).unwrap_or(Kind::Freeze);
+            let aim = faults[0].aim;
+            faults.push(Fault { aim, ..self.fault(blinding) });
+        } else if self.step.is_multiple_of(PAIRS) {
             faults.extend(self.companion(kind));
         }
-        // An operator that found the store gone would wait until it is back.
-        faults.sort_by_key(|fault| fault.kind.is_of_servers());
+        // The leader is blinded before the key is touched; and an operator that found the store gone would
+        // wait until it is back.
+        faults.sort_by_key(|fault| (fault.kind.is_of_servers(), fault.kind.touch() == Touch::Key));
         Some(Step { calm, faults })
     }
 }
@@ -144,8 +152,23 @@ mod tests {
                 pairs.map(|step| [step.faults[0].kind, step.faults[1].kind]).collect();
             assert!(kinds.len() > 50, "{}", kinds.len());
             for [one, other] in kinds {
-                assert_ne!(one.is_of_servers(), other.is_of_servers());
+                assert_ne!(one.touch(), other.touch());
+                assert!(!one.is_of_servers(), "servers go last");
                 assert!(one.touch() != Touch::Follower && other.touch() != Touch::Follower);
+            }
+        }
+    }
+
+    #[test]
+    fn a_leader_is_blinded_before_its_own_key_is_touched() {
+        for scenario in Scenario::all() {
+            let is_of_key = |step: &Step| step.faults.last().is_some_and(|f| f.kind.touch() == Touch::Key);
+            let of_keys: Vec<Step> = steps(&scenario, 5, 500).into_iter().filter(is_of_key).collect();
+            let blinded: Vec<&Step> = of_keys.iter().filter(|step| step.faults.len() == 2).collect();
+            assert!(blinded.len() * 3 > of_keys.len(), "{} of {}", blinded.len(), of_keys.len());
+            for step in blinded {
+                assert!(BLINDING.contains(&step.faults[0].kind), "{step:?}");
+                assert_eq!(step.faults[0].aim, step.faults[1].aim);
             }
         }
     }
