@@ -127,9 +127,11 @@ impl History {
         Ok(history)
     }
 
-    /// What happened around an instant, in order: whoever wrote it, and what.
-    pub(crate) fn around(&self, at: Nanos, span: Nanos) -> Vec<String> {
+    /// What happened around an instant, in order: when, and who wrote what. Of candidates only what has to do
+    /// with that election, where one is named.
+    pub(crate) fn around(&self, at: Nanos, span: Nanos, key: Option<&str>) -> Vec<(Nanos, String)> {
         let near = |when: Nanos| when.abs_diff(at) <= span;
+        let belongs = |line: &Line| key.is_none() || line.key().is_none() || line.key() == key;
         let mut lines = Vec::new();
         for life in &self.lives {
             let mut leads = BTreeMap::new();
@@ -141,7 +143,7 @@ impl History {
                         continue;
                     }
                 }
-                if near(line.at()) {
+                if near(line.at()) && belongs(line) {
                     lines.push((line.at(), format!("{:<9} {}", life.who(), shown(line))));
                 }
             }
@@ -160,7 +162,8 @@ impl History {
         }
         lines.sort();
         let seconds = |when: Nanos| when.saturating_sub(self.begin) as f64 / 1e9;
-        lines.into_iter().map(|(when, what)| format!("{:10.4} s  {what}", seconds(when))).collect()
+        let stamped = |(when, what)| (when, format!("{:10.4} s  {what}", seconds(when)));
+        lines.into_iter().map(stamped).collect()
     }
 }
 

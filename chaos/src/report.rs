@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn of_many_violations_the_first_are_told_and_the_rest_counted() {
         let violations: Vec<_> =
-            (0..25).map(|at| Violation { rule: "token", what: at.to_string(), at }).collect();
+            (0..25).map(|at| Violation { rule: "token", what: at.to_string(), key: None, at }).collect();
         let told = told(&violations);
         assert_eq!((told.len(), told[19].as_str(), told[20].as_str()), (21, "token: 19", "and 5 more"));
         assert_eq!(super::told(&violations[..2]), ["token: 0", "token: 1"]);

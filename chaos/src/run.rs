@@ -16,9 +16,9 @@ use crate::kind::Kind;
 use crate::report::Report;
 use crate::scenario::Scenario;
 
-/// How far around a violation lines are shown, and how many.
+/// How far around a violation lines are shown, and how many before it and as many after.
 const AROUND: u64 = 3_000_000_000;
-const LINES: usize = 60;
+const LINES: usize = 40;
 
 /// What to run.
 #[derive(Debug, clap::Args)]
@@ -114,7 +114,12 @@ fn one(scenario: Scenario, args: &Args, time: Duration) -> Result<Report> {
         (Ok(history), played) => {
             let mut violations = check(&history);
             if let Err(error) = played {
-                violations.push(Violation { rule: "play", what: format!("{error:#}"), at: history.end });
+                violations.push(Violation {
+                    rule: "play",
+                    what: format!("{error:#}"),
+                    key: None,
+                    at: history.end,
+                });
             }
             show(&history, &violations);
             Report::of(&history, &violations)
@@ -151,12 +156,11 @@ fn show(history: &History, violations: &[Violation]) {
     let Some(first) = violations.first() else { return };
     let seconds = first.at.saturating_sub(history.begin) as f64 / 1e9;
     eprintln!("{} at {seconds:.4} s: {}", first.rule, first.what);
-    let lines = history.around(first.at, AROUND);
-    let (more, shown) = lines.split_at(lines.len().saturating_sub(LINES));
-    if !more.is_empty() {
-        eprintln!("({} more lines before these)", more.len());
+    let lines = history.around(first.at, AROUND, first.key.as_deref());
+    let before = lines.iter().take_while(|(at, _)| *at < first.at).count();
+    for (_, line) in lines.iter().skip(before.saturating_sub(LINES)).take(2 * LINES) {
+        eprintln!("{line}");
     }
-    shown.iter().for_each(|line| eprintln!("{line}"));
 }
 
 fn said(panic: &(dyn std::any::Any + Send)) -> String {

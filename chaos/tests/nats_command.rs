@@ -1,12 +1,13 @@
 //! The command as it is used: what it leaves behind, and that it can fail.
 #![cfg(unix)]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers fail their test")]
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use incumbent_testkit::process::{ChildGuard, is_running, wait_gone};
-use incumbent_testkit::wait::{self, GENEROUS};
+use incumbent_testkit::wait::GENEROUS;
 
 fn command() -> Command {
     Command::new(env!("CARGO_BIN_EXE_incumbent-chaos"))
@@ -48,7 +49,7 @@ fn asked_to_end_it_leaves_neither_processes_nor_files_behind() {
     let folder = tempfile::tempdir().unwrap();
     let (mut run, children) = begun(folder.path());
     run.terminate();
-    let status = run.wait(wait::GENEROUS * 2);
+    let status = run.wait(GENEROUS * 2);
     assert_eq!(status.code(), Some(1));
     for child in children {
         wait_gone(child, GENEROUS);

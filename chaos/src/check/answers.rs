@@ -24,7 +24,7 @@ fn of_election(life: &Life, election: &Election) -> Vec<Violation> {
     let mut found = Vec::new();
     let mut wrong = |what: String, at: Nanos| {
         let what = format!("{} in {}: {what}", life.who(), election.key);
-        found.push(Violation { rule: "answers", what, at });
+        found.push(Violation { rule: "answers", what, key: Some(election.key.clone()), at });
     };
     let mut over = BTreeSet::new();
     let mut last = None::<&str>;

@@ -18,7 +18,8 @@ pub(super) fn check(history: &History) -> Vec<Violation> {
 fn of_life(life: &Life, key: &str) -> Vec<Violation> {
     let mut found = Vec::new();
     let mut wrong = |what: String, at: Nanos| {
-        found.push(Violation { rule: "events", what: format!("{} in {key}: {what}", life.who()), at });
+        let what = format!("{} in {key}: {what}", life.who());
+        found.push(Violation { rule: "events", what, key: Some(key.into()), at });
     };
     let mut open = None::<(&str, Nanos)>;
     for line in life.lines.iter().filter(|line| line.key() == Some(key)) {
@@ -48,7 +49,7 @@ fn of_life(life: &Life, key: &str) -> Vec<Violation> {
 fn left(life: &Life, end: Nanos) -> Option<Violation> {
     let is_well = life.killed.is_some() || has_left(life);
     let what = format!("{} did not leave", life.who());
-    (!is_well).then_some(Violation { rule: "events", what, at: end })
+    (!is_well).then_some(Violation { rule: "events", what, key: None, at: end })
 }
 
 fn has_left(life: &Life) -> bool {

@@ -22,6 +22,8 @@ pub(crate) struct Violation {
     /// Which rule, in a word: `overlap`, `token`, `events`, `answers`, `outcome`, `vacancy`.
     pub(crate) rule: &'static str,
     pub(crate) what: String,
+    /// The election in which it happened; none where it is of no single one.
+    pub(crate) key: Option<String>,
     /// When it was noticed.
     pub(crate) at: Nanos,
 }
@@ -61,7 +63,7 @@ fn one_at_a_time(key: &str, terms: &[Term]) -> Vec<Violation> {
             other.who,
             other.token
         );
-        Violation { rule: "overlap", what, at: other.from }
+        Violation { rule: "overlap", what, key: Some(key.into()), at: other.from }
     };
     overlaps(&led).into_iter().map(violation).collect()
 }
@@ -78,7 +80,7 @@ fn tokens_grow(key: &str, terms: &[Term]) -> Vec<Violation> {
             "a token of {key} that does not grow: {} with {}, and later {} with {}",
             one.who, one.token, other.who, other.token
         );
-        Violation { rule: "token", what, at: other.from }
+        Violation { rule: "token", what, key: Some(key.into()), at: other.from }
     };
     disorder(&all).into_iter().map(violation).collect()
 }

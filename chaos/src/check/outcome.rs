@@ -23,7 +23,7 @@ pub(super) fn check(history: &History, election: &Election, terms: &[Term]) -> V
                     (until - fault.at) as f64 / 1e9,
                     fault.kind
                 );
-                found.push(Violation { rule: "outcome", what, at: limit });
+                found.push(Violation { rule: "outcome", what, key: Some(election.key.clone()), at: limit });
             }
         }
     }

@@ -48,7 +48,7 @@ pub(super) fn check(history: &History, election: &Election, terms: &[Term]) -> V
             seconds(vacancy.until - vacancy.from),
             seconds(until - from)
         );
-        Some(Violation { rule: "vacancy", what, at: from })
+        Some(Violation { rule: "vacancy", what, key: Some(election.key.clone()), at: from })
     };
     all(history, election, terms).into_iter().filter_map(violation).collect()
 }
