@@ -91,8 +91,9 @@ impl Reading {
 #[derive(Debug, Default)]
 struct Book {
     last: Option<Reading>,
-    /// When the last reading that was written was made; none: the last one was not written.
+    /// When the newest reading was made that was written.
     written: Option<Nanos>,
+    /// Whether that is the last reading.
     wrote_last: bool,
 }
 

@@ -15,8 +15,6 @@ pub(crate) struct Term {
     pub(crate) started: Nanos,
     /// A time throughout which it certainly led.
     pub(crate) proven: Option<(Nanos, Nanos)>,
-    /// Whether that time was still going on when the process was killed, or at the end of what is known.
-    pub(crate) reason: Option<String>,
 }
 
 /// The terms of an election, in the order in which they began.
@@ -74,7 +72,7 @@ fn of_life(life: &Life, key: &str) -> Vec<Term> {
         let until = if by_the_clock { evidence.last.max(evidence.deadline) } else { evidence.last };
         let proven = evidence.first.map(|first| (first, until.max(first)));
         let started = evidence.started.or(evidence.first)?;
-        Some(Term { who: life.who(), token, started, proven, reason: evidence.reason })
+        Some(Term { who: life.who(), token, started, proven })
     };
     all.into_iter().filter_map(term).collect()
 }
