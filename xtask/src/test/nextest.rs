@@ -26,7 +26,7 @@ impl Part {
             "incumbent-sim" => Self::Sim,
             "incumbent-chaos" => Self::Chaos,
             "incumbent" if binary.starts_with("nats_") => Self::Nats,
-            "incumbent" | "incumbent-testkit" | "xtask" => Self::Runtime,
+            "incumbent" | "incumbent-fuzz" | "incumbent-testkit" | "xtask" => Self::Runtime,
             "incumbent-cli" => Self::Cli,
             _ => return None,
         })
@@ -144,6 +144,7 @@ mod tests {
             ("incumbent::nats_faults", Some(Part::Nats)),
             ("incumbent-testkit::nats_server", Some(Part::Runtime)),
             ("xtask::bin/xtask", Some(Part::Runtime)),
+            ("incumbent-fuzz::corpora", Some(Part::Runtime)),
             ("incumbent-cli::bin/incumbent", Some(Part::Cli)),
             ("incumbent-cli::interop_go", Some(Part::Interop)),
             ("incumbent-testkit::interop_go_programs", Some(Part::Interop)),
