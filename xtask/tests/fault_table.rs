@@ -55,6 +55,9 @@ fn check_reference(reference: &str) -> Result<(), String> {
     if let Some(kind) = reference.strip_prefix("sim: ") {
         return kind.parse::<Kind>().map(drop);
     }
+    if let Some(kind) = reference.strip_prefix("chaos: ") {
+        return check_chaos(kind);
+    }
     let (file, test) =
         reference.split_once("::").ok_or_else(|| format!("{reference:?} is not of the form FILE::TEST"))?;
     let source = fs::read_to_string(root().join(file)).map_err(|error| format!("{file}: {error}"))?;
@@ -67,6 +70,17 @@ fn check_reference(reference: &str) -> Result<(), String> {
         _ => return Err(format!("{file} is of a language whose tests are not known here")),
     };
     if found { Ok(()) } else { Err(format!("{file} has no test {test:?}")) }
+}
+
+/// The chaos suite is a program and no library: its kinds are read from their table.
+fn check_chaos(kind: &str) -> Result<(), String> {
+    let file = "chaos/src/kind.rs";
+    let source = fs::read_to_string(root().join(file)).map_err(|error| format!("{file}: {error}"))?;
+    let (_, table) = source.split_once("\nkinds! {\n").ok_or_else(|| format!("{file} has no table"))?;
+    let table = table.lines().take_while(|line| *line != "}");
+    let mut names = table.filter_map(|line| line.split_whitespace().nth(1));
+    let found = names.any(|name| name == format!("{kind:?}"));
+    if found { Ok(()) } else { Err(format!("{file} has no kind {kind:?}")) }
 }
 
 /// Whether there is a test of this name, in the modules that stand before it.
@@ -109,6 +123,7 @@ fn a_reference_to_nothing_is_found() {
     let good = [
         format!("`{here}::a_reference_to_nothing_is_found`"),
         "`sim: loss`, `sim: delay`".into(),
+        "`chaos: kill`, `chaos: rolling-restart`".into(),
         "`runtime/tests/store_sqlite/file.rs::a_lock::for_a_moment_is_waited_out`".into(),
         "not yet: nobody wrote it".into(),
     ];
@@ -121,6 +136,8 @@ fn a_reference_to_nothing_is_found() {
         "not yet: ".into(),
         "not yet: but `sim: loss`".into(),
         "`sim: nothing`".into(),
+        "`chaos: nothing`".into(),
+        "`chaos: Leader`".into(),
         format!("`{here}`"),
         format!("`{here}::check`"),
         format!("`{here}::a_reference`"),

@@ -1,5 +1,6 @@
 //! `cargo xtask test [PART…]`.
 
+mod chaos;
 mod doc;
 mod go;
 mod lint;
@@ -24,6 +25,12 @@ pub(crate) struct Args {
     /// Do without a tool, and without the tests that need it
     #[arg(long, value_name = "TOOL")]
     without: Vec<Without>,
+    /// How long the chaos suite makes faults, in minutes
+    #[arg(long, value_name = "N")]
+    minutes: Option<f64>,
+    /// The seed of the chaos suite's script
+    #[arg(long, value_name = "S")]
+    seed: Option<u64>,
 }
 
 /// A part of the project's tests.
@@ -41,13 +48,15 @@ pub(crate) enum Part {
     Cli,
     /// Together with other people's libraries
     Interop,
+    /// Processes on real servers, under faults drawn from a seed
+    Chaos,
     /// Format, clippy, docs, licences, features, the core without an operating system
     Lint,
 }
 
 impl Part {
-    const ALL: [Self; 7] =
-        [Self::Core, Self::Sim, Self::Runtime, Self::Nats, Self::Cli, Self::Interop, Self::Lint];
+    const ALL: [Self; 8] =
+        [Self::Core, Self::Sim, Self::Runtime, Self::Nats, Self::Cli, Self::Interop, Self::Chaos, Self::Lint];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -57,6 +66,7 @@ impl Part {
             Self::Nats => "nats",
             Self::Cli => "cli",
             Self::Interop => "interop",
+            Self::Chaos => "chaos",
             Self::Lint => "lint",
         }
     }
@@ -67,6 +77,7 @@ impl Part {
             // The test kit tries itself on every server.
             Self::Runtime | Self::Nats | Self::Cli => SERVERS,
             Self::Interop => INTEROP,
+            Self::Chaos => &[Tool::Nextest, Tool::NatsServer(NatsVersion::Newest)],
             Self::Lint => &[Tool::Deny, Tool::Wasm],
         }
     }
@@ -119,6 +130,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
                 shell::progress("interop: Go is left out, as asked (--without go)")
             }
             Part::Interop => go::run(&mut report)?,
+            Part::Chaos => chaos::run(args.minutes, args.seed, &mut report)?,
             Part::Lint => lint::run(&mut report)?,
             Part::Sim => release::run(&mut report)?,
             Part::Nats | Part::Cli => {}
