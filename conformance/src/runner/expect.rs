@@ -29,8 +29,9 @@ impl Play {
                 Ok(())
             }
             Step::ExpectDraining { candidate, reason } => self.draining(candidate, reason).await,
-            Step::ExpectLost { candidate, reason, drained, not_before, before } => {
-                self.lost(candidate, reason, *drained, not_before.as_ref(), before.as_ref()).await
+            Step::ExpectLost { candidate, reason, otherwise, drained, not_before, before } => {
+                let reasons: Vec<&str> = [reason].into_iter().chain(otherwise).map(String::as_str).collect();
+                self.lost(candidate, &reasons, *drained, not_before.as_ref(), before.as_ref()).await
             }
             Step::ExpectReturned { candidate, error } => {
                 let at = self.place(candidate)?;
@@ -109,7 +110,9 @@ impl Play {
                 let next = pages.unread().first()?.clone();
                 pages.read += 1;
                 Some(match next {
-                    OfTerm::Won { at: told, .. } => self.time.check(&what, told, not_before, before).map(|()| *at),
+                    OfTerm::Won { at: told, .. } => {
+                        self.time.check(&what, told, not_before, before).map(|()| *at)
+                    }
                     other => Err(Missed::new(&what, format!("{} was told {other}", actor.id))),
                 })
             })
@@ -134,7 +137,7 @@ impl Play {
     async fn lost(
         &self,
         id: &str,
-        reason: &str,
+        reasons: &[&str],
         drained: Option<bool>,
         not_before: Option<&Moment>,
         before: Option<&Moment>,
@@ -145,7 +148,7 @@ impl Play {
             Some(true) => ", after a drain",
             Some(false) => ", without a drain",
         };
-        let what = format!("{id} to be told Lost for {reason}{how}");
+        let what = format!("{id} to be told Lost for {}{how}", reasons.join(" or "));
         let probe = || {
             let mut pages = actor.book.pages();
             // Its drain is passed over.
@@ -154,7 +157,7 @@ impl Play {
             pages.read += skipped + 1;
             let at = match next {
                 OfTerm::Lost { reason: told, drained: after, at }
-                    if told == reason && drained.is_none_or(|drained| drained == after) =>
+                    if reasons.contains(&told) && drained.is_none_or(|drained| drained == after) =>
                 {
                     at
                 }

@@ -44,13 +44,20 @@ pub async fn play(scenario: &Scenario, kind: StoreKind, setup: &Setup) -> Result
     let hand = match Hand::new(setup, kind, scenario).await {
         Ok(hand) => hand,
         Err(error) => {
-            return Err(fail(None, "before the first step".into(), Missed::new("a store", error), Vec::new()));
+            return Err(fail(
+                None,
+                "before the first step".into(),
+                Missed::new("a store", error),
+                Vec::new(),
+            ));
         }
     };
     let mut play = Play::new(scenario, hand, setup.patience);
     let mut result = Ok(());
     for (at, step) in scenario.steps.iter().enumerate() {
         if let Err(missed) = play.step(step).await {
+            // What was told in the same moment belongs to the report.
+            tokio::time::sleep(Duration::from_millis(50)).await;
             result = Err(fail(Some(at + 1), step.to_string(), missed, play.history()));
             break;
         }
@@ -113,7 +120,8 @@ impl Play {
             Step::SetHealthy { candidate, healthy } => self.candidate(candidate)?.set_healthy(*healthy),
             Step::FinishWork { candidate } => {
                 let term = self.actor(candidate)?.book.pages().held.take();
-                term.map(drop).ok_or_else(|| Missed::new(format!("{candidate} to be at work"), "it is not"))?;
+                term.map(drop)
+                    .ok_or_else(|| Missed::new(format!("{candidate} to be at work"), "it is not"))?;
             }
             Step::FailWork { candidate } => {
                 let term = self.candidate(candidate)?.term();
@@ -152,8 +160,10 @@ impl Play {
         let store = self.hand.open(&connection).await.map_err(on_stage)?;
         let actor = self.actor(id)?;
         let options = options(actor, self.time.lease);
-        let campaigning = tokio::time::timeout(self.patience, store.campaign(actor.of.election(), options)).await;
-        let answer = campaigning.map_err(|_| Missed::new("an answer", format!("none in {:?}", self.patience)))?;
+        let campaigning =
+            tokio::time::timeout(self.patience, store.campaign(actor.of.election(), options)).await;
+        let answer =
+            campaigning.map_err(|_| Missed::new("an answer", format!("none in {:?}", self.patience)))?;
         match (answer, error) {
             (Ok(candidate), None) => {
                 let clock = self.time.clock.clone();

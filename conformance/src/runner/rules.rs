@@ -15,7 +15,8 @@ pub(super) fn broken(actors: &[Actor], witness: &Witness) -> Option<Missed> {
     if let Some(told) = told {
         return Some(Missed::new("Won, then Draining where there is one, then Lost, each once a term", told));
     }
-    disorder(&wins(actors)).map(|seen| Missed::new("a larger token for every later term of an election", seen))
+    disorder(&wins(actors))
+        .map(|seen| Missed::new("a larger token for every later term of an election", seen))
 }
 
 /// What no step has asked for. A drain is not asked for where its loss is.
@@ -56,7 +57,10 @@ fn disorder(wins: &[Win]) -> Option<String> {
     sorted.iter().enumerate().find_map(|(at, later)| {
         let mut before = sorted.iter().take(at).filter(|win| win.election == later.election);
         let earlier = before.find(|win| win.token >= later.token)?;
-        Some(format!("{} won with {}, and before that {} with {}", later.id, later.token, earlier.id, earlier.token))
+        Some(format!(
+            "{} won with {}, and before that {} with {}",
+            later.id, later.token, earlier.id, earlier.token
+        ))
     })
 }
 

@@ -40,7 +40,10 @@ impl Stage {
     pub(super) async fn ask(&mut self, request: &Request) -> Result<Option<Set>, String> {
         let mut line = serde_json::to_string(request).map_err(|error| error.to_string())?;
         line.push('\n');
-        self.requests.write_all(line.as_bytes()).await.map_err(|error| format!("the stage is gone: {error}"))?;
+        self.requests
+            .write_all(line.as_bytes())
+            .await
+            .map_err(|error| format!("the stage is gone: {error}"))?;
         let reply: Reply = self.hear().await?;
         match reply.error {
             None if reply.ok => Ok(reply.set),

@@ -47,14 +47,20 @@ impl Time {
         not_before: Option<&Moment>,
         before: Option<&Moment>,
     ) -> Result<(), Missed> {
-        for (moment, is_lower) in not_before.map(|m| (m, true)).into_iter().chain(before.map(|m| (m, false))) {
+        for (moment, is_lower) in not_before.map(|m| (m, true)).into_iter().chain(before.map(|m| (m, false)))
+        {
             // A scenario that was read names no mark that it did not set.
             let mark = self.marks.get(&moment.mark).copied().unwrap_or(Instant::ZERO);
             let bound = mark + self.leases(moment.leases);
             if (at >= bound) != is_lower {
                 let word = if is_lower { "not before" } else { "before" };
                 return Err(Missed::new(
-                    format!("{what} {word} {} leases ({:?}) after {:?}", moment.leases, bound.since(mark), moment.mark),
+                    format!(
+                        "{what} {word} {} leases ({:?}) after {:?}",
+                        moment.leases,
+                        bound.since(mark),
+                        moment.mark
+                    ),
                     format!("it was {:?} after {:?}", at.since(mark), moment.mark),
                 ));
             }

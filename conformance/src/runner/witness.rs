@@ -108,7 +108,8 @@ fn two_lead(asked: &[Asked], clock: &Clock) -> Option<String> {
         if !one.leads(clock) {
             continue;
         }
-        let others = asked.iter().enumerate().filter(|(other, asked)| *other != at && asked.election == one.election);
+        let others =
+            asked.iter().enumerate().filter(|(other, asked)| *other != at && asked.election == one.election);
         for (_, other) in others {
             if other.leads(clock) && one.leads(clock) && clock.now().since(before) < CLOSE {
                 return Some(format!("{} and {} both lead {:?}", one.id, other.id, one.election));
@@ -139,5 +140,28 @@ mod tests {
         assert_eq!(two_lead(&rivals, &clock).as_deref(), Some("a and c both lead \"jobs\""));
         let neighbours = [asked("jobs", "a", 6), asked("jobs", "b", 5), asked("mail", "c", 7)];
         assert_eq!(two_lead(&neighbours, &clock), None);
+    }
+
+    /// A candidate that leads, in a store of its own.
+    async fn leader(id: &str) -> Candidate {
+        let store = incumbent::Store::open("memory:").await.unwrap();
+        let options = incumbent::CampaignOptions::new().name(id).splay(Duration::ZERO);
+        let candidate = store.campaign("jobs", options).await.unwrap();
+        candidate.won().await.unwrap();
+        candidate
+    }
+
+    #[tokio::test]
+    async fn the_witness_sees_candidates_that_both_lead() {
+        let (a, b) = (leader("a").await, leader("b").await);
+        let witness = Witness::new();
+        witness.ask("jobs", "a", &a);
+        witness.ask("mail", "b", &b);
+        assert_eq!((witness.leaders("jobs"), witness.verdict()), (vec!["a".into()], None));
+        witness.ask("jobs", "b", &b);
+        while witness.verdict().is_none() {
+            tokio::time::sleep(EVERY).await;
+        }
+        assert_eq!(witness.verdict().as_deref(), Some("a and b both lead \"jobs\""));
     }
 }

@@ -8,7 +8,8 @@ impl Scenario {
     pub(super) fn check(&self) -> Result<(), String> {
         let needed: BTreeSet<Need> = self.steps.iter().filter_map(Step::need).collect();
         if needed != self.needs {
-            let names = |needs: &BTreeSet<Need>| format!("{:?}", needs.iter().map(|n| n.name()).collect::<Vec<_>>());
+            let names =
+                |needs: &BTreeSet<Need>| format!("{:?}", needs.iter().map(|n| n.name()).collect::<Vec<_>>());
             return Err(format!("needs is {}, and the steps need {}", names(&self.needs), names(&needed)));
         }
         let mut known = Known::default();
@@ -87,14 +88,20 @@ mod tests {
         for (steps, wrong) in [
             (r#"{"do": "campaign", "candidate": "c"}"#.to_string(), r#"there is no candidate "c""#),
             (r#"{"do": "resign", "candidate": "b"}"#.to_string(), r#""b" does not campaign yet"#),
-            (r#"{"do": "expect_observed", "observer": "o", "leader": null}"#.to_string(), r#"no observer "o" yet"#),
+            (
+                r#"{"do": "expect_observed", "observer": "o", "leader": null}"#.to_string(),
+                r#"no observer "o" yet"#,
+            ),
             (
                 format!(
                     r#"{campaign}, {{"do": "expect_won", "candidate": "a", "before": {{"mark": "m", "leases": 1}}}}"#
                 ),
                 r#"step 2, {"do":"expect_won","candidate":"a","before":{"mark":"m","leases":1.0}}: there is no mark "m" yet"#,
             ),
-            (r#"{"do": "mark", "mark": "m"}, {"do": "mark", "mark": "m"}"#.to_string(), r#"a mark "m" already"#),
+            (
+                r#"{"do": "mark", "mark": "m"}, {"do": "mark", "mark": "m"}"#.to_string(),
+                r#"a mark "m" already"#,
+            ),
         ] {
             let refused = scenario("", &steps).unwrap_err();
             assert!(refused.contains(wrong), "{refused}");

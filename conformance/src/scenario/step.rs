@@ -104,6 +104,8 @@ pub enum Step {
     ExpectLost {
         candidate: String,
         reason: String,
+        #[serde(default, rename = "or", skip_serializing_if = "Option::is_none")]
+        otherwise: Option<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         drained: Option<bool>,
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -21,9 +21,16 @@ pub(super) struct Scene {
 
 enum Store {
     /// It is the runner's; there is nothing to hold it by from here.
-    Memory { name: String },
-    Sqlite { folder: TempDir },
-    Nats { bucket: String, lines: BTreeMap<String, Line> },
+    Memory {
+        name: String,
+    },
+    Sqlite {
+        folder: TempDir,
+    },
+    Nats {
+        bucket: String,
+        lines: BTreeMap<String, Line>,
+    },
 }
 
 /// What a connection passes through.
@@ -56,8 +63,9 @@ impl Scene {
                 let bucket = format!("scene-{number}");
                 let settings = NatsSettings::new(&server.url(), &bucket).map_err(text)?.fail_fast(true);
                 init(&settings, &InitOptions::new(lease).never_used(true)).await.map_err(text)?;
-                let line =
-                    |name: &String| (name.clone(), Line { proxy: Proxy::to(&server.address()), is_dead: false });
+                let line = |name: &String| {
+                    (name.clone(), Line { proxy: Proxy::to(&server.address()), is_dead: false })
+                };
                 Store::Nats { bucket, lines: connections.iter().map(line).collect() }
             }
         };
@@ -90,7 +98,12 @@ impl Scene {
         Ok(())
     }
 
-    pub(super) async fn put(&self, key: &str, value: &str, server: Option<&NatsServer>) -> Result<(), String> {
+    pub(super) async fn put(
+        &self,
+        key: &str,
+        value: &str,
+        server: Option<&NatsServer>,
+    ) -> Result<(), String> {
         self.operator(server).await?.put(key, value.as_bytes()).await.map_err(text)?;
         Ok(())
     }

@@ -56,7 +56,8 @@ struct Stage {
 
 impl Stage {
     fn answer(&mut self, line: &str) -> Result<Option<Set>, String> {
-        let request = serde_json::from_str(line).map_err(|error| format!("not a request: {error}: {line}"))?;
+        let request =
+            serde_json::from_str(line).map_err(|error| format!("not a request: {error}: {line}"))?;
         match request {
             Request::Set { store, lease_ms, connections } => {
                 self.scene = None;

@@ -1,4 +1,5 @@
 //! A test for each scenario and store, listed from the files.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers fail their test")]
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
