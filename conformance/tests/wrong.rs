@@ -218,10 +218,11 @@ fn somebody_who_does_not_lead_on() {
     check(
         r#"{"do": "fail_work", "candidate": "a"},
            {"do": "expect_lost", "candidate": "a", "reason": "HANDLER_FAILED"}, {"do": "expect_won", "candidate": "b"},
-           {"do": "close", "candidate": "a"}, {"do": "expect_still_leads", "candidate": "a", "leases": 1}"#,
+           {"do": "expect_state", "candidate": "a", "state": "WAITING"},
+           {"do": "expect_still_leads", "candidate": "a", "leases": 1}"#,
         9,
         "a to lead on in the same term for 1 leases",
-        "a is CLOSED, does not lead",
+        "a is WAITING, does not lead",
     );
 }
 

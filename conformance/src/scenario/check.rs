@@ -12,12 +12,25 @@ impl Scenario {
                 |needs: &BTreeSet<Need>| format!("{:?}", needs.iter().map(|n| n.name()).collect::<Vec<_>>());
             return Err(format!("needs is {}, and the steps need {}", names(&self.needs), names(&needed)));
         }
+        for step in &self.steps {
+            if let Step::Kill { candidate } = step
+                && self.shares(candidate)
+            {
+                return Err(format!("{step}: others of its connection would die with {candidate:?}"));
+            }
+        }
         let mut known = Known::default();
         known.candidates.extend(self.candidates.keys().map(String::as_str));
         for (at, step) in self.steps.iter().enumerate() {
             known.check(step).map_err(|wrong| format!("step {}, {step}: {wrong}", at + 1))?;
         }
         Ok(())
+    }
+
+    fn shares(&self, id: &str) -> bool {
+        let connection = self.candidates.get(id).map(|candidate| candidate.connection(id));
+        let others = self.candidates.iter().filter(|(other, _)| *other != id);
+        others.into_iter().any(|(other, candidate)| Some(candidate.connection(other)) == connection)
     }
 }
 
@@ -113,6 +126,13 @@ mod tests {
         let steps = r#"{"do": "campaign", "candidate": "a"}, {"do": "kill", "candidate": "a"},
                        {"do": "resign", "candidate": "a"}"#;
         assert!(scenario(r#""kill""#, steps).unwrap_err().ends_with(r#""a" was killed"#));
+    }
+
+    #[test]
+    fn nobody_dies_with_another() {
+        let text = r#"{"$schema": "", "name": "n", "purpose": "", "shows": [], "needs": ["kill"], "lease_ms": 2000,
+            "candidates": {"a": {"connection": "b"}, "b": {}}, "steps": [{"do": "kill", "candidate": "a"}]}"#;
+        assert!(Scenario::parse(text).unwrap_err().contains("would die with"));
     }
 
     #[test]
