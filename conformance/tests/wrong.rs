@@ -287,8 +287,24 @@ fn trouble_that_is_not_told() {
 }
 
 #[test]
-fn work_that_is_finished_by_who_has_none() {
-    check(r#"{"do": "finish_work", "candidate": "b"}"#, 5, "b to be at work", "it is not");
+fn work_that_is_finished_already() {
+    check(
+        r#"{"do": "finish_work", "candidate": "a"}, {"do": "finish_work", "candidate": "a"}"#,
+        6,
+        "a to be at work",
+        "it is not",
+    );
+}
+
+#[test]
+fn work_that_fails_after_its_term() {
+    check(
+        r#"{"do": "fail_work", "candidate": "a"},
+           {"do": "expect_lost", "candidate": "a", "reason": "HANDLER_FAILED"}, {"do": "fail_work", "candidate": "a"}"#,
+        7,
+        "a to lead",
+        "it does not",
+    );
 }
 
 #[test]

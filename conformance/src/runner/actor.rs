@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use incumbent::core::store::FaultKind;
 use incumbent::{Candidate, Event, Instant, Leaving, Term, Token, Trouble};
 use tokio::task::JoinHandle;
 
@@ -186,7 +187,11 @@ impl Pages {
 /// What a scenario calls it.
 fn code(trouble: &Trouble) -> &'static str {
     match trouble {
-        Trouble::Store(_) => "STORE",
+        Trouble::Store(fault) => match fault.kind {
+            FaultKind::Unreachable => "UNREACHABLE",
+            FaultKind::Denied => "DENIED",
+            FaultKind::Broken => "BROKEN",
+        },
         Trouble::StoreReset { .. } => "STORE_RESET",
         Trouble::NotExpiring { .. } => "NOT_EXPIRING",
         Trouble::SameName { .. } => "SAME_NAME",

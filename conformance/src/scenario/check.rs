@@ -13,10 +13,16 @@ impl Scenario {
             return Err(format!("needs is {}, and the steps need {}", names(&self.needs), names(&needed)));
         }
         for step in &self.steps {
-            if let Step::Kill { candidate } = step
-                && self.shares(candidate)
-            {
-                return Err(format!("{step}: others of its connection would die with {candidate:?}"));
+            match step {
+                Step::Kill { candidate } if self.shares(candidate) => {
+                    return Err(format!("{step}: others of its connection would die with {candidate:?}"));
+                }
+                Step::FinishWork { candidate } | Step::FailWork { candidate }
+                    if self.candidates.get(candidate).is_some_and(|of| !of.works) =>
+                {
+                    return Err(format!("{step}: {candidate:?} has no work"));
+                }
+                _ => {}
             }
         }
         let mut known = Known::default();
@@ -133,6 +139,12 @@ mod tests {
         let text = r#"{"$schema": "", "name": "n", "purpose": "", "shows": [], "needs": ["kill"], "lease_ms": 2000,
             "candidates": {"a": {"connection": "b"}, "b": {}}, "steps": [{"do": "kill", "candidate": "a"}]}"#;
         assert!(Scenario::parse(text).unwrap_err().contains("would die with"));
+    }
+
+    #[test]
+    fn only_who_works_finishes() {
+        let refused = scenario("", r#"{"do": "fail_work", "candidate": "a"}"#).unwrap_err();
+        assert_eq!(refused, r#"{"do":"fail_work","candidate":"a"}: "a" has no work"#);
     }
 
     #[test]
