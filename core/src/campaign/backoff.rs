@@ -77,6 +77,30 @@ mod tests {
         }
     }
 
+    proptest::proptest! {
+        #![proptest_config(crate::time::tests::cases())]
+
+        #[test]
+        fn whatever_the_failures_a_wait_is_80_ms_to_1200_ms(failures: u32, seed: u64) {
+            let wait = standard(failures, &mut Rand64::new(seed.into()));
+            assert!((Duration::from_millis(80)..=Duration::from_millis(1200)).contains(&wait));
+        }
+
+        #[test]
+        fn a_random_span_is_no_longer_than_asked_for(most: u64, seed: u64) {
+            let most = Duration::from_nanos(most);
+            assert!(up_to(most, &mut Rand64::new(seed.into())) <= most);
+        }
+    }
+
+    #[test]
+    fn the_longest_spans_overflow_nothing() {
+        let mut rng = Rand64::new(1);
+        for most in [Duration::from_nanos(u64::MAX), Duration::MAX] {
+            assert!(up_to(most, &mut rng) <= most);
+        }
+    }
+
     #[test]
     fn a_custom_rule_is_asked_with_the_number_of_failures() {
         let backoff = Backoff::Custom(Box::new(|failures| Duration::from_secs(failures.into())));

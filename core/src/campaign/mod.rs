@@ -154,7 +154,8 @@ impl Campaign {
     ) -> Result<Self, Refused> {
         let rules = Rules::new(settings, store, facts)?;
         let lease = rules.lease;
-        let life = Life::new(facts, lease, rules.margin.skew(lease), now);
+        let longest = facts.max_age.map_or(lease, |age| age.max(lease));
+        let life = Life::new(facts, longest, rules.margin.skew(lease), now);
         Ok(Self {
             nonce,
             rng: Rand64::new(seed.into()),

@@ -4,6 +4,7 @@ mod doc;
 mod go;
 mod lint;
 mod nextest;
+mod release;
 mod tally;
 
 use anyhow::Result;
@@ -119,7 +120,8 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
             }
             Part::Interop => go::run(&mut report)?,
             Part::Lint => lint::run(&mut report)?,
-            Part::Sim | Part::Nats | Part::Cli => {}
+            Part::Sim => release::run(&mut report)?,
+            Part::Nats | Part::Cli => {}
         }
     }
     Ok(report.close())

@@ -25,7 +25,9 @@ impl Part {
             "incumbent-core" => Self::Core,
             "incumbent-sim" => Self::Sim,
             "incumbent" | "incumbent-conformance" if binary.starts_with("nats_") => Self::Nats,
-            "incumbent" | "incumbent-conformance" | "incumbent-testkit" | "xtask" => Self::Runtime,
+            "incumbent" | "incumbent-conformance" | "incumbent-fuzz" | "incumbent-testkit" | "xtask" => {
+                Self::Runtime
+            }
             "incumbent-cli" => Self::Cli,
             _ => return None,
         })
@@ -135,7 +137,7 @@ mod tests {
             ("incumbent-core", Some(Part::Core)),
             ("incumbent-core::campaign", Some(Part::Core)),
             ("incumbent-sim::seeds", Some(Part::Sim)),
-            ("incumbent-sim::bin/incumbent-sim", Some(Part::Sim)),
+            ("incumbent-sim", Some(Part::Sim)),
             ("incumbent", Some(Part::Runtime)),
             ("incumbent::store_contract", Some(Part::Runtime)),
             ("incumbent::nats_faults", Some(Part::Nats)),
@@ -144,6 +146,7 @@ mod tests {
             ("incumbent-conformance::nats_scenarios", Some(Part::Nats)),
             ("incumbent-conformance::bin/incumbent-stage", Some(Part::Runtime)),
             ("xtask::bin/xtask", Some(Part::Runtime)),
+            ("incumbent-fuzz::corpora", Some(Part::Runtime)),
             ("incumbent-cli::bin/incumbent", Some(Part::Cli)),
             ("incumbent-cli::interop_go", Some(Part::Interop)),
             ("incumbent-testkit::interop_go_programs", Some(Part::Interop)),
