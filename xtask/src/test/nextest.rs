@@ -25,8 +25,10 @@ impl Part {
             "incumbent-core" => Self::Core,
             "incumbent-sim" => Self::Sim,
             "incumbent-chaos" => Self::Chaos,
-            "incumbent" if binary.starts_with("nats_") => Self::Nats,
-            "incumbent" | "incumbent-fuzz" | "incumbent-testkit" | "xtask" => Self::Runtime,
+            "incumbent" | "incumbent-conformance" if binary.starts_with("nats_") => Self::Nats,
+            "incumbent" | "incumbent-conformance" | "incumbent-fuzz" | "incumbent-testkit" | "xtask" => {
+                Self::Runtime
+            }
             "incumbent-cli" => Self::Cli,
             _ => return None,
         })
@@ -143,6 +145,9 @@ mod tests {
             ("incumbent::store_contract", Some(Part::Runtime)),
             ("incumbent::nats_faults", Some(Part::Nats)),
             ("incumbent-testkit::nats_server", Some(Part::Runtime)),
+            ("incumbent-conformance::scenarios", Some(Part::Runtime)),
+            ("incumbent-conformance::nats_scenarios", Some(Part::Nats)),
+            ("incumbent-conformance::bin/incumbent-stage", Some(Part::Runtime)),
             ("xtask::bin/xtask", Some(Part::Runtime)),
             ("incumbent-fuzz::corpora", Some(Part::Runtime)),
             ("incumbent-cli::bin/incumbent", Some(Part::Cli)),
