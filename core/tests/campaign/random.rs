@@ -2,6 +2,7 @@
 //! an operator may do, and a clock that jumps. What must hold, holds after every step.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use incumbent_core::campaign::{
@@ -58,7 +59,7 @@ impl Run {
             backoff: match rng.rand_range(0..3) {
                 0 => Backoff::Standard,
                 1 => Backoff::Fixed(secs(20)),
-                _ => Backoff::Custom(Box::new(|failures| ms(u64::from(failures) * 10))),
+                _ => Backoff::Custom(Arc::new(|failures| ms(u64::from(failures) * 10))),
             },
             win_delay: match rng.rand_range(0..3) {
                 0 => WinDelay::Automatic,
