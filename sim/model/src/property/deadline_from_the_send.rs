@@ -1,0 +1,19 @@
+//! I3.
+
+use crate::clock::{LEASE_TIME, MARGIN};
+use crate::node::Node;
+
+pub(super) const STATES: &str =
+    "No deadline is later than a lease, less the margin, after the send of a write that was really applied.";
+
+pub(super) fn stands(node: &Node) -> Result<(), String> {
+    let Some(lease) = node.campaign.as_ref().and_then(|campaign| campaign.lease()) else { return Ok(()) };
+    let Some(sent) = node.proven else {
+        return Err(format!("has a lease ({lease:?}) and no write of it was ever applied"));
+    };
+    let latest = (sent + LEASE_TIME).before(MARGIN);
+    if lease.deadline > latest {
+        return Err(format!("leads until {:?}, and may no later than {latest:?}", lease.deadline));
+    }
+    Ok(())
+}
