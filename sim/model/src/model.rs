@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use stateright::{Model, Property as Checked};
 
 use crate::action::{Action, enabled};
-use crate::calm;
 use crate::property::{Property, vacancy};
 use crate::state::State;
 use crate::step::step;
@@ -98,10 +97,10 @@ impl Model for Small {
     }
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::calm;
 
     fn quiet() -> Small {
         Small::new(&crate::worlds::worlds().remove(0))

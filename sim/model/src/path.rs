@@ -117,7 +117,9 @@ fn there(entry: &Entry) -> String {
     match entry {
         Entry::Vacant => "nothing".into(),
         Entry::Live(record) => match record.stamp {
-            Some(stamp) => format!("{}'s record {} (#{})", record.candidate, record.revision.0, stamp.attempt.0),
+            Some(stamp) => {
+                format!("{}'s record {} (#{})", record.candidate, record.revision.0, stamp.attempt.0)
+            }
             None => format!("{}'s record {}", record.candidate, record.revision.0),
         },
         Entry::Released(release) => format!("a release {} that owes {:?}", release.revision.0, release.owed),
@@ -132,7 +134,9 @@ pub(crate) fn heard(input: &Input) -> String {
         Input::Tick => "wakes".into(),
         Input::Wrote { attempt, outcome } => match outcome {
             Outcome::Applied { revision, .. } => format!("hears #{} is applied at {}", attempt.0, revision.0),
-            Outcome::Refused { current } => format!("hears #{} is refused, {} is there", attempt.0, current.0),
+            Outcome::Refused { current } => {
+                format!("hears #{} is refused, {} is there", attempt.0, current.0)
+            }
             other => format!("hears {other:?} of #{}", attempt.0),
         },
         Input::Read { read, result: Ok(entry) } => format!("reads ({}) {}", read.0, there(entry)),
@@ -166,7 +170,9 @@ pub(crate) fn said(world: &World, place: usize, output: &Output) -> String {
             format!("{who} drains until {:.2} s", world.clock(place).seconds(*until))
         }
         Output::Event(Event::Trouble(trouble)) => format!("{who} is told of trouble: {trouble}"),
-        Output::WakeAt(Some(wake)) if wake.at.since(world.clock(place).at(0)) < Duration::from_secs(1 << 20) => {
+        Output::WakeAt(Some(wake))
+            if wake.at.since(world.clock(place).at(0)) < Duration::from_secs(1 << 20) =>
+        {
             format!("{who} waits until {:.2} s ({:?})", world.clock(place).seconds(wake.at), wake.timer)
         }
         _ => String::new(),

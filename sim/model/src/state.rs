@@ -73,7 +73,9 @@ impl State {
         for node in &self.nodes {
             hasher.write_u64(node.digest);
         }
-        hasher.write_u8(u8::from(self.broken.is_some()) | u8::from(self.calm) << 1 | u8::from(self.passed) << 2);
+        hasher.write_u8(
+            u8::from(self.broken.is_some()) | u8::from(self.calm) << 1 | u8::from(self.passed) << 2,
+        );
         hasher.finish()
     }
 }

@@ -237,10 +237,7 @@ impl Step<'_> {
             Turned::Applied | Turned::Later => Outcome::Unknown,
         };
         let applied = turned == Turned::Applied
-            && matches!(
-                self.write(message.node, message.process, write, *sent),
-                Outcome::Applied { .. }
-            );
+            && matches!(self.write(message.node, message.process, write, *sent), Outcome::Applied { .. });
         if turned == Turned::Later {
             self.state.send(message.late(self.state.now + self.world.hold));
         }

@@ -130,8 +130,7 @@ impl Store {
 
     /// The record vanishes. Whether watchers hear of it.
     pub(crate) fn expire(&mut self, world: &World, now: Tick) -> bool {
-        let entry =
-            if world.markers { Entry::Expired { revision: self.next() } } else { Entry::Vacant };
+        let entry = if world.markers { Entry::Expired { revision: self.next() } } else { Entry::Vacant };
         self.put(world, now, entry);
         world.markers
     }

@@ -109,9 +109,18 @@ impl Budget {
 
     /// Whether anything is left that comes of itself, rather than to a message.
     pub(crate) fn has_strikes(&self) -> bool {
-        [self.crash, self.pause, self.delete, self.seize, self.resign, self.hand_over, self.close, self.recreate]
-            .iter()
-            .any(|left| *left > 0)
+        [
+            self.crash,
+            self.pause,
+            self.delete,
+            self.seize,
+            self.resign,
+            self.hand_over,
+            self.close,
+            self.recreate,
+        ]
+        .iter()
+        .any(|left| *left > 0)
     }
 
     fn named(&self) -> [(u8, &'static str); 14] {

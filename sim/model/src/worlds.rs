@@ -87,8 +87,8 @@ pub fn worlds() -> Vec<World> {
         World {
             name: "crash",
             about: "candidates crash, with requests under way, and come again",
-            watch: Watch::Loose,
-            budget: Budget { crash: 2, start: 2, hold: 1, ..NONE },
+            horizon: 26,
+            budget: Budget { crash: 1, start: 1, hold: 1, ..NONE },
             ..PLAIN
         },
         World {
@@ -124,15 +124,16 @@ pub fn worlds() -> Vec<World> {
             about: "expiry leaves markers",
             markers: true,
             watch: Watch::Loose,
-            start: Start::Empty,
-            budget: Budget { start: 2, hold: 1, lose: 2, ..NONE },
+            budget: Budget { crash: 1, hold: 1, lose: 1, ..NONE },
             ..PLAIN
         },
         World {
             name: "orphan",
             about: "an acquire is applied and not answered, and the key is deleted",
             start: Start::Empty,
-            budget: Budget { start: 2, lose: 2, delete: 1, ..NONE },
+            stride: 4,
+            horizon: 26,
+            budget: Budget { start: 2, lose: 1, delete: 1, ..NONE },
             ..PLAIN
         },
         World {

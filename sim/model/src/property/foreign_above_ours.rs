@@ -39,10 +39,8 @@ pub(super) fn weigh(node: &Node, input: &Input, now: Instant) -> Weight {
         Input::Read { result: Ok(entry), .. } => entry.revision().is_some_and(|seen| seen < node.known),
         _ => false,
     };
-    let silent = matches!(
-        input,
-        Input::Wrote { outcome: Outcome::Busy | Outcome::NotSent | Outcome::Unknown, .. }
-    );
+    let silent =
+        matches!(input, Input::Wrote { outcome: Outcome::Busy | Outcome::NotSent | Outcome::Unknown, .. });
     let another = match input {
         // What was asked before something newer was known, says nothing.
         Input::Inspected(Ok(facts)) if facts.incarnation > node.knows && facts.asked_at >= node.asked => {

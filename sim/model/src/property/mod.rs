@@ -1,15 +1,15 @@
 //! What must hold, one a file, each with its statement.
 
+mod deadline_from_the_send;
 mod deletes_are_compared;
 mod foreign_above_ours;
-mod deadline_from_the_send;
 mod new_life;
 mod one_leader;
 mod only_an_acknowledgement_wins;
 mod released_is_over;
 mod somebody_leads;
-mod told_and_in_time;
 mod tokens_grow;
+mod told_and_in_time;
 mod won_and_lost_alternate;
 
 use std::sync::Arc;

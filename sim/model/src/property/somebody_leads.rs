@@ -4,7 +4,8 @@ use crate::clock::Tick;
 use crate::state::State;
 use crate::world::World;
 
-pub(super) const STATES: &str = "From every state, if nothing more goes wrong, somebody leads within the worst fail-over.";
+pub(super) const STATES: &str =
+    "From every state, if nothing more goes wrong, somebody leads within the worst fail-over.";
 
 /// For how long nobody leads from here, when nothing more goes wrong; an error where that is too long.
 pub(crate) fn vacancy(world: &World, state: &State) -> Result<Tick, String> {
