@@ -32,6 +32,7 @@ pub(crate) fn tell(world: &World, property: Property, path: Path<State, Action>)
         let mut came = Vec::new();
         step(world, state, *action, Some(&mut came));
         came.retain(|line| !line.is_empty());
+        only_the_last_waits(&mut came);
         let _ = write!(text, "{:>3} s  {}", state.now, describe(state, *action));
         if !came.is_empty() {
             let _ = write!(text, ": {}", came.join("; "));
@@ -47,6 +48,18 @@ pub(crate) fn tell(world: &World, property: Property, path: Path<State, Action>)
     }
     let _ = writeln!(text, "       {}: {}", property.name(), property.states());
     text
+}
+
+/// Of several wake-ups that a candidate asks for, only the last counts.
+fn only_the_last_waits(came: &mut Vec<String>) {
+    let waits = |line: &str| line.split_once(" waits until ").map(|(who, _)| who.to_owned());
+    for place in (0..came.len()).rev() {
+        if let Some(who) = waits(&came[place])
+            && came[place + 1..].iter().any(|line| waits(line).as_ref() == Some(&who))
+        {
+            came.remove(place);
+        }
+    }
 }
 
 fn describe(state: &State, action: Action) -> String {

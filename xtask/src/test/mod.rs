@@ -3,6 +3,7 @@
 mod doc;
 mod go;
 mod lint;
+mod model;
 mod nextest;
 mod tally;
 
@@ -32,6 +33,8 @@ pub(crate) enum Part {
     Core,
     /// Simulated elections under faults
     Sim,
+    /// Small worlds, explored to their ends
+    Model,
     /// The runtime without servers, the test kit, these chores
     Runtime,
     /// The runtime on real nats-servers
@@ -45,13 +48,14 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    const ALL: [Self; 7] =
-        [Self::Core, Self::Sim, Self::Runtime, Self::Nats, Self::Cli, Self::Interop, Self::Lint];
+    const ALL: [Self; 8] =
+        [Self::Core, Self::Sim, Self::Model, Self::Runtime, Self::Nats, Self::Cli, Self::Interop, Self::Lint];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Core => "core",
             Self::Sim => "sim",
+            Self::Model => "model",
             Self::Runtime => "runtime",
             Self::Nats => "nats",
             Self::Cli => "cli",
@@ -62,7 +66,7 @@ impl Part {
 
     fn tools(self) -> &'static [Tool] {
         match self {
-            Self::Core | Self::Sim => &[Tool::Nextest],
+            Self::Core | Self::Sim | Self::Model => &[Tool::Nextest],
             // The test kit tries itself on every server.
             Self::Runtime | Self::Nats | Self::Cli => SERVERS,
             Self::Interop => INTEROP,
@@ -118,6 +122,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
                 shell::progress("interop: Go is left out, as asked (--without go)")
             }
             Part::Interop => go::run(&mut report)?,
+            Part::Model => model::run(&mut report)?,
             Part::Lint => lint::run(&mut report)?,
             Part::Sim | Part::Nats | Part::Cli => {}
         }

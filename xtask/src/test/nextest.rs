@@ -24,6 +24,7 @@ impl Part {
             _ if binary.starts_with("interop_") => Self::Interop,
             "incumbent-core" => Self::Core,
             "incumbent-sim" => Self::Sim,
+            "incumbent-model" => Self::Model,
             "incumbent" if binary.starts_with("nats_") => Self::Nats,
             "incumbent" | "incumbent-testkit" | "xtask" => Self::Runtime,
             "incumbent-cli" => Self::Cli,
@@ -41,6 +42,7 @@ pub(super) fn run(parts: &[Part], without_go: bool, report: &mut Report) -> Resu
     let packages: &[&str] = match parts.as_slice() {
         [Part::Core] => &["--package", "incumbent-core"],
         [Part::Sim] => &["--package", "incumbent-sim"],
+        [Part::Model] => &["--package", "incumbent-model"],
         _ => &["--workspace"],
     };
 
@@ -136,6 +138,7 @@ mod tests {
             ("incumbent-core::campaign", Some(Part::Core)),
             ("incumbent-sim::seeds", Some(Part::Sim)),
             ("incumbent-sim::bin/incumbent-sim", Some(Part::Sim)),
+            ("incumbent-model::sabotage", Some(Part::Model)),
             ("incumbent", Some(Part::Runtime)),
             ("incumbent::store_contract", Some(Part::Runtime)),
             ("incumbent::nats_faults", Some(Part::Nats)),
