@@ -88,7 +88,8 @@ pub(crate) fn enabled(world: &World, state: &State, actions: &mut Vec<Action>) {
             actions.push(Action::Drained(place));
         }
     }
-    if state.store.expiry(world).is_some_and(|(first, _)| first <= state.now) {
+    let over = state.store.expiry(world).is_some_and(|(first, _)| first <= state.now);
+    if over || state.store.erasing().is_some_and(|until| until >= state.now) {
         actions.push(Action::Expire);
     }
     strikes(state, actions);
@@ -211,6 +212,9 @@ fn next_tick(world: &World, state: &State) -> Option<Tick> {
                 next = next.min(now + 1);
             }
         }
+    }
+    if state.store.erasing().is_some() {
+        next = next.min(now + 1);
     }
     if let Some((first, last)) = state.store.expiry(world) {
         if last <= now {

@@ -91,7 +91,7 @@ impl Model for Small {
     }
 
     fn properties(&self) -> Vec<Checked<Self>> {
-        let mut properties = judged![I1, I2, I3, I4, I5, I7, I8, I9, I11, I12, Contract];
+        let mut properties = judged![I1, I2, I3, I4, I5, I7, I8, I9, I11, I12, Keeps, Contract];
         properties.push(Checked::always(Property::I15.name(), Self::somebody_leads));
         properties
     }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::hash::Hash;
 use std::time::Duration;
 
-use incumbent_core::campaign::{Campaign, Settings, Term};
+use incumbent_core::campaign::{Backoff, Campaign, Settings, Term};
 use incumbent_core::record::Nonce;
 use incumbent_core::store::{Capabilities, Facts};
 use incumbent_core::{Incarnation, Instant, Revision};
@@ -34,6 +34,8 @@ pub(crate) struct Node {
     pub(crate) knows: Incarnation,
     /// Its clock when it sent its newest write, or asked for the newest inspection that was answered.
     pub(crate) asked: Instant,
+    /// Its clock when it asked for the newest inspection that was answered.
+    pub(crate) shown: Instant,
     /// It was asked to drain and is not done.
     pub(crate) draining: bool,
     pub(crate) closing: bool,
@@ -68,6 +70,7 @@ impl Node {
             watches: Incarnation::default(),
             knows: Incarnation::default(),
             asked: Instant::ZERO,
+            shown: Instant::ZERO,
             draining: false,
             closing: false,
             term: None,
@@ -97,6 +100,10 @@ impl Node {
         settings.slack = Some(Duration::ZERO);
         settings.splay = Some(Duration::ZERO);
         settings.drain = Duration::from_secs(1);
+        if world.keeps {
+            // A leader does not ask it.
+            settings.backoff = Backoff::Fixed(2 * LEASE_TIME);
+        }
         let store = Capabilities {
             own_lease: true,
             lease_step: Duration::from_secs(1),
@@ -109,7 +116,7 @@ impl Node {
         };
         self.process += 1;
         let nonce = Nonce(100 * (place as u128 + 1) + u128::from(self.process));
-        self.knows = facts.incarnation;
+        (self.knows, self.shown) = (facts.incarnation, facts.asked_at);
         self.campaign = Campaign::new(settings, store, facts, nonce, place as u64, now).ok();
     }
 
@@ -124,7 +131,8 @@ impl Node {
             campaign.fingerprint(&mut hasher);
         }
         (self.campaign.is_some(), self.process, self.paused, self.stalled).hash(&mut hasher);
-        (&self.watched, self.watches, self.knows, self.asked, self.draining, self.closing).hash(&mut hasher);
+        (&self.watched, self.watches, self.knows, self.asked, self.shown, self.draining, self.closing)
+            .hash(&mut hasher);
         (self.term, self.known, self.proven).hash(&mut hasher);
         (self.own, self.acquires, self.acknowledged).hash(&mut hasher);
         self.digest = std::hash::Hasher::finish(&hasher);

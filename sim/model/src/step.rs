@@ -53,6 +53,9 @@ impl Step<'_> {
             Action::Pass(tick) => {
                 self.state.now = tick;
                 self.state.passed = true;
+                if self.state.store.erasing().is_some_and(|until| until < tick) {
+                    self.state.store.spare();
+                }
             }
             Action::Wake(place) => self.hand(place, Input::Tick),
             Action::Drained(place) => {
@@ -381,6 +384,7 @@ impl Step<'_> {
                 let another = self.state.nodes[place].knows != facts.incarnation;
                 let node = self.node(place);
                 node.asked = node.asked.max(facts.asked_at);
+                node.shown = node.shown.max(facts.asked_at);
                 if another {
                     (node.knows, node.known) = (facts.incarnation, Revision(0));
                     self.watch_anew(place, inputs);
@@ -459,7 +463,7 @@ impl Step<'_> {
                 self.node(place).term = Some(*term);
             }
             Event::Lost { term, reason } => {
-                self.state.judge_lost(place, *term, *reason);
+                self.state.judge_lost(self.world, place, *term, *reason);
                 let node = self.node(place);
                 (node.term, node.draining) = (None, false);
             }

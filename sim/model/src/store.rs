@@ -42,6 +42,9 @@ pub(crate) struct Store {
     now: Seen,
     /// When what is there was written.
     born: Tick,
+    /// The server set out to mark a record that was over, and somebody wrote over it first: what they wrote
+    /// may be erased, until then.
+    erasing: Option<Tick>,
     /// What a server that lags may still answer, where any does.
     before: Option<Seen>,
 }
@@ -55,6 +58,7 @@ impl Store {
             sequence: 4,
             now: Seen::new(Entry::Vacant),
             born: 0,
+            erasing: None,
             before: None,
         }
     }
@@ -82,6 +86,17 @@ impl Store {
             self.before = Some(old);
         }
         self.born = now;
+        self.erasing = None;
+    }
+
+    /// Until when the server may erase what was just written.
+    pub(crate) fn erasing(&self) -> Option<Tick> {
+        self.erasing
+    }
+
+    /// Nothing is erased any more.
+    pub(crate) fn spare(&mut self) {
+        self.erasing = None;
     }
 
     fn next(&mut self) -> Revision {
@@ -98,6 +113,7 @@ impl Store {
         if self.revision() != expected {
             return Outcome::Refused { current: self.revision() };
         }
+        let over = self.expiry(world).is_some_and(|(first, _)| first <= now);
         let revision = self.next();
         let (kind, value, headers) = match &write.action {
             Action::Acquire(put) | Action::Renew(put) => (Kind::Live, put.value.as_str(), &put.headers),
@@ -105,6 +121,9 @@ impl Store {
         };
         let headers = headers.iter().map(|(name, text)| (name.as_str(), text.as_str()));
         self.put(world, now, Entry::decode(revision, kind, value.as_bytes(), headers));
+        if over && world.markers {
+            self.erasing = Some(now + world.late);
+        }
         Outcome::Applied { revision, incarnation: world.acked.then_some(self.life) }
     }
 

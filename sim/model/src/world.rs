@@ -31,6 +31,8 @@ pub struct World {
     /// For how long a message may be late, a watch silent, a candidate stopped.
     pub(crate) hold: Tick,
     pub(crate) budget: Budget,
+    /// So little goes wrong that nobody may lose a term to it, however slow candidates are to try again.
+    pub(crate) keeps: bool,
     /// Within how many ticks somebody leads when nothing more goes wrong.
     pub(crate) fail_over: Tick,
 }

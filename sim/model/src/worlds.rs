@@ -19,19 +19,64 @@ const PLAIN: World = World {
     inspections_fail: false,
     hold: 3,
     budget: Budget::NONE,
-    fail_over: 30,
+    keeps: false,
+    fail_over: 15,
 };
 
 /// All worlds, those with fewer states first.
 pub fn worlds() -> Vec<World> {
     const NONE: Budget = Budget::NONE;
     vec![
-        World { name: "quiet", about: "nothing goes wrong", ..PLAIN },
+        World { name: "quiet", about: "nothing goes wrong", keeps: true, fail_over: 0, ..PLAIN },
+        World {
+            name: "keep",
+            about: "two messages are lost, and a leader keeps its term",
+            watch: Watch::Loose,
+            drift: [0; 3],
+            keeps: true,
+            fail_over: 0,
+            budget: Budget { lose: 2, ..NONE },
+            ..PLAIN
+        },
+        World {
+            name: "keep busy",
+            about: "writes are answered with busy, not sent and unknown, and a leader keeps its term",
+            inspections_fail: true,
+            drift: [0; 3],
+            keeps: true,
+            fail_over: 0,
+            budget: Budget { turn: 3, ..NONE },
+            ..PLAIN
+        },
         World {
             name: "loss",
-            about: "requests and answers are lost",
-            horizon: 40,
+            about: "requests and answers are lost, inspections included, and nobody's watch works",
+            watch: Watch::Dead,
+            horizon: 20,
+            inspections_fail: true,
             budget: Budget { lose: 4, ..NONE },
+            ..PLAIN
+        },
+        World {
+            name: "double",
+            about: "messages arrive twice, and some are lost or late",
+            watch: Watch::Loose,
+            budget: Budget { copy: 2, lose: 1, hold: 1, ..NONE },
+            ..PLAIN
+        },
+        World {
+            name: "late",
+            about: "messages and watches are late, by more than a lease",
+            watch: Watch::Loose,
+            hold: 13,
+            budget: Budget { hold: 2, ..NONE },
+            ..PLAIN
+        },
+        World {
+            name: "stale",
+            about: "a server that lags answers reads and refuses writes",
+            watch: Watch::Loose,
+            budget: Budget { stale: 3, lose: 1, ..NONE },
             ..PLAIN
         },
         World {
@@ -43,45 +88,38 @@ pub fn worlds() -> Vec<World> {
             ..PLAIN
         },
         World {
+            name: "orphan",
+            about: "two come at any time, and messages are lost: nobody is locked out by its own record",
+            start: Start::Empty,
+            horizon: 18,
+            stride: 4,
+            fail_over: 3,
+            budget: Budget { start: 2, lose: 2, ..NONE },
+            ..PLAIN
+        },
+        World {
             name: "delete",
-            about: "an operator deletes the key",
+            about: "an operator deletes the key, and messages are lost",
             watch: Watch::Loose,
             budget: Budget { delete: 1, lose: 1, ..NONE },
             ..PLAIN
         },
         World {
-            name: "delete twice",
-            about: "an operator deletes the key twice, and nobody's watch works",
+            name: "delete unseen",
+            about: "an operator deletes the key twice, messages are lost, and nobody's watch works",
             watch: Watch::Dead,
             horizon: 40,
-            budget: Budget { delete: 2, ..NONE },
+            budget: Budget { delete: 2, lose: 1, ..NONE },
             ..PLAIN
         },
         World {
-            name: "late",
-            about: "messages and watches are late, and arrive in any order",
+            name: "delete late",
+            about: "an operator deletes the key, and watches are silent or messages late",
             watch: Watch::Loose,
-            budget: Budget { hold: 2, ..NONE },
-            ..PLAIN
-        },
-        World {
-            name: "double",
-            about: "messages arrive twice, and some are lost",
-            watch: Watch::Loose,
-            budget: Budget { copy: 2, lose: 1, ..NONE },
-            ..PLAIN
-        },
-        World {
-            name: "unresolved",
-            about: "writes are answered with busy, not sent and unknown",
-            budget: Budget { turn: 3, ..NONE },
-            ..PLAIN
-        },
-        World {
-            name: "stale",
-            about: "a server that lags answers reads and refuses writes",
-            watch: Watch::Loose,
-            budget: Budget { stale: 3, lose: 1, ..NONE },
+            stride: 3,
+            hold: 6,
+            horizon: 26,
+            budget: Budget { delete: 1, hold: 1, lose: 1, ..NONE },
             ..PLAIN
         },
         World {
@@ -89,6 +127,55 @@ pub fn worlds() -> Vec<World> {
             about: "candidates crash, with requests under way, and come again",
             horizon: 26,
             budget: Budget { crash: 1, start: 1, hold: 1, ..NONE },
+            ..PLAIN
+        },
+        World {
+            name: "overwrite",
+            about: "a stranger writes over the leader's record",
+            watch: Watch::Loose,
+            budget: Budget { seize: 1, hold: 1, ..NONE },
+            ..PLAIN
+        },
+        World {
+            name: "markers",
+            about: "expiry leaves markers, which may erase what was written over the record meanwhile",
+            markers: true,
+            watch: Watch::Loose,
+            budget: Budget { crash: 1, hold: 1, lose: 1, ..NONE },
+            ..PLAIN
+        },
+        World {
+            name: "ahead",
+            about: "the servers' clock jumps: records vanish at any time, and everybody watches",
+            early: 11,
+            stride: 4,
+            horizon: 20,
+            budget: Budget { lose: 1, hold: 1, ..NONE },
+            ..PLAIN
+        },
+        World {
+            name: "resign",
+            about: "the leader resigns and hands over, and messages are lost",
+            watch: Watch::Loose,
+            budget: Budget { resign: 1, hand_over: 1, lose: 1, ..NONE },
+            ..PLAIN
+        },
+        World {
+            name: "three",
+            about: "three candidates, a crash and a lost message",
+            candidates: 3,
+            watch: Watch::Loose,
+            budget: Budget { lose: 1, crash: 1, ..NONE },
+            ..PLAIN
+        },
+        World {
+            name: "inherit",
+            about: "three candidates; the key is deleted, and whoever waits is closed: the wait goes on",
+            candidates: 3,
+            watch: Watch::Loose,
+            stride: 6,
+            horizon: 20,
+            budget: Budget { delete: 1, close: 1, ..NONE },
             ..PLAIN
         },
         World {
@@ -100,43 +187,6 @@ pub fn worlds() -> Vec<World> {
             ..PLAIN
         },
         World {
-            name: "overwrite",
-            about: "a stranger writes over the leader's record",
-            watch: Watch::Loose,
-            budget: Budget { seize: 1, hold: 1, ..NONE },
-            ..PLAIN
-        },
-        World {
-            name: "resign",
-            about: "the leader resigns, hands over or is closed, and messages are lost",
-            watch: Watch::Loose,
-            budget: Budget { resign: 1, hand_over: 1, lose: 1, ..NONE },
-            ..PLAIN
-        },
-        World {
-            name: "close",
-            about: "candidates are closed and come again, and messages are lost or late",
-            budget: Budget { close: 1, start: 1, lose: 1, hold: 1, ..NONE },
-            ..PLAIN
-        },
-        World {
-            name: "markers",
-            about: "expiry leaves markers",
-            markers: true,
-            watch: Watch::Loose,
-            budget: Budget { crash: 1, hold: 1, lose: 1, ..NONE },
-            ..PLAIN
-        },
-        World {
-            name: "orphan",
-            about: "an acquire is applied and not answered, and the key is deleted",
-            start: Start::Empty,
-            stride: 4,
-            horizon: 26,
-            budget: Budget { start: 2, lose: 1, delete: 1, ..NONE },
-            ..PLAIN
-        },
-        World {
             name: "anew",
             about: "the store is made anew, numbered so that a queued renewal matches",
             inspections_fail: true,
@@ -144,11 +194,9 @@ pub fn worlds() -> Vec<World> {
             ..PLAIN
         },
         World {
-            name: "three",
-            about: "three candidates and a lost message",
-            candidates: 3,
-            watch: Watch::Loose,
-            budget: Budget { lose: 1, crash: 1, ..NONE },
+            name: "close",
+            about: "candidates are closed and come again, and messages are lost or late",
+            budget: Budget { close: 1, start: 1, lose: 1, hold: 1, ..NONE },
             ..PLAIN
         },
     ]

@@ -3,6 +3,7 @@
 mod deadline_from_the_send;
 mod deletes_are_compared;
 mod foreign_above_ours;
+mod keeps_its_term;
 mod new_life;
 mod one_leader;
 mod only_an_acknowledgement_wins;
@@ -46,13 +47,15 @@ pub enum Property {
     I12,
     /// Without further faults somebody leads.
     I15,
+    /// Few faults cost no term.
+    Keeps,
     /// The checker keeps the contract of the core.
     Contract,
 }
 
 impl Property {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::I1,
         Self::I2,
         Self::I3,
@@ -64,6 +67,7 @@ impl Property {
         Self::I11,
         Self::I12,
         Self::I15,
+        Self::Keeps,
         Self::Contract,
     ];
 
@@ -81,6 +85,7 @@ impl Property {
             Self::I11 => "I11",
             Self::I12 => "I12",
             Self::I15 => "I15",
+            Self::Keeps => "keeps",
             Self::Contract => "contract",
         }
     }
@@ -99,6 +104,7 @@ impl Property {
             Self::I11 => only_an_acknowledgement_wins::STATES,
             Self::I12 => new_life::STATES,
             Self::I15 => somebody_leads::STATES,
+            Self::Keeps => keeps_its_term::STATES,
             Self::Contract => "What a campaign is handed, it takes.",
         }
     }
@@ -134,9 +140,10 @@ impl State {
     }
 
     /// A candidate is told a loss.
-    pub(crate) fn judge_lost(&mut self, place: usize, term: Term, reason: Reason) {
+    pub(crate) fn judge_lost(&mut self, world: &World, place: usize, term: Term, reason: Reason) {
         let verdict = won_and_lost_alternate::lost(&self.nodes[place], term, reason);
         self.judge(Property::I5, verdict.map_err(by(place)));
+        self.judge(Property::Keeps, keeps_its_term::lost(world, term, reason).map_err(by(place)));
     }
 
     /// A candidate sends a write.
@@ -153,7 +160,7 @@ impl State {
         let now = world.clock(place).at(self.now);
         let verdicts = [
             (Property::I2, told_and_in_time::stands(node, now)),
-            (Property::I3, deadline_from_the_send::stands(node)),
+            (Property::I3, deadline_from_the_send::stands(world, node)),
             (Property::I5, won_and_lost_alternate::stands(node)),
             (Property::I9, foreign_above_ours::stands(node, weight)),
             (Property::I12, new_life::stands(node, weight)),
