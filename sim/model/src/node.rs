@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::hash::Hash;
 use std::time::Duration;
 
-use incumbent_core::campaign::{Backoff, Campaign, Settings, Term};
+use incumbent_core::campaign::{Backoff, Campaign, ReadId, Settings, Term};
 use incumbent_core::record::Nonce;
 use incumbent_core::store::{Capabilities, Facts};
 use incumbent_core::{Incarnation, Instant, Revision};
@@ -34,6 +34,8 @@ pub(crate) struct Node {
     pub(crate) knows: Incarnation,
     /// Its clock when it sent its newest write, or asked for the newest inspection that was answered.
     pub(crate) asked: Instant,
+    /// The newest read it asked for, and its clock then.
+    pub(crate) reading: Option<(ReadId, Instant)>,
     /// Its clock when it asked for the newest inspection that was answered.
     pub(crate) shown: Instant,
     /// It was asked to drain and is not done.
@@ -71,6 +73,7 @@ impl Node {
             knows: Incarnation::default(),
             asked: Instant::ZERO,
             shown: Instant::ZERO,
+            reading: None,
             draining: false,
             closing: false,
             term: None,
@@ -131,7 +134,16 @@ impl Node {
             campaign.fingerprint(&mut hasher);
         }
         (self.campaign.is_some(), self.process, self.paused, self.stalled).hash(&mut hasher);
-        (&self.watched, self.watches, self.knows, self.asked, self.shown, self.draining, self.closing)
+        (
+            &self.watched,
+            self.watches,
+            self.knows,
+            self.asked,
+            self.shown,
+            self.reading,
+            self.draining,
+            self.closing,
+        )
             .hash(&mut hasher);
         (self.term, self.known, self.proven).hash(&mut hasher);
         (self.own, self.acquires, self.acknowledged).hash(&mut hasher);

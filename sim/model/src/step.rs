@@ -433,7 +433,10 @@ impl Step<'_> {
                     }
                     self.state.send(Message::new(place, process, Body::Write(Arc::new(write), now)));
                 }
-                Output::Read(read) => self.state.send(Message::new(place, process, Body::Read(read))),
+                Output::Read(read) => {
+                    self.node(place).reading = Some((read, now));
+                    self.state.send(Message::new(place, process, Body::Read(read)));
+                }
                 Output::Inspect { .. } if self.world.inspections_fail => {
                     // The newest question replaces the one before.
                     let stale = |message: &Message| {

@@ -109,6 +109,8 @@ pub fn worlds() -> Vec<World> {
             about: "an operator deletes the key twice, messages are lost, and nobody's watch works",
             watch: Watch::Dead,
             horizon: 40,
+            // Up to the leader's next renewal nobody knows.
+            fail_over: 18,
             budget: Budget { delete: 2, lose: 1, ..NONE },
             ..PLAIN
         },
@@ -196,6 +198,7 @@ pub fn worlds() -> Vec<World> {
         World {
             name: "close",
             about: "candidates are closed and come again, and messages are lost or late",
+            horizon: 24,
             budget: Budget { close: 1, start: 1, lose: 1, hold: 1, ..NONE },
             ..PLAIN
         },

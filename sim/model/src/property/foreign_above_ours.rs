@@ -1,5 +1,7 @@
 //! I9.
 
+use std::time::Duration;
+
 use incumbent_core::campaign::{Campaign, Event, Input, Output};
 use incumbent_core::record::Entry;
 use incumbent_core::store::Outcome;
@@ -9,6 +11,9 @@ use crate::node::Node;
 
 pub(super) const STATES: &str = "A foreign record above ours ends the term at once; Busy, NotSent, Unknown and stale answers \
      do no more than the time at which they come.";
+
+/// How long an answer is waited for.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What an input that was handed in proves, and what must come of it.
 #[derive(Debug, Default)]
@@ -24,7 +29,12 @@ pub(crate) struct Weight {
 pub(super) fn weigh(node: &Node, input: &Input, now: Instant) -> Weight {
     let Some(campaign) = &node.campaign else { return Weight::default() };
     let seen = match input {
-        Input::Watched(entry) | Input::Read { result: Ok(entry), .. } => Some(entry),
+        Input::Watched(entry) => Some(entry),
+        // A read that was given up, or asked anew, is answered by another.
+        Input::Read { read, result: Ok(entry) } => {
+            let awaited = |(newest, asked)| newest == *read && now < asked + PATIENCE;
+            Some(entry).filter(|_| node.reading.is_some_and(awaited))
+        }
         _ => None,
     };
     // Of an entry of another life, its revision says nothing.
