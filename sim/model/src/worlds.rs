@@ -118,9 +118,9 @@ pub fn worlds() -> Vec<World> {
             name: "delete late",
             about: "an operator deletes the key, and watches are silent or messages late",
             watch: Watch::Loose,
-            stride: 3,
-            hold: 6,
-            horizon: 26,
+            stride: 5,
+            hold: 4,
+            horizon: 20,
             budget: Budget { delete: 1, hold: 1, lose: 1, ..NONE },
             ..PLAIN
         },
