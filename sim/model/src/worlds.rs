@@ -49,30 +49,6 @@ pub fn worlds() -> Vec<World> {
             ..PLAIN
         },
         World {
-            name: "loss",
-            about: "requests and answers are lost, inspections included, and nobody's watch works",
-            watch: Watch::Dead,
-            horizon: 20,
-            inspections_fail: true,
-            budget: Budget { lose: 4, ..NONE },
-            ..PLAIN
-        },
-        World {
-            name: "double",
-            about: "messages arrive twice, and some are lost or late",
-            watch: Watch::Loose,
-            budget: Budget { copy: 2, lose: 1, hold: 1, ..NONE },
-            ..PLAIN
-        },
-        World {
-            name: "late",
-            about: "messages and watches are late, by more than a lease",
-            watch: Watch::Loose,
-            hold: 13,
-            budget: Budget { hold: 2, ..NONE },
-            ..PLAIN
-        },
-        World {
             name: "stale",
             about: "a server that lags answers reads and refuses writes",
             watch: Watch::Loose,
@@ -80,11 +56,20 @@ pub fn worlds() -> Vec<World> {
             ..PLAIN
         },
         World {
-            name: "start",
-            about: "two come at any time, and any of them crashes",
-            start: Start::Empty,
+            name: "three",
+            about: "three candidates, a crash and a lost message",
+            candidates: 3,
             watch: Watch::Loose,
-            budget: Budget { start: 2, crash: 1, ..NONE },
+            budget: Budget { lose: 1, crash: 1, ..NONE },
+            ..PLAIN
+        },
+        World {
+            name: "loss",
+            about: "requests and answers are lost, inspections included, and nobody's watch works",
+            watch: Watch::Dead,
+            horizon: 20,
+            inspections_fail: true,
+            budget: Budget { lose: 4, ..NONE },
             ..PLAIN
         },
         World {
@@ -98,10 +83,24 @@ pub fn worlds() -> Vec<World> {
             ..PLAIN
         },
         World {
+            name: "double",
+            about: "messages arrive twice, and some are lost or late",
+            watch: Watch::Loose,
+            budget: Budget { copy: 2, lose: 1, hold: 1, ..NONE },
+            ..PLAIN
+        },
+        World {
             name: "delete",
             about: "an operator deletes the key, and messages are lost",
             watch: Watch::Loose,
             budget: Budget { delete: 1, lose: 1, ..NONE },
+            ..PLAIN
+        },
+        World {
+            name: "crash",
+            about: "candidates crash, with requests under way, and come again",
+            horizon: 26,
+            budget: Budget { crash: 1, start: 1, hold: 1, ..NONE },
             ..PLAIN
         },
         World {
@@ -115,20 +114,28 @@ pub fn worlds() -> Vec<World> {
             ..PLAIN
         },
         World {
-            name: "delete late",
-            about: "an operator deletes the key, and watches are silent or messages late",
-            watch: Watch::Loose,
-            stride: 5,
-            hold: 4,
+            name: "ahead",
+            about: "the servers' clock jumps: records vanish at any time, and everybody watches",
+            early: 11,
+            stride: 4,
             horizon: 20,
-            budget: Budget { delete: 1, hold: 1, lose: 1, ..NONE },
+            budget: Budget { lose: 1, hold: 1, ..NONE },
             ..PLAIN
         },
         World {
-            name: "crash",
-            about: "candidates crash, with requests under way, and come again",
-            horizon: 26,
-            budget: Budget { crash: 1, start: 1, hold: 1, ..NONE },
+            name: "start",
+            about: "two come at any time, and any of them crashes",
+            start: Start::Empty,
+            watch: Watch::Loose,
+            budget: Budget { start: 2, crash: 1, ..NONE },
+            ..PLAIN
+        },
+        World {
+            name: "late",
+            about: "messages and watches are late, by more than a lease",
+            watch: Watch::Loose,
+            hold: 13,
+            budget: Budget { hold: 2, ..NONE },
             ..PLAIN
         },
         World {
@@ -147,12 +154,13 @@ pub fn worlds() -> Vec<World> {
             ..PLAIN
         },
         World {
-            name: "ahead",
-            about: "the servers' clock jumps: records vanish at any time, and everybody watches",
-            early: 11,
-            stride: 4,
+            name: "inherit",
+            about: "three candidates; the key is deleted, and whoever waits is closed: the wait goes on",
+            candidates: 3,
+            watch: Watch::Loose,
+            stride: 6,
             horizon: 20,
-            budget: Budget { lose: 1, hold: 1, ..NONE },
+            budget: Budget { delete: 1, close: 1, ..NONE },
             ..PLAIN
         },
         World {
@@ -163,21 +171,20 @@ pub fn worlds() -> Vec<World> {
             ..PLAIN
         },
         World {
-            name: "three",
-            about: "three candidates, a crash and a lost message",
-            candidates: 3,
+            name: "delete late",
+            about: "an operator deletes the key, and watches are silent or messages late",
             watch: Watch::Loose,
-            budget: Budget { lose: 1, crash: 1, ..NONE },
+            stride: 5,
+            hold: 4,
+            horizon: 20,
+            budget: Budget { delete: 1, hold: 1, lose: 1, ..NONE },
             ..PLAIN
         },
         World {
-            name: "inherit",
-            about: "three candidates; the key is deleted, and whoever waits is closed: the wait goes on",
-            candidates: 3,
-            watch: Watch::Loose,
-            stride: 6,
-            horizon: 20,
-            budget: Budget { delete: 1, close: 1, ..NONE },
+            name: "close",
+            about: "candidates are closed and come again, and messages are lost or late",
+            horizon: 24,
+            budget: Budget { close: 1, start: 1, lose: 1, hold: 1, ..NONE },
             ..PLAIN
         },
         World {
@@ -193,13 +200,6 @@ pub fn worlds() -> Vec<World> {
             about: "the store is made anew, numbered so that a queued renewal matches",
             inspections_fail: true,
             budget: Budget { recreate: 1, hold: 1, lose: 1, ..NONE },
-            ..PLAIN
-        },
-        World {
-            name: "close",
-            about: "candidates are closed and come again, and messages are lost or late",
-            horizon: 24,
-            budget: Budget { close: 1, start: 1, lose: 1, hold: 1, ..NONE },
             ..PLAIN
         },
     ]
