@@ -28,3 +28,14 @@ fn a_world_is_the_same_each_time_it_is_explored() {
 fn every_property_has_a_name_of_its_own() {
     assert_eq!(Property::ALL.map(Property::name).into_iter().collect::<BTreeSet<_>>().len(), 13);
 }
+
+#[test]
+fn the_documentation_names_every_world_with_its_bounds() {
+    let page = include_str!("../../../docs/model.md");
+    let rows: Vec<_> = page.lines().filter(|line| line.starts_with("| `")).collect();
+    assert_eq!(rows.len(), worlds().len());
+    for (row, world) in rows.iter().zip(worlds()) {
+        let begins = format!("| `{}` | {} | {} |", world.name(), world.about(), world.bounds());
+        assert!(row.starts_with(&begins), "{row}\nis not\n{begins}");
+    }
+}
