@@ -162,6 +162,9 @@ impl World {
         for (left, what) in self.budget.named().into_iter().filter(|(left, _)| *left > 0) {
             let _ = write!(text, ", {left} {what}");
         }
+        if self.early > 1 {
+            let _ = write!(text, ", records {} s early", self.early);
+        }
         if self.budget.hold + self.budget.copy + self.budget.pause > 0 {
             let _ = write!(text, ", for up to {} s", self.hold);
         }

@@ -115,11 +115,11 @@ pub fn worlds() -> Vec<World> {
         },
         World {
             name: "ahead",
-            about: "the servers' clock jumps: records vanish at any time, and everybody watches",
-            early: 11,
-            stride: 4,
-            horizon: 20,
-            budget: Budget { lose: 1, hold: 1, ..NONE },
+            about: "the servers' clocks jump: records vanish up to 9 s too early, and everybody watches",
+            early: 9,
+            markers: true,
+            watch: Watch::Loose,
+            horizon: 15,
             ..PLAIN
         },
         World {
@@ -151,6 +151,18 @@ pub fn worlds() -> Vec<World> {
             markers: true,
             watch: Watch::Loose,
             budget: Budget { crash: 1, hold: 1, lose: 1, ..NONE },
+            ..PLAIN
+        },
+        World {
+            name: "erase",
+            about: "two come to a store with markers, an answer is lost, and one is stopped",
+            start: Start::Empty,
+            markers: true,
+            watch: Watch::Loose,
+            stride: 6,
+            hold: 12,
+            horizon: 18,
+            budget: Budget { start: 2, lose: 1, pause: 1, ..NONE },
             ..PLAIN
         },
         World {
