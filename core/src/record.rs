@@ -79,7 +79,7 @@ impl FromStr for Stamp {
 }
 
 /// A live record: somebody holds the seat.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Record {
     /// The revision of the write that made it.
     pub revision: Revision,
@@ -94,7 +94,7 @@ pub struct Record {
 }
 
 /// A tombstone left by a holder that gave the seat up.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Release {
     /// The revision of the tombstone.
     pub revision: Revision,
@@ -109,7 +109,7 @@ pub struct Release {
 }
 
 /// What a key holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Entry {
     /// Nothing: never written, or removed without a trace.
     Vacant,

@@ -96,7 +96,9 @@ impl Setting {
         settings.backoff = match self.backoff {
             Wait::Standard => Backoff::Standard,
             Wait::Fixed(wait) => Backoff::Fixed(wait),
-            Wait::Growing(step) => Backoff::Custom(Box::new(move |failures| step * failures.min(10))),
+            Wait::Growing(step) => {
+                Backoff::Custom(std::sync::Arc::new(move |failures| step * failures.min(10)))
+            }
         };
         if !self.splays {
             settings.splay = Some(Duration::ZERO);

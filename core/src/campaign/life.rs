@@ -32,14 +32,14 @@ pub(super) enum Inspection {
     New,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 struct Doubt {
     since: Instant,
     connection: u64,
 }
 
 /// The life of the store, as known to one campaign.
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(super) struct Life {
     incarnation: Incarnation,
     /// `i0`: when the newest answer that showed this incarnation was asked for.

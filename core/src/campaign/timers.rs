@@ -60,7 +60,7 @@ impl Timer {
     ];
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Hash, Default)]
 pub(super) struct Timers([Option<Instant>; Timer::ALL.len()]);
 
 impl Timers {

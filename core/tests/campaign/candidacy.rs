@@ -1,5 +1,7 @@
 //! Being a candidate: when to try, how long to wait after a failure, whom to let go first.
 
+use std::sync::Arc;
+
 use incumbent_core::campaign::{Backoff, Input, Settings, Timer};
 use incumbent_core::record::Entry;
 use incumbent_core::store::{FaultKind, Outcome};
@@ -102,7 +104,7 @@ fn the_wait_before_a_race_is_drawn_once_whatever_else_is_heard_meanwhile() {
 
 #[test]
 fn the_users_back_off_is_asked_after_a_candidates_failure() {
-    let backoff = Backoff::Custom(Box::new(|failures| secs(10 * u64::from(failures))));
+    let backoff = Backoff::Custom(Arc::new(|failures| secs(10 * u64::from(failures))));
     let mut bench = Bench::with(Settings { backoff, ..settings() }, bucket());
     bench.begin(deleted(5));
     bench.wrote(1, Outcome::NotSent);

@@ -4,6 +4,7 @@ mod chaos;
 mod doc;
 mod go;
 mod lint;
+mod model;
 mod nextest;
 mod release;
 mod tally;
@@ -40,6 +41,8 @@ pub(crate) enum Part {
     Core,
     /// Simulated elections under faults
     Sim,
+    /// Small worlds, explored to their ends
+    Model,
     /// The runtime without servers, the test kit, these chores
     Runtime,
     /// The runtime on real nats-servers
@@ -55,13 +58,11 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    const ALL: [Self; 8] =
-        [Self::Core, Self::Sim, Self::Runtime, Self::Nats, Self::Cli, Self::Interop, Self::Chaos, Self::Lint];
-
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Core => "core",
             Self::Sim => "sim",
+            Self::Model => "model",
             Self::Runtime => "runtime",
             Self::Nats => "nats",
             Self::Cli => "cli",
@@ -73,7 +74,7 @@ impl Part {
 
     fn tools(self) -> &'static [Tool] {
         match self {
-            Self::Core | Self::Sim => &[Tool::Nextest],
+            Self::Core | Self::Sim | Self::Model => &[Tool::Nextest],
             // The test kit tries itself on every server.
             Self::Runtime | Self::Nats | Self::Cli => SERVERS,
             Self::Interop => INTEROP,
@@ -99,7 +100,7 @@ const INTEROP: &[Tool] = &[
 ];
 
 pub(crate) fn run(args: &Args) -> Result<bool> {
-    let mut parts = if args.parts.is_empty() { Part::ALL.to_vec() } else { args.parts.clone() };
+    let mut parts = if args.parts.is_empty() { Part::value_variants().to_vec() } else { args.parts.clone() };
     parts.sort();
     parts.dedup();
     let without_go = args.without.contains(&Without::Go);
@@ -131,6 +132,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
             }
             Part::Interop => go::run(&mut report)?,
             Part::Chaos => chaos::run(args.minutes, args.seed, &mut report)?,
+            Part::Model => model::run(&mut report)?,
             Part::Lint => lint::run(&mut report)?,
             Part::Sim => release::run(&mut report)?,
             Part::Nats | Part::Cli => {}

@@ -24,6 +24,7 @@ impl Part {
             _ if binary.starts_with("interop_") => Self::Interop,
             "incumbent-core" => Self::Core,
             "incumbent-sim" => Self::Sim,
+            "incumbent-model" => Self::Model,
             "incumbent-chaos" => Self::Chaos,
             "incumbent" | "incumbent-conformance" if binary.starts_with("nats_") => Self::Nats,
             "incumbent" | "incumbent-conformance" | "incumbent-fuzz" | "incumbent-testkit" | "xtask" => {
@@ -44,6 +45,7 @@ pub(super) fn run(parts: &[Part], without_go: bool, report: &mut Report) -> Resu
     let packages: &[&str] = match parts.as_slice() {
         [Part::Core] => &["--package", "incumbent-core"],
         [Part::Sim] => &["--package", "incumbent-sim"],
+        [Part::Model] => &["--package", "incumbent-model"],
         [Part::Chaos] => &["--package", "incumbent-chaos"],
         _ => &["--workspace"],
     };
@@ -141,6 +143,7 @@ mod tests {
             ("incumbent-sim::seeds", Some(Part::Sim)),
             ("incumbent-sim", Some(Part::Sim)),
             ("incumbent-chaos::bin/incumbent-chaos", Some(Part::Chaos)),
+            ("incumbent-model::sabotage", Some(Part::Model)),
             ("incumbent", Some(Part::Runtime)),
             ("incumbent::store_contract", Some(Part::Runtime)),
             ("incumbent::nats_faults", Some(Part::Nats)),

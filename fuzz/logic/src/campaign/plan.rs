@@ -160,9 +160,9 @@ impl Plan {
             backoff: match self.backoff {
                 Wait::Standard => Backoff::Standard,
                 Wait::Fixed(wait) => Backoff::Fixed(wait),
-                Wait::Growing => {
-                    Backoff::Custom(Box::new(|failures| Duration::from_millis(u64::from(failures) * 10)))
-                }
+                Wait::Growing => Backoff::Custom(std::sync::Arc::new(|failures| {
+                    Duration::from_millis(u64::from(failures) * 10)
+                })),
             },
             win_delay: self.win_delay,
             ..Settings::new(NAME)
