@@ -2,9 +2,10 @@
 
 use super::event::Reason;
 use super::io::{Output, ReadId};
-use super::ledger::Purpose;
+use super::ledger::{Purpose, Sent};
 use super::life::Freshness;
 use super::seat::Leaving;
+use super::sight::Wait;
 use super::timers::Timer;
 use super::{Campaign, Stage, pace};
 use crate::record::{Entry, Record};
@@ -69,7 +70,8 @@ impl Campaign {
         }
         self.recovered();
         // Where something newer became known while the answer was on its way, it says nothing.
-        if entry.revision().unwrap_or(pending.mark) >= self.life.mark() {
+        if entry.revision().unwrap_or(pending.mark) >= self.life.mark() || broken!(StaleIsFresh) {
+            broken!(ReadWins => self.win_by_sight(&entry));
             self.see(entry);
         }
         if let Some(record) = self.sight.record() {
@@ -96,6 +98,8 @@ impl Campaign {
         if let Entry::Live(record) = &entry {
             self.witness(record);
         }
+        broken!(WatchWins => self.win_by_sight(&entry));
+        broken!(WatchIgnored => if self.seat().is_none() { return });
         match &mut self.stage {
             Stage::Seated(seat) if entry == Entry::Vacant => {
                 seat.check = true;
@@ -124,7 +128,7 @@ impl Campaign {
 
     /// Takes in what is under the key, from a read or from the watch.
     pub(super) fn see(&mut self, entry: Entry) {
-        if entry.revision().is_some_and(|revision| revision < self.life.mark()) {
+        if entry.revision().is_some_and(|revision| revision < self.life.mark()) && !broken!(StaleIsFresh) {
             // The watch is behind a read, or a read behind the watch.
             return;
         }
@@ -140,6 +144,7 @@ impl Campaign {
             Stage::Releasing(_) => self.see_while_leaving(entry),
             Stage::Idle => {
                 self.note(entry);
+                broken!(IdleOrphanKept => return);
                 self.remove_orphan();
             }
             Stage::Candidate => {
@@ -159,12 +164,12 @@ impl Campaign {
                 let unknown = self.sent_as(record.stamp).is_none();
                 let first = self.sight.revision() != Some(record.revision);
                 self.sight.own(record, self.now);
-                if unknown && first {
+                if unknown && first && !broken!(OtherLifesOrphanForgotten) {
                     self.sight.wait_until(self.now + self.longest_lease());
                 }
             }
             entry => {
-                let default = self.default_lease();
+                let default = if broken!(OwnLeaseForHolders) { self.rules.lease } else { self.default_lease() };
                 self.sight.other(entry, self.life.incarnation(), default, self.now);
             }
         }
@@ -176,16 +181,21 @@ impl Campaign {
     }
 
     fn see_as_holder(&mut self, entry: Entry) {
+        broken!(SightExtends => self.extend_by_sight(&entry));
         let Some(seat) = self.seat_mut() else { return };
         let reason = match &entry {
             Entry::Vacant => return self.found_absent(),
-            other if other.revision() <= Some(seat.revision) => {
+            other if other.revision() <= Some(seat.revision) && !broken!(ForeignBelowCounts) => {
                 // Our newest record, or something older: the refusal was not for a foreign record.
                 seat.check = false;
                 seat.absent = None;
                 return;
             }
-            Entry::Live(record) if self.is_ours(record.stamp) => return self.adopt(record),
+            Entry::Live(record) if self.is_ours(record.stamp) && !broken!(OwnAttemptForeign) => {
+                return self.adopt(record);
+            }
+            Entry::Live(_) if broken!(ForeignAboveIgnored) => return,
+            Entry::Deleted { .. } | Entry::Expired { .. } if broken!(TombstoneAboveIgnored) => return,
             Entry::Live(_) | Entry::Released(_) => Reason::Usurped,
             Entry::Deleted { .. } => Reason::Deleted,
             Entry::Expired { .. } => Reason::Expired,
@@ -219,6 +229,7 @@ impl Campaign {
     /// The key is absent under a holder. That is asked once more, over a new connection, before it counts.
     pub(super) fn found_absent(&mut self) {
         let connection = self.life.connection();
+        broken!(AbsenceBelievedAtOnce => return self.unseat(Reason::Deleted));
         let Some(seat) = self.seat_mut() else { return };
         match seat.absent {
             Some(before) if connection > before => {
@@ -242,7 +253,7 @@ impl Campaign {
         let (revision, stamp) = (entry.revision(), entry.live().and_then(|record| record.stamp));
         self.note(entry);
         let sent = self.sent_as(stamp);
-        let wait = self.wait_of(sent, self.sight.since());
+        let wait = self.orphans_wait(sent);
         let Stage::Releasing(leaving) = &mut self.stage else { return };
         if !ours {
             // Absent, released, or somebody else's.
@@ -262,7 +273,12 @@ impl Campaign {
         let Some(record) = self.own_record_seen() else { return };
         let sent = self.sent_as(record.stamp);
         let expect = Some(record.revision);
-        let wait = self.wait_of(sent, self.sight.since());
+        let wait = self.orphans_wait(sent);
         self.leave_behind(Leaving::new(expect, wait, None));
+    }
+
+    /// The wait that a release of a record of ours passes on.
+    fn orphans_wait(&self, sent: Option<Sent>) -> Wait {
+        if broken!(OrphanReleasedAtOnce) { Wait::default() } else { self.wait_of(sent, self.sight.since()) }
     }
 }
