@@ -43,6 +43,13 @@ pub(crate) struct Plan {
     pub(crate) choice: Choice,
     pub(crate) lease: Duration,
     pub(crate) max_age: Duration,
+    /// Each candidate's own: in a store that keeps leases one by one some have shorter ones.
+    pub(crate) leases: Vec<Duration>,
+    /// How long a leader that leaves may take, and how long the user wants candidates to wait after a failure.
+    pub(crate) drain: Duration,
+    pub(crate) backoff: Option<Duration>,
+    /// Some candidates are told a win no earlier than three quarters of a lease after it.
+    pub(crate) fixed_delay: bool,
     /// Records have a lease time of their own.
     pub(crate) own_lease: bool,
     pub(crate) markers: bool,
@@ -85,11 +92,17 @@ impl Plan {
         let stormy = lease * 60;
         let script = script(&mut dice, &kinds, lease, stormy, choice);
         let calm = max_age * 6 + lease * 6 + Duration::from_secs(30);
+        let settings = Variety::new(choice, lease, own_lease);
         let choice = choice.clone();
+        let Variety { leases, drain, backoff, fixed_delay } = settings;
         Self {
             choice,
             lease,
             max_age,
+            leases,
+            drain,
+            backoff,
+            fixed_delay,
             own_lease,
             markers,
             acked,
@@ -122,6 +135,29 @@ impl Plan {
             command += &format!(" --keep {}", places.join(","));
         }
         command
+    }
+}
+
+/// What the candidates of a run have been set to.
+struct Variety {
+    leases: Vec<Duration>,
+    drain: Duration,
+    backoff: Option<Duration>,
+    fixed_delay: bool,
+}
+
+impl Variety {
+    fn new(choice: &Choice, lease: Duration, own_lease: bool) -> Self {
+        let mut dice = Dice::new(choice.seed, 4);
+        let mixed = own_lease && dice.percent(50);
+        let shorter = Duration::from_secs((lease / 2).as_secs().max(5));
+        let leases = (0..choice.candidates)
+            .map(|_| if mixed && dice.percent(50) { shorter } else { lease })
+            .collect();
+        let drain = if dice.percent(25) { lease * 2 } else { Duration::from_secs(2) };
+        let backoff = dice.percent(25).then_some(lease / 2);
+        let fixed_delay = dice.percent(20);
+        Self { leases, drain, backoff, fixed_delay }
     }
 }
 

@@ -95,6 +95,10 @@ impl Campaign {
         if self.seat().is_none() || lease < self.lease && !broken!(LoweredAgeIgnored) {
             self.lease = lease;
         }
+        // A third of a shorter lease is sooner over. What failed is repeated sooner still.
+        if self.timers.is_set(Timer::Renew) {
+            self.renew_later();
+        }
     }
 
     /// The lease of whoever may have led in a life of the store that is over. Where the maximum age was

@@ -89,6 +89,10 @@ impl Campaign {
 
     /// An answer that is older than what is known proves nothing: ask again, elsewhere.
     pub(super) fn stale(&mut self) {
+        // Whether the key is absent is asked at once over every new connection; this is not to be.
+        if let Some(seat) = self.seat_mut() {
+            seat.absent = None;
+        }
         self.reconnect();
         self.failed();
     }

@@ -20,7 +20,7 @@ struct Node {
     known: Revision,
     life: Option<Incarnation>,
     blind: bool,
-    /// A foreign record above all of that was just handed in.
+    /// A foreign record, tombstone or marker above all of that was just handed in.
     foreign: Option<Revision>,
     /// What was just handed in proves nothing.
     proves_nothing: bool,
@@ -46,12 +46,14 @@ impl Node {
                 self.life = Some(facts.incarnation);
             }
             Input::Watched(entry) => {
-                if let Entry::Live(record) = entry
-                    && record.stamp.map(|stamp| stamp.nonce) != self.nonce
-                    && record.revision > self.known
-                    && !self.blind
-                {
-                    self.foreign = Some(record.revision);
+                let writer = match entry {
+                    Entry::Live(record) => record.stamp,
+                    Entry::Released(release) => release.stamp,
+                    Entry::Vacant | Entry::Deleted { .. } | Entry::Expired { .. } => None,
+                };
+                let revision = entry.revision().filter(|revision| *revision > self.known);
+                if writer.map(|stamp| stamp.nonce) != self.nonce && !self.blind {
+                    self.foreign = revision;
                 }
                 self.known = self.known.max(entry.revision().unwrap_or_default());
             }
@@ -73,7 +75,7 @@ impl Oracle for ForeignAboveOurs {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "I9",
-            "A foreign record above ours ends the term at once; Busy, Unknown and NotSent neither win nor lose.",
+            "A foreign record, tombstone or marker above ours ends the term at once; Busy, Unknown and NotSent neither win nor lose.",
         )
     }
 
@@ -92,7 +94,7 @@ impl Oracle for ForeignAboveOurs {
                 let lease = campaign.lease();
                 if let (Some(revision), Some(lease)) = (node.foreign, lease) {
                     return Err(format!(
-                        "c{place} saw a foreign record at {} and leads on: {lease:?}",
+                        "c{place} saw what is not its own at {} and leads on: {lease:?}",
                         revision.0
                     ));
                 }

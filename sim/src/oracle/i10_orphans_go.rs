@@ -1,15 +1,21 @@
 //! I10.
 
+use std::time::Duration;
+
 use incumbent_core::Instant;
 use incumbent_core::campaign::State;
 use incumbent_core::record::{Entry, Nonce};
 
 use super::Oracle;
+use crate::kind::Kind;
 use crate::moment::{Moment, View};
 
-/// Judges the calm: there every candidate can reach the store.
+/// Judges the times without faults, between those of the script and in the calm: there every candidate can reach
+/// the store.
 pub(super) struct OrphansGo {
-    calm: Option<Instant>,
+    /// How many faults are on, and since when there are none.
+    faults: u32,
+    quiet: Option<Instant>,
     nodes: Vec<Node>,
     /// Whose record is under the key.
     owner: Option<Nonce>,
@@ -26,20 +32,23 @@ struct Node {
 
 impl OrphansGo {
     pub(super) fn new(count: usize) -> Self {
-        Self { calm: None, nodes: vec![Node::default(); count], owner: None }
+        Self { faults: 0, quiet: None, nodes: vec![Node::default(); count], owner: None }
     }
 
     fn check(&mut self, view: &View<'_>) -> Result<(), String> {
-        let Some(calm) = self.calm else { return Ok(()) };
+        let Some(quiet) = self.quiet else { return Ok(()) };
+        // Half a lease, and never less than a store without a leader and an answer under way take.
+        let slow = view.plan.has(Kind::Delay) || view.plan.has(Kind::SlowCommit);
+        let bound = if slow { view.plan.lease } else { (view.plan.lease / 2).max(Duration::from_secs(12)) };
         for (place, node) in self.nodes.iter_mut().enumerate() {
             if node.nonce.is_none() || node.nonce != self.owner || node.seated {
                 node.orphaned = None;
                 continue;
             }
             let since = *node.orphaned.get_or_insert(view.now);
-            let lasted = view.now.since(since.max(calm));
+            let lasted = view.now.since(since.max(quiet));
             // In a bucket with markers an orphan whose time is nearly over waits for its marker.
-            if lasted >= view.plan.lease && !view.plan.markers {
+            if lasted >= bound && !view.plan.markers {
                 return Err(format!("the orphan of c{place} has been there for {lasted:?}"));
             }
         }
@@ -54,7 +63,12 @@ impl Oracle for OrphansGo {
 
     fn see(&mut self, view: &View<'_>, moment: &Moment<'_>) -> Result<(), String> {
         match moment {
-            Moment::Calm => self.calm = Some(view.now),
+            Moment::Calm => (self.faults, self.quiet) = (0, Some(view.now)),
+            Moment::Fault { begins: true, .. } => (self.faults, self.quiet) = (self.faults + 1, None),
+            Moment::Fault { begins: false, .. } => {
+                self.faults = self.faults.saturating_sub(1);
+                self.quiet = (self.faults == 0).then_some(view.now);
+            }
             Moment::Begins { node, nonce } => {
                 self.nodes[*node] = Node { nonce: Some(*nonce), ..Node::default() };
             }

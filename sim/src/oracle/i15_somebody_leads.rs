@@ -6,9 +6,10 @@ use incumbent_core::Instant;
 
 use super::Oracle;
 use crate::moment::{Moment, View};
+use crate::plan::Plan;
 
 /// Judges the calm: somebody leads within the worst fail-over, and goes on leading.
-pub(super) struct SomebodyLeads {
+pub(crate) struct SomebodyLeads {
     until: Vec<Option<Instant>>,
     calm: Option<Instant>,
     /// Since when nobody has been leading.
@@ -23,8 +24,8 @@ impl SomebodyLeads {
     /// A record left over, of a candidate or of an operator, runs out; a store that went back is noticed after a
     /// lease, over two new connections, and waited for; so is one that was made anew; then a seat that could not
     /// be confirmed in time may be given back once.
-    fn worst(view: &View<'_>) -> Duration {
-        view.plan.max_age * 2 + view.plan.lease * 5 + Duration::from_secs(20)
+    pub(crate) fn worst(plan: &Plan) -> Duration {
+        plan.max_age * 2 + plan.lease * 5 + Duration::from_secs(20)
     }
 }
 
@@ -49,7 +50,7 @@ impl Oracle for SomebodyLeads {
             self.vacant = view.now;
         }
         let vacant = view.now.since(self.vacant.max(calm));
-        if vacant > Self::worst(view) {
+        if vacant > Self::worst(view.plan) {
             return Err(format!("nobody has been leading for {vacant:?}, and there are no faults"));
         }
         if matches!(moment, Moment::Over) && vacant > Duration::ZERO {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use incumbent_core::Instant;
-use incumbent_core::campaign::{Campaign, Event as Told, Input, Output, Settings, State};
+use incumbent_core::campaign::{Backoff, Campaign, Event as Told, Input, Output, Settings, State, WinDelay};
 use incumbent_core::record::{Entry, Nonce};
 use incumbent_core::store::{Capabilities, Facts, Outcome};
 
@@ -87,8 +87,14 @@ impl World {
     ) -> Option<Campaign> {
         let mut settings = Settings::new(format!("c{node}"));
         // Said, so that nobody comes with a shorter one while the maximum age is lowered.
-        settings.lease = Some(self.plan.lease);
-        settings.drain = Duration::from_secs(2);
+        settings.lease = Some(self.plan.leases[node]);
+        settings.drain = self.plan.drain;
+        if let Some(wait) = self.plan.backoff {
+            settings.backoff = Backoff::Fixed(wait);
+        }
+        if self.plan.fixed_delay && node.is_multiple_of(2) {
+            settings.win_delay = WinDelay::Fixed(self.plan.leases[node] * 3 / 4);
+        }
         Campaign::new(settings, self.capabilities(), facts, nonce, seed, now).ok()
     }
 
@@ -300,7 +306,8 @@ impl World {
         match event {
             Told::Won(term) => self.promises.told(term.token),
             Told::Draining { .. } => {
-                let wait = self.nodes[node].dice.millis(0, 2_500);
+                let most = self.plan.drain.as_millis() as u64 * 5 / 4;
+                let wait = self.nodes[node].dice.millis(0, most);
                 self.after(wait, Event::Hear { node, process, hears: Hears::Input(Input::Drained) });
             }
             Told::Campaigned(State::Closed) => {

@@ -78,6 +78,8 @@ pub(crate) enum Event {
     Strike(usize),
     Relent(usize),
     Calm,
+    /// Something orderly, in the calm: the first or the second.
+    Order(u32),
     Over,
 }
 
@@ -226,6 +228,7 @@ impl World {
             Event::Strike(place) => self.strike(place),
             Event::Relent(place) => self.relent(place),
             Event::Calm => self.become_calm(),
+            Event::Order(turn) => self.order(turn),
             Event::Over => {}
         }
     }
