@@ -206,9 +206,6 @@ mutants! {
     ReleaseNotBelieved "release-not-believed"
         "rule: the win delay"
         "The successor of a leader that said goodbye waits as if it had been deleted.",
-    RenewalForgetsWait "renewal-forgets-wait"
-        "rule: the win delay"
-        "What was still to be waited does not go with a renewal, so it is lost with its answer.",
     OrphanRetakenAtOnce "orphan-retaken-at-once"
         "rule: unknown writes"
         "A record of our own whose answer was lost is taken again without the wait that goes with it.",

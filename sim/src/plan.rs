@@ -92,7 +92,7 @@ impl Plan {
         let stormy = lease * 60;
         let script = script(&mut dice, &kinds, lease, stormy, choice);
         let calm = max_age * 6 + lease * 6 + Duration::from_secs(30);
-        let settings = Variety::new(choice, lease, own_lease);
+        let settings = Variety::new(choice, lease, own_lease, &kinds);
         let choice = choice.clone();
         let Variety { leases, drain, backoff, fixed_delay } = settings;
         Self {
@@ -147,9 +147,10 @@ struct Variety {
 }
 
 impl Variety {
-    fn new(choice: &Choice, lease: Duration, own_lease: bool) -> Self {
+    fn new(choice: &Choice, lease: Duration, own_lease: bool, kinds: &[Kind]) -> Self {
         let mut dice = Dice::new(choice.seed, 4);
-        let mixed = own_lease && dice.percent(50);
+        // What a leader of a life that is over may count on, nobody can know who never saw it: there all are alike.
+        let mixed = own_lease && dice.percent(50) && !kinds.contains(&Kind::Recreate);
         let shorter = Duration::from_secs((lease / 2).as_secs().max(5));
         let leases = (0..choice.candidates)
             .map(|_| if mixed && dice.percent(50) { shorter } else { lease })

@@ -66,6 +66,7 @@ impl Campaign {
         let Some(sent) = sent else { return self.look_again() };
         let sent = if broken!(DeadlineFromReceipt) { Sent { at: self.now, ..sent } } else { sent };
         match incarnation {
+            Some(incarnation) if self.is_history(&sent, incarnation) => return,
             Some(incarnation) if incarnation != self.life.incarnation() && !broken!(AckOfAnotherLife) => {
                 return self.acknowledged_elsewhere();
             }
@@ -91,6 +92,12 @@ impl Campaign {
             Purpose::Release => self.released(&sent, revision),
             Purpose::Acquire | Purpose::Renew => self.stands(&sent, revision),
         }
+    }
+
+    /// Whether a write was both sent and applied in lives of the store that are over.
+    fn is_history(&self, sent: &Sent, applied: Incarnation) -> bool {
+        let present = self.life.incarnation();
+        sent.incarnation != present && applied != present && (applied == sent.incarnation || applied < present)
     }
 
     /// A live record of ours stands at `revision`.

@@ -3,7 +3,6 @@
 use super::event::{Event, Reason, Term, Trouble};
 use super::ledger::{Purpose, Sent};
 use super::seat::{Leaving, Seat};
-use super::sight::Wait;
 use super::timers::Timer;
 use super::{Campaign, Stage, pace};
 use crate::store::Expect;
@@ -71,8 +70,7 @@ impl Campaign {
             return;
         }
         let Some(seat) = self.seat() else { return };
-        let revision = seat.revision;
-        let wait = if broken!(RenewalForgetsWait) { Wait::default() } else { seat.wait };
+        let (revision, wait) = (seat.revision, seat.wait);
         self.timers.stop(Timer::Renew);
         broken!(NoRenewalWhileDraining => if self.leaves() { return });
         broken!(NoRenewalWhileHolding => if self.lease().is_none() { return });

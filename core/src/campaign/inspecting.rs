@@ -96,7 +96,8 @@ impl Campaign {
             self.lease = lease;
         }
         // A third of a shorter lease is sooner over. What failed is repeated sooner still.
-        if self.timers.is_set(Timer::Renew) {
+        let goes_on = self.seat().is_some_and(|seat| self.deadline(seat) > self.now);
+        if goes_on && self.timers.is_set(Timer::Renew) {
             self.renew_later();
         }
     }

@@ -168,7 +168,8 @@ impl Campaign {
                 let unknown = self.sent_as(record.stamp).is_none();
                 let first = self.sight.revision() != Some(record.revision);
                 self.sight.own(record, self.now);
-                if unknown && first && !broken!(OtherLifesOrphanForgotten) {
+                let forgotten = broken!(OtherLifesOrphanForgotten) || broken!(UnknownOrphanNotWaited);
+                if unknown && first && !forgotten {
                     self.sight.wait_until(self.now + self.longest_lease());
                 }
             }

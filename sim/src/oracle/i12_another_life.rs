@@ -35,9 +35,9 @@ struct Node {
 
 impl Node {
     fn acknowledge(&mut self, attempt: Attempt, revision: Revision, life: Option<Incarnation>) {
-        self.acknowledged = life;
         // What was sent in another life says nothing of this one.
         let Some((_, mark)) = self.marks.iter().find(|(sent, _)| *sent == attempt) else { return };
+        self.acknowledged = life;
         self.went_back = revision <= *mark;
         self.known = if self.went_back { revision } else { self.known.max(revision) };
     }

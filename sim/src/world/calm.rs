@@ -80,6 +80,7 @@ impl World {
             (0, 0) => Some(Order::HandOver { leader, successor }),
             (0, _) => Some(Order::Resign { leader }),
             (1.., _) if !all_hear => None,
+            (_, 0) if !self.can_operate() => None,
             (_, 0) => Some(Order::Delete { leader }),
             (_, 1) if fails_over => Some(Order::Isolate { leader }),
             _ => Some(Order::Crash { leader }),

@@ -299,7 +299,7 @@ impl World {
         }
     }
 
-    fn can_operate(&self) -> bool {
+    pub(super) fn can_operate(&self) -> bool {
         self.cluster.leader.is_some() && !self.cluster.gone && self.in_flight.is_none()
     }
 
