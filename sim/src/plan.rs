@@ -148,16 +148,21 @@ struct Variety {
 
 impl Variety {
     fn new(choice: &Choice, lease: Duration, own_lease: bool, kinds: &[Kind]) -> Self {
+        // Seeds that were kept for what they found are even, and stay what they were.
+        if choice.seed.is_multiple_of(2) {
+            let (leases, drain) = (vec![lease; choice.candidates], Duration::from_secs(2));
+            return Self { leases, drain, backoff: None, fixed_delay: false };
+        }
         let mut dice = Dice::new(choice.seed, 4);
         // What a leader of a life that is over may count on, nobody can know who never saw it: there all are alike.
-        let mixed = own_lease && dice.percent(50) && !kinds.contains(&Kind::Recreate);
+        let mixed = own_lease && dice.percent(75) && !kinds.contains(&Kind::Recreate);
         let shorter = Duration::from_secs((lease / 2).as_secs().max(5));
         let leases = (0..choice.candidates)
             .map(|_| if mixed && dice.percent(50) { shorter } else { lease })
             .collect();
-        let drain = if dice.percent(25) { lease * 2 } else { Duration::from_secs(2) };
-        let backoff = dice.percent(25).then_some(lease / 2);
-        let fixed_delay = dice.percent(20);
+        let drain = if dice.percent(40) { lease * 2 } else { Duration::from_secs(2) };
+        let backoff = dice.percent(40).then_some(lease);
+        let fixed_delay = dice.percent(40);
         Self { leases, drain, backoff, fixed_delay }
     }
 }

@@ -83,6 +83,7 @@ impl Campaign {
 
     /// Whether every write would have a token that is not above every token seen.
     pub(super) fn is_barred(&self) -> bool {
+        broken!(SmallTokenTold => return false);
         self.life.largest_token().is_some_and(|token| !self.life.can_exceed(token))
     }
 

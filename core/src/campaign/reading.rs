@@ -148,7 +148,6 @@ impl Campaign {
             Stage::Releasing(_) => self.see_while_leaving(entry),
             Stage::Idle => {
                 self.note(entry);
-                broken!(IdleOrphanKept => return);
                 self.remove_orphan();
             }
             Stage::Candidate => {
@@ -275,6 +274,7 @@ impl Campaign {
 
     /// Removes a record of ours that nobody wants.
     pub(super) fn remove_orphan(&mut self) {
+        broken!(IdleOrphanKept => return);
         let Some(record) = self.own_record_seen() else { return };
         let sent = self.sent_as(record.stamp);
         let expect = Some(record.revision);

@@ -16,6 +16,7 @@ pub(super) struct OrphansGo {
     /// How many faults are on, and since when there are none.
     faults: u32,
     quiet: Option<Instant>,
+    calm: bool,
     nodes: Vec<Node>,
     /// Whose record is under the key.
     owner: Option<Nonce>,
@@ -32,13 +33,17 @@ struct Node {
 
 impl OrphansGo {
     pub(super) fn new(count: usize) -> Self {
-        Self { faults: 0, quiet: None, nodes: vec![Node::default(); count], owner: None }
+        Self { faults: 0, quiet: None, calm: false, nodes: vec![Node::default(); count], owner: None }
     }
 
     fn check(&mut self, view: &View<'_>) -> Result<(), String> {
         let Some(quiet) = self.quiet else { return Ok(()) };
-        // Half a lease, and never less than a store without a leader and an answer under way take.
+        // What is under way for long may be so when the fault is over.
         let slow = view.plan.has(Kind::Delay) || view.plan.has(Kind::SlowCommit);
+        if slow && !self.calm {
+            return Ok(());
+        }
+        // Half a lease, and never less than a store without a leader and an answer under way take.
         let bound = if slow { view.plan.lease } else { (view.plan.lease / 2).max(Duration::from_secs(12)) };
         for (place, node) in self.nodes.iter_mut().enumerate() {
             if node.nonce.is_none() || node.nonce != self.owner || node.seated {
@@ -56,6 +61,23 @@ impl OrphansGo {
     }
 }
 
+/// Whether a fault keeps a candidate from the store.
+fn keeps_away(kind: Kind) -> bool {
+    !matches!(
+        kind,
+        Kind::Resign
+            | Kind::Illness
+            | Kind::Handler
+            | Kind::Close
+            | Kind::Crash
+            | Kind::Drift
+            | Kind::ClockBack
+            | Kind::Skew
+            | Kind::Delete
+            | Kind::Overwrite
+    )
+}
+
 impl Oracle for OrphansGo {
     fn states(&self) -> (&'static str, &'static str) {
         ("I10", "Our own orphan never blocks the election for a full lease once the store is reachable.")
@@ -63,7 +85,8 @@ impl Oracle for OrphansGo {
 
     fn see(&mut self, view: &View<'_>, moment: &Moment<'_>) -> Result<(), String> {
         match moment {
-            Moment::Calm => (self.faults, self.quiet) = (0, Some(view.now)),
+            Moment::Calm => (self.faults, self.quiet, self.calm) = (0, Some(view.now), true),
+            Moment::Fault { kind, .. } if !keeps_away(*kind) => {}
             Moment::Fault { begins: true, .. } => (self.faults, self.quiet) = (self.faults + 1, None),
             Moment::Fault { begins: false, .. } => {
                 self.faults = self.faults.saturating_sub(1);

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use incumbent_core::campaign::{Event, Input, Output, Trouble};
+use incumbent_core::campaign::{Event, Input, Output, State, Trouble};
 use incumbent_core::record::Attempt;
 use incumbent_core::store::Outcome;
 use incumbent_core::{Incarnation, Instant, Revision};
@@ -31,6 +31,11 @@ struct Node {
     /// What was just acknowledged: in which life, where that is said; and that it was below what was known.
     acknowledged: Option<Incarnation>,
     went_back: bool,
+    /// Whether it held a seat before this step and after it, and when it said that the store went back.
+    seated: (bool, bool),
+    said: Option<Instant>,
+    /// An inspection of another life than the last one was just handed in.
+    changed: bool,
 }
 
 impl Node {
@@ -62,7 +67,7 @@ impl Oracle for AnotherLife {
             Moment::Begins { node, .. } => self.nodes[*node] = Node::default(),
             Moment::Hands { node, clock, input } => {
                 let node = &mut self.nodes[*node];
-                node.another = false;
+                (node.another, node.changed) = (false, false);
                 (node.acknowledged, node.went_back) = (None, false);
                 node.latest = node.latest.max(*clock);
                 if let Input::Inspected(Ok(facts)) = input {
@@ -70,7 +75,8 @@ impl Oracle for AnotherLife {
                     if newer {
                         node.another = facts.asked_at >= node.sent
                             && node.life.is_some_and(|(life, _)| life != facts.incarnation);
-                        if node.life.is_some_and(|(life, _)| life != facts.incarnation) {
+                        node.changed = node.life.is_some_and(|(life, _)| life != facts.incarnation);
+                        if node.changed {
                             (node.known, node.marks) = (Revision(0), VecDeque::new());
                         }
                         node.life = Some((facts.incarnation, facts.asked_at));
@@ -87,7 +93,9 @@ impl Oracle for AnotherLife {
                 }
             }
             Moment::Stands { node: place, campaign, .. } => {
-                let node = &self.nodes[*place];
+                let node = &mut self.nodes[*place];
+                let holds = matches!(campaign.state(), State::Holding | State::Leading | State::Draining);
+                node.seated = (node.seated.1, holds);
                 let Some(lease) = campaign.lease() else { return Ok(()) };
                 if node.another || node.acknowledged.is_some_and(|life| life != lease.token.incarnation) {
                     return Err(format!("c{place} knows of another life and leads on: {lease:?}"));
@@ -106,9 +114,20 @@ impl Oracle for AnotherLife {
                     node.marks.push_back((write.attempt, node.known));
                 }
                 if let Output::Event(Event::Trouble(Trouble::StoreReset { .. })) = output {
-                    (self.nodes[*node].known, self.nodes[*node].marks) = (Revision(0), VecDeque::new());
+                    let node = &mut self.nodes[*node];
+                    (node.known, node.marks) = (Revision(0), VecDeque::new());
+                    // A holder may have given a seat up whose token is too small.
+                    if !node.changed && !node.seated.0 {
+                        node.said = Some(node.latest);
+                    }
                 }
                 let Some(Told::Won(term)) = told(output) else { return Ok(()) };
+                let seen = &self.nodes[*node];
+                if let Some(since) = seen.said.map(|said| seen.latest.since(said))
+                    && since < campaign.lease_time()
+                {
+                    return Err(format!("c{node} won {} only {since:?} after the store went back", term.token));
+                }
                 if view.never_used || !view.promises.clocks() || !view.promises.one_leader(view.now) {
                     return Ok(());
                 }

@@ -3,6 +3,7 @@
 mod doc;
 mod go;
 mod lint;
+mod mutants;
 mod nextest;
 mod tally;
 
@@ -32,6 +33,8 @@ pub(crate) enum Part {
     Core,
     /// Simulated elections under faults
     Sim,
+    /// Rules broken on purpose, which the simulator must notice (see docs/mutants.md)
+    Mutants,
     /// The runtime without servers, the test kit, these chores
     Runtime,
     /// The runtime on real nats-servers
@@ -45,13 +48,22 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    const ALL: [Self; 7] =
-        [Self::Core, Self::Sim, Self::Runtime, Self::Nats, Self::Cli, Self::Interop, Self::Lint];
+    const ALL: [Self; 8] = [
+        Self::Core,
+        Self::Sim,
+        Self::Mutants,
+        Self::Runtime,
+        Self::Nats,
+        Self::Cli,
+        Self::Interop,
+        Self::Lint,
+    ];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Core => "core",
             Self::Sim => "sim",
+            Self::Mutants => "mutants",
             Self::Runtime => "runtime",
             Self::Nats => "nats",
             Self::Cli => "cli",
@@ -63,6 +75,7 @@ impl Part {
     fn tools(self) -> &'static [Tool] {
         match self {
             Self::Core | Self::Sim => &[Tool::Nextest],
+            Self::Mutants => &[],
             // The test kit tries itself on every server.
             Self::Runtime | Self::Nats | Self::Cli => SERVERS,
             Self::Interop => INTEROP,
@@ -118,6 +131,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
                 shell::progress("interop: Go is left out, as asked (--without go)")
             }
             Part::Interop => go::run(&mut report)?,
+            Part::Mutants => mutants::run(&mut report)?,
             Part::Lint => lint::run(&mut report)?,
             Part::Sim | Part::Nats | Part::Cli => {}
         }
