@@ -157,9 +157,8 @@ impl Variety {
         // What a leader of a life that is over may count on, nobody can know who never saw it: there all are alike.
         let mixed = own_lease && dice.percent(75) && !kinds.contains(&Kind::Recreate);
         let shorter = Duration::from_secs((lease / 2).as_secs().max(5));
-        let leases = (0..choice.candidates)
-            .map(|_| if mixed && dice.percent(50) { shorter } else { lease })
-            .collect();
+        let leases =
+            (0..choice.candidates).map(|_| if mixed && dice.percent(50) { shorter } else { lease }).collect();
         let drain = if dice.percent(40) { lease * 2 } else { Duration::from_secs(2) };
         let backoff = dice.percent(40).then_some(lease);
         let fixed_delay = dice.percent(40);

@@ -97,7 +97,9 @@ impl Campaign {
     /// Whether a write was both sent and applied in lives of the store that are over.
     fn is_history(&self, sent: &Sent, applied: Incarnation) -> bool {
         let present = self.life.incarnation();
-        sent.incarnation != present && applied != present && (applied == sent.incarnation || applied < present)
+        sent.incarnation != present
+            && applied != present
+            && (applied == sent.incarnation || applied < present)
     }
 
     /// A live record of ours stands at `revision`.

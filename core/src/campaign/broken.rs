@@ -16,7 +16,9 @@ impl Campaign {
 
     /// Takes the newest write for applied, if it was meant for this.
     pub(super) fn take_as_applied(&mut self, purpose: Purpose) {
-        let Some(sent) = self.ledger.newest().filter(|sent| sent.open && sent.purpose == purpose) else { return };
+        let Some(sent) = self.ledger.newest().filter(|sent| sent.open && sent.purpose == purpose) else {
+            return;
+        };
         match self.seat() {
             Some(seat) => {
                 let revision = seat.revision;

@@ -17,7 +17,11 @@ impl Campaign {
 
     /// The deadline `D`. A told term also needs the store to have been shown to live the term's life.
     pub(super) fn deadline(&self, seat: &Seat) -> Instant {
-        let proven = if seat.term.is_some() && !broken!(LifeNeverQuestioned) { seat.proven.min(self.life.shown()) } else { seat.proven };
+        let proven = if seat.term.is_some() && !broken!(LifeNeverQuestioned) {
+            seat.proven.min(self.life.shown())
+        } else {
+            seat.proven
+        };
         self.lease_end(proven)
     }
 

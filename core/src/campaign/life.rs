@@ -169,11 +169,7 @@ impl Life {
         let connection = self.connection;
         let doubt = self.doubt.get_or_insert(Doubt { since: now, connection });
         let certain = connection >= doubt.connection + 2 && now >= doubt.since + lease;
-        if certain || broken!(StaleIsRegression) {
-            Freshness::Regressed
-        } else {
-            Freshness::Stale
-        }
+        if certain || broken!(StaleIsRegression) { Freshness::Regressed } else { Freshness::Stale }
     }
 
     /// Believes that the store went back to `revision`: another life under the same name.

@@ -173,7 +173,8 @@ impl Campaign {
                 }
             }
             entry => {
-                let default = if broken!(OwnLeaseForHolders) { self.rules.lease } else { self.default_lease() };
+                let default =
+                    if broken!(OwnLeaseForHolders) { self.rules.lease } else { self.default_lease() };
                 self.sight.other(entry, self.life.incarnation(), default, self.now);
             }
         }

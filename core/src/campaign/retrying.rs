@@ -2,10 +2,10 @@
 
 use alloc::string::String;
 
-#[cfg(incumbent_mutants)]
-use super::{event::Reason, ledger::Purpose};
 use super::timers::Timer;
 use super::{Campaign, Stage, backoff};
+#[cfg(incumbent_mutants)]
+use super::{event::Reason, ledger::Purpose};
 use crate::store::{Fault, FaultKind};
 
 /// After so many failures in a row another server is asked.

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use incumbent_core::mutant::{self, Mutant};
+use incumbent_sim::{Choice, describe, trace};
 
 use crate::finding::Finding;
 use crate::hunt::{self, Hunt};
@@ -14,6 +15,7 @@ use crate::{pack, page};
 const EXAMPLES: &str = "Examples:
   incumbent-mutants                              break every rule in turn
   incumbent-mutants --mutant busy-loses          break one
+  incumbent-mutants --mutant busy-loses --trace 1  show what happens in one run of it
   incumbent-mutants --json                       one line of JSON for each, for machines
   incumbent-mutants --list                       say what there is, and run nothing
   incumbent-mutants --page docs/mutants.md       write the table into the page";
@@ -42,6 +44,9 @@ pub(crate) struct Args {
     /// Print the mutants, and run nothing
     #[arg(long)]
     list: bool,
+    /// Print everything that happens in the run of this seed, with all faults and one mutant
+    #[arg(long, value_name = "SEED")]
+    trace: Option<u64>,
     /// Write the table into this page
     #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
@@ -77,6 +82,17 @@ fn go(args: &Args) -> Result<bool> {
             println!("{:<32} {}\n{:<32} {}", mutant.name(), mutant.says(), "", mutant.origin());
         }
         return Ok(true);
+    }
+    if let Some(seed) = args.trace {
+        let [mutant] = mutants[..] else { bail!("--trace wants one --mutant") };
+        mutant::set(mutant);
+        let choice = Choice::of_seed(seed);
+        let (outcome, text) = trace(&choice);
+        print!("{}{text}", describe(&choice));
+        if let Some(violation) = &outcome.violation {
+            println!("{violation}");
+        }
+        return Ok(outcome.violation.is_none());
     }
     let hunt = Hunt { blind: args.blind, swarm: args.swarm };
     if args.alone {

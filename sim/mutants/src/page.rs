@@ -24,7 +24,8 @@ pub(crate) fn write(file: &Path, findings: &[Finding]) -> Result<()> {
     let mut table = String::from("| mutant | what is wrong | known from | caught by |\n|---|---|---|---|\n");
     for mutant in Mutant::ALL {
         let finding = findings.iter().find(|finding| finding.name == mutant.name());
-        let finding = finding.with_context(|| format!("{} was not hunted: leave --mutant out", mutant.name()))?;
+        let finding =
+            finding.with_context(|| format!("{} was not hunted: leave --mutant out", mutant.name()))?;
         let by = if finding.caught { format!("{}, {}", finding.by, finding.at) } else { finding.by.clone() };
         table += &format!("{} {by} |\n", begins(*mutant));
     }

@@ -18,7 +18,10 @@ impl Alternate {
 
 impl Oracle for Alternate {
     fn states(&self) -> (&'static str, &'static str) {
-        ("I5", "Won and Lost alternate; each Won gets exactly one Lost, also on close, and when its deadline passes.")
+        (
+            "I5",
+            "Won and Lost alternate; each Won gets exactly one Lost, also on close, and when its deadline passes.",
+        )
     }
 
     fn see(&mut self, _: &View<'_>, moment: &Moment<'_>) -> Result<(), String> {

@@ -32,7 +32,10 @@ impl OneAwaited {
 
 impl Oracle for OneAwaited {
     fn states(&self) -> (&'static str, &'static str) {
-        ("I6", "At most one write is awaited, each has a new number, and after a close outside a term only the release is written.")
+        (
+            "I6",
+            "At most one write is awaited, each has a new number, and after a close outside a term only the release is written.",
+        )
     }
 
     fn see(&mut self, _: &View<'_>, moment: &Moment<'_>) -> Result<(), String> {

@@ -58,7 +58,10 @@ impl NoLossWithoutCause {
 
 impl Oracle for NoLossWithoutCause {
     fn states(&self) -> (&'static str, &'static str) {
-        ("I9", "Busy, Unknown, NotSent and stale answers neither win nor lose: no term is lost without a cause.")
+        (
+            "I9",
+            "Busy, Unknown, NotSent and stale answers neither win nor lose: no term is lost without a cause.",
+        )
     }
 
     fn see(&mut self, view: &View<'_>, moment: &Moment<'_>) -> Result<(), String> {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use incumbent_core::campaign::{Event, Input, Output, State, Trouble};
 use incumbent_core::record::{Attempt, Nonce};
 use incumbent_core::store::{Action, Outcome};
-use incumbent_core::{Incarnation, Revision, Token};
+use incumbent_core::{Incarnation, Instant, Revision, Token};
 
 use super::Oracle;
 use super::known::{Told, told};
@@ -20,6 +20,12 @@ pub(super) struct Acknowledged {
 struct Node {
     acquires: VecDeque<Attempt>,
     acknowledged: VecDeque<Revision>,
+    latest: Instant,
+    /// The newest acquire that was acknowledged, and when.
+    taken: Option<(Revision, Instant)>,
+    /// When the newest inspection was asked for, and the newest record of its own that the watch showed.
+    asked: Instant,
+    shown: Revision,
     nonce: Option<Nonce>,
     /// Where its acquires were really applied.
     applied: VecDeque<(Incarnation, Revision)>,
@@ -34,13 +40,24 @@ struct Node {
 }
 
 impl Node {
-    fn hand(&mut self, input: &Input) {
+    fn hand(&mut self, clock: Instant, input: &Input) {
+        self.latest = self.latest.max(clock);
         self.late = false;
+        if let Input::Inspected(Ok(facts)) = input {
+            self.asked = self.asked.max(facts.asked_at);
+        }
         match input {
             Input::Inspected(Ok(facts)) if self.life != Some(facts.incarnation) => {
                 (self.life, self.known, self.first) = (Some(facts.incarnation), Revision(0), None);
             }
-            Input::Watched(entry) => self.known = self.known.max(entry.revision().unwrap_or_default()),
+            Input::Watched(entry) => {
+                let revision = entry.revision().unwrap_or_default();
+                self.known = self.known.max(revision);
+                let stamp = entry.live().and_then(|record| record.stamp);
+                if stamp.is_some_and(|stamp| Some(stamp.nonce) == self.nonce) {
+                    self.shown = revision;
+                }
+            }
             Input::Wrote { attempt, outcome: Outcome::Applied { revision, .. } } => {
                 // What was sent in another life says nothing of this one.
                 if self.first.is_some_and(|first| *attempt >= first) {
@@ -49,6 +66,9 @@ impl Node {
                 }
                 if self.acquires.contains(attempt) {
                     keep(&mut self.acknowledged, *revision);
+                    if self.taken.is_none_or(|(taken, _)| taken != *revision) {
+                        self.taken = Some((*revision, self.latest));
+                    }
                 }
             }
             _ => {}
@@ -59,9 +79,17 @@ impl Node {
         if !self.acknowledged.contains(&token.sequence) {
             return Err(format!("won {token} without an acknowledgement"));
         }
-        let known = view.plan.has(Kind::OldLife) || self.applied.contains(&(token.incarnation, token.sequence));
+        let known =
+            view.plan.has(Kind::OldLife) || self.applied.contains(&(token.incarnation, token.sequence));
         if !known {
             return Err(format!("won {token}, and its acquire was applied in another life of the store"));
+        }
+        let since = self.taken.filter(|(taken, _)| *taken == token.sequence).map(|(_, at)| at);
+        let confirmed = view.plan.acked
+            || self.shown >= token.sequence
+            || since.is_none_or(|since| self.asked >= since);
+        if !confirmed {
+            return Err(format!("won {token}, and nothing later shows in which life of the store"));
         }
         Ok(())
     }
@@ -93,7 +121,7 @@ impl Oracle for Acknowledged {
             Moment::Begins { node, nonce } => {
                 self.nodes[*node] = Node { nonce: Some(*nonce), ..Node::default() };
             }
-            Moment::Hands { node, input, .. } => self.nodes[*node].hand(input),
+            Moment::Hands { node, clock, input } => self.nodes[*node].hand(*clock, input),
             Moment::Applied { nonce, attempt, life, revision } => {
                 let node = self.nodes.iter_mut().find(|node| node.nonce == Some(*nonce));
                 if let Some(node) = node.filter(|node| node.acquires.contains(attempt)) {

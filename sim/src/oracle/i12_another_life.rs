@@ -101,7 +101,9 @@ impl Oracle for AnotherLife {
                     return Err(format!("c{place} knows of another life and leads on: {lease:?}"));
                 }
                 if node.went_back {
-                    return Err(format!("c{place} was acknowledged a lower revision and leads on: {lease:?}"));
+                    return Err(format!(
+                        "c{place} was acknowledged a lower revision and leads on: {lease:?}"
+                    ));
                 }
             }
             Moment::Says { node, campaign, output, .. } => {
@@ -126,7 +128,10 @@ impl Oracle for AnotherLife {
                 if let Some(since) = seen.said.map(|said| seen.latest.since(said))
                     && since < campaign.lease_time()
                 {
-                    return Err(format!("c{node} won {} only {since:?} after the store went back", term.token));
+                    return Err(format!(
+                        "c{node} won {} only {since:?} after the store went back",
+                        term.token
+                    ));
                 }
                 if view.never_used || !view.promises.clocks() || !view.promises.one_leader(view.now) {
                     return Ok(());

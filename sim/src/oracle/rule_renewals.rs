@@ -47,7 +47,9 @@ impl Oracle for Renewals {
                 let lease = campaign.lease_time();
                 let (now, sent) = self.nodes[*node];
                 // Whoever was stopped has only just found out that something failed.
-                let due = (sent + (lease / 3).max(attempt_limit(lease) + RETRY)).max(now + RETRY.max(attempt_limit(lease))) + ROOM;
+                let due = (sent + (lease / 3).max(attempt_limit(lease) + RETRY))
+                    .max(now + RETRY.max(attempt_limit(lease)))
+                    + ROOM;
                 if wake.is_none_or(|wake| wake.at > due) {
                     return Err(format!("c{node} holds the seat and sleeps until {wake:?}, past {due:?}"));
                 }

@@ -21,6 +21,8 @@ const SLACK: Duration = Duration::from_millis(260);
 struct Deletion {
     at: Instant,
     lease: Duration,
+    /// Whose record it was: it knows itself whether it leads.
+    whose: Option<Nonce>,
 }
 
 pub(super) struct WinDelay {
@@ -98,7 +100,8 @@ impl WinDelay {
         if !sound || term.token.incarnation != view.life || view.promises.ever_went_back() {
             return Ok(());
         }
-        if let Some(Deletion { at, lease }) = taken.deletion {
+        let others = taken.deletion.filter(|it| it.whose.is_none() || it.whose != self.nodes[place].nonce);
+        if let Some(Deletion { at, lease, .. }) = others {
             // The first to come after it may have a shorter lease, and know nothing of a longer one.
             let least = view.plan.leases.iter().copied().min().unwrap_or_default();
             let lease = if view.plan.has(Kind::LowerAge) { least } else { lease.max(least) };
@@ -134,7 +137,9 @@ impl Oracle for WinDelay {
             }
             Moment::Remade => {
                 self.deletion = None;
-                self.nodes.iter_mut().for_each(|node| node.sent.iter_mut().for_each(|sent| sent.revision = None));
+                self.nodes
+                    .iter_mut()
+                    .for_each(|node| node.sent.iter_mut().for_each(|sent| sent.revision = None));
             }
             Moment::Key { entry } => {
                 let by_somebody = match entry {
@@ -143,8 +148,10 @@ impl Oracle for WinDelay {
                     Entry::Vacant | Entry::Live(_) | Entry::Expired { .. } => false,
                 };
                 if by_somebody {
-                    let lease = self.key.live().and_then(|record| record.lease).unwrap_or_default();
-                    self.deletion = Some(Deletion { at: view.now, lease });
+                    let record = self.key.live();
+                    let lease = record.and_then(|record| record.lease).unwrap_or_default();
+                    let whose = record.and_then(|record| record.stamp).map(|stamp| stamp.nonce);
+                    self.deletion = Some(Deletion { at: view.now, lease, whose });
                 }
                 self.key = (*entry).clone();
             }

@@ -60,7 +60,7 @@ impl World {
                 self.command(leader, Input::HandOver(format!("c{successor}")));
             }
             Order::Delete { .. } => self.operate(&Put::bare(Message::Tombstone)),
-            Order::Isolate { .. } => self.isolate_leader(),
+            Order::Isolate { .. } => self.isolate_leader(self.plan.choice.seed.is_multiple_of(3)),
             Order::Crash { leader } => {
                 self.dies(leader);
                 self.born(leader, Duration::from_secs(1));

@@ -234,10 +234,13 @@ impl World {
         true
     }
 
-    /// Isolates the server that leads the stream.
-    pub(super) fn isolate_leader(&mut self) {
+    /// Isolates the server that leads the stream; perhaps it has just taken a write.
+    pub(super) fn isolate_leader(&mut self, stuck: bool) {
         if let Some(leader) = self.cluster.leader {
             self.isolate(leader);
+            if let Some(isolated) = &mut self.cluster.servers[leader].isolated {
+                isolated.stuck |= stuck;
+            }
             self.depose();
         }
     }

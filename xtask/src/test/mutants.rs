@@ -49,18 +49,22 @@ pub(super) fn run(report: &mut Report) -> Result<()> {
 
     shell::progress("break one rule after the other");
     let mut unread = None;
-    let succeeded = shell::lines(shell::command(&program).arg("--json"), |line| {
-        match serde_json::from_str::<Finding>(line) {
-            Ok(finding) => {
-                let Finding { name, by, at, runs, .. } = &finding;
-                let well = finding.is_well();
-                let mark = if well { "" } else { "NOT AS IT SHOULD BE: " };
-                println!("{name:<32} {runs:>6} runs  {mark}{by}{}{at}", if at.is_empty() { "" } else { ", " });
-                report.check(Part::Mutants, &format!("{name}: {by}"), well);
+    let succeeded =
+        shell::lines(shell::command(&program).arg("--json"), |line| {
+            match serde_json::from_str::<Finding>(line) {
+                Ok(finding) => {
+                    let Finding { name, by, at, runs, .. } = &finding;
+                    let well = finding.is_well();
+                    let mark = if well { "" } else { "NOT AS IT SHOULD BE: " };
+                    println!(
+                        "{name:<32} {runs:>6} runs  {mark}{by}{}{at}",
+                        if at.is_empty() { "" } else { ", " }
+                    );
+                    report.check(Part::Mutants, &format!("{name}: {by}"), well);
+                }
+                Err(error) => unread = Some((line.to_owned(), error)),
             }
-            Err(error) => unread = Some((line.to_owned(), error)),
-        }
-    })?;
+        })?;
     if let Some((line, error)) = unread {
         return Err(error).with_context(|| format!("cannot read what incumbent-mutants says: {line}"));
     }

@@ -34,7 +34,8 @@ impl Part {
 
 /// Runs the Rust tests of `parts`.
 pub(super) fn run(parts: &[Part], without_go: bool, report: &mut Report) -> Result<()> {
-    let parts: Vec<Part> = parts.iter().copied().filter(|part| !matches!(part, Part::Mutants | Part::Lint)).collect();
+    let parts: Vec<Part> =
+        parts.iter().copied().filter(|part| !matches!(part, Part::Mutants | Part::Lint)).collect();
     let Some(&first) = parts.first() else { return Ok(()) };
     // The core and the simulator alone build in seconds; for all else one set of packages, so that one
     // choice of features is built, whatever the parts.
