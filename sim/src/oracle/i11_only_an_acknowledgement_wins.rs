@@ -85,9 +85,8 @@ impl Node {
             return Err(format!("won {token}, and its acquire was applied in another life of the store"));
         }
         let since = self.taken.filter(|(taken, _)| *taken == token.sequence).map(|(_, at)| at);
-        let confirmed = view.plan.acked
-            || self.shown >= token.sequence
-            || since.is_none_or(|since| self.asked >= since);
+        let confirmed =
+            view.plan.acked || self.shown >= token.sequence || since.is_none_or(|since| self.asked >= since);
         if !confirmed {
             return Err(format!("won {token}, and nothing later shows in which life of the store"));
         }
