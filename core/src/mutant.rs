@@ -218,9 +218,6 @@ mutants! {
     SeenSinceForgotten "seen-since-forgotten"
         "an early version of this core"
         "An acquire that was long under way knows nothing of whoever was seen meanwhile.",
-    OtherLifesOrphanForgotten "other-lifes-orphan-forgotten"
-        "an early version of this core"
-        "A record of ours that was meant for another life leaves nothing to wait for when it vanishes.",
     WatchWins "watch-wins"
         "elections that lead when they see their own name"
         "A record of ours that the watch shows makes a leader.",

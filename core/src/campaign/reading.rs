@@ -167,8 +167,7 @@ impl Campaign {
                 let unknown = self.sent_as(record.stamp).is_none();
                 let first = self.sight.revision() != Some(record.revision);
                 self.sight.own(record, self.now);
-                let forgotten = broken!(OtherLifesOrphanForgotten) || broken!(UnknownOrphanNotWaited);
-                if unknown && first && !forgotten {
+                if unknown && first && !broken!(UnknownOrphanNotWaited) {
                     self.sight.wait_until(self.now + self.longest_lease());
                 }
             }

@@ -119,7 +119,7 @@ impl Oracle for AnotherLife {
                     let node = &mut self.nodes[*node];
                     (node.known, node.marks) = (Revision(0), VecDeque::new());
                     // A holder may have given a seat up whose token is too small.
-                    if !node.changed && !node.seated.0 {
+                    if !node.changed && !node.seated.0 && campaign.state() != State::Releasing {
                         node.said = Some(node.latest);
                     }
                 }
