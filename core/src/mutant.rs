@@ -215,9 +215,6 @@ mutants! {
     UnknownOrphanNotWaited "unknown-orphan-not-waited"
         "rule: unknown writes"
         "A record of our own of which nothing is known is waited for no longer than one that is known.",
-    SeenSinceForgotten "seen-since-forgotten"
-        "an early version of this core"
-        "An acquire that was long under way knows nothing of whoever was seen meanwhile.",
     WatchWins "watch-wins"
         "elections that lead when they see their own name"
         "A record of ours that the watch shows makes a leader.",

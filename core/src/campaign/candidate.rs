@@ -188,7 +188,6 @@ impl Campaign {
     /// An attempt that was under way for long may have found vacant what was somebody's meanwhile, and
     /// vanished: what was seen since it was sent counts too.
     pub(super) fn wait_of(&self, sent: Option<Sent>, first_seen: Instant) -> Wait {
-        broken!(SeenSinceForgotten => if let Some(sent) = sent { return sent.wait });
         broken!(FixedWinDelayReplaces => if let (Some(sent), WinDelay::Fixed(_)) = (sent, self.rules.win_delay) { return sent.wait });
         broken!(OrphanRetakenAtOnce => if sent.is_some_and(|sent| sent.wait == Wait::default()) { return Wait::default() });
         broken!(UnknownOrphanNotWaited => if sent.is_none() { return self.sight.wait() });
