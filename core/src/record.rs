@@ -93,6 +93,14 @@ pub struct Record {
     pub metadata: Headers,
 }
 
+impl Record {
+    /// Whether both are of one campaign, as far as they say.
+    pub(crate) fn has_the_holder_of(&self, other: &Self) -> bool {
+        let nonce = |record: &Self| record.stamp.map(|stamp| stamp.nonce);
+        self.candidate == other.candidate && nonce(self) == nonce(other)
+    }
+}
+
 /// A tombstone left by a holder that gave the seat up.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Release {

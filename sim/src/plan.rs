@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::dice::Dice;
 use crate::kind::{Kind, Promise};
+use crate::oracle::SomebodyLeads;
 use crate::setting::Setting;
 
 /// Which run to make. It decides everything that happens in the run.
@@ -63,9 +64,8 @@ pub(crate) struct Plan {
     /// The kinds that this seed switched on.
     pub(crate) kinds: Vec<Kind>,
     pub(crate) script: Vec<Fault>,
-    /// How long there are faults, and how long there are none afterwards.
+    /// How long there are faults.
     pub(crate) stormy: Duration,
-    pub(crate) calm: Duration,
 }
 
 impl Plan {
@@ -102,7 +102,6 @@ impl Plan {
         }
         let stormy = lease * 60;
         let script = script(&mut dice, &kinds, lease, stormy, choice);
-        let calm = max_age * 6 + lease * 6 + Duration::from_secs(30);
         let setting = |place| match choice.plain {
             true => Setting::plain(lease),
             false => Setting::drawn(choice.seed, place, lease, own_lease),
@@ -125,8 +124,29 @@ impl Plan {
             kinds,
             script,
             stormy,
-            calm,
         }
+    }
+
+    /// How long there are no faults at the end: until somebody leads, then for an orderly change of leaders, then for
+    /// one that is not.
+    pub(crate) fn calm(&self) -> Duration {
+        let orders = self.drain() + self.delay() * 3 + self.max_age * 2 + Duration::from_secs(30);
+        SomebodyLeads::worst(self) + orders
+    }
+
+    /// The longest time that any candidate may take to leave.
+    pub(crate) fn drain(&self) -> Duration {
+        self.settings.iter().map(|setting| setting.drain).max().unwrap_or_default()
+    }
+
+    /// The longest time that any candidate wants to wait before it is told a win, beyond what the rules want.
+    pub(crate) fn delay(&self) -> Duration {
+        self.settings.iter().map(Setting::delay).max().unwrap_or_default()
+    }
+
+    /// The skew that a candidate is told, where it is not the default.
+    pub(crate) fn skew_of(&self, node: usize) -> Option<Duration> {
+        self.settings[node].own_skew(self.skew)
     }
 
     /// Whether this seed may draw faults of a kind.

@@ -17,6 +17,8 @@ const STREAM: u64 = 0x1_0000;
 pub(crate) struct Setting {
     pub(crate) lease: Duration,
     pub(crate) win_delay: WinDelay,
+    /// How long a leader that leaves may take.
+    pub(crate) drain: Duration,
     backoff: Wait,
     splays: bool,
     interval: Option<Duration>,
@@ -38,6 +40,7 @@ impl Setting {
         Self {
             lease,
             win_delay: WinDelay::Automatic,
+            drain: Duration::from_secs(2),
             backoff: Wait::Standard,
             splays: true,
             interval: None,
@@ -66,11 +69,15 @@ impl Setting {
             Wait::Standard,
             Wait::Fixed(Duration::from_millis(50)),
             Wait::Fixed(Duration::from_secs(2)),
+            Wait::Fixed(lease),
             Wait::Growing(Duration::from_millis(150)),
         ]);
         setting.splays = dice.percent(80);
         setting.interval = dice.percent(20).then_some(lease / 3);
         setting.metadata = dice.percent(30);
+        if dice.percent(40) {
+            setting.drain = lease * 2;
+        }
         setting
     }
 
@@ -83,14 +90,19 @@ impl Setting {
         }
     }
 
+    /// By how much it is told that the servers' clocks may disagree; the default follows the lease, also where that
+    /// is shortened later.
+    pub(crate) fn own_skew(&self, skew: Duration) -> Option<Duration> {
+        (skew != (self.lease / 20).min(Duration::from_secs(1))).then_some(skew)
+    }
+
     /// As a campaign takes them. `skew` is by how much the servers' clocks may disagree.
     pub(crate) fn settings(&self, name: String, skew: Duration) -> Settings {
         let mut settings = Settings::new(name);
         // Said, so that nobody comes with a shorter one while the maximum age is lowered.
         settings.lease = Some(self.lease);
-        // The default follows the lease, also where that is shortened later.
-        settings.skew = (skew != (self.lease / 20).min(Duration::from_secs(1))).then_some(skew);
-        settings.drain = Duration::from_secs(2);
+        settings.skew = self.own_skew(skew);
+        settings.drain = self.drain;
         settings.win_delay = self.win_delay;
         settings.interval = self.interval;
         settings.backoff = match self.backoff {

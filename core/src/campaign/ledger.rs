@@ -50,6 +50,7 @@ pub(super) struct Ledger {
 impl Ledger {
     /// The number for the next write.
     pub(super) fn next(&mut self) -> Attempt {
+        broken!(AttemptNumberReused => if self.awaited.is_none() && self.newest_open().is_some() { return self.last });
         self.last.0 += 1;
         self.last
     }
@@ -91,13 +92,19 @@ impl Ledger {
         if was_awaited {
             self.awaited = None;
         }
-        let sent = self.sent.iter_mut().rev().find(|sent| sent.attempt == attempt);
+        let is_it = |sent: &&mut Sent| sent.attempt == attempt || broken!(AnswerForLatestAttempt);
+        let sent = self.sent.iter_mut().rev().find(is_it);
         let sent = sent.map(|sent| {
             let before = *sent;
             sent.open &= !settled;
             before
         });
         (sent, was_awaited)
+    }
+
+    #[cfg(incumbent_mutants)]
+    pub(super) fn newest(&self) -> Option<Sent> {
+        self.sent.back().copied()
     }
 
     pub(super) fn find(&self, attempt: Attempt) -> Option<Sent> {

@@ -32,6 +32,8 @@
 
 mod answers;
 mod backoff;
+#[cfg(incumbent_mutants)]
+mod broken;
 mod candidate;
 mod event;
 #[cfg(feature = "testing")]
@@ -160,7 +162,7 @@ impl Campaign {
         let longest = facts.max_age.map_or(lease, |age| age.max(lease));
         let life = Life::new(facts, longest, rules.margin.skew(lease), now);
         Ok(Self {
-            nonce,
+            nonce: if broken!(OneNonce) { Nonce(nonce.0 / 2) } else { nonce },
             rng: Rand64::new(seed.into()),
             now,
             lease,
@@ -223,12 +225,14 @@ impl Campaign {
             }
             _ => {}
         }
-        self.now = self.now.max(now);
+        self.now = if broken!(ClockGoesBack) { now } else { self.now.max(now) };
         if matches!(self.stage, Stage::Closed) {
             return Ok(());
         }
         // First of all: nothing that arrives now can save a lease that is over.
-        self.expire();
+        if !broken!(LapsedTermExtended) {
+            self.expire();
+        }
         self.take(input);
         while let Some(timer) = self.timers.take_due(self.now) {
             self.fire(timer);
@@ -254,7 +258,7 @@ impl Campaign {
 
     /// Whether the candidate leads at `now`.
     pub fn is_leader(&self, now: Instant) -> bool {
-        self.lease().is_some_and(|lease| now < lease.deadline)
+        self.lease().is_some_and(|lease| now < lease.deadline || broken!(TimerTrusted))
     }
 
     /// Where the campaign stands.
@@ -372,6 +376,7 @@ impl Campaign {
     /// that happened to match, it may have replaced anybody's record, so nothing it knew holds.
     fn sent_as(&self, stamp: Option<Stamp>) -> Option<Sent> {
         let sent = self.ledger.find(stamp.filter(|stamp| stamp.nonce == self.nonce)?.attempt)?;
+        broken!(AdoptionIgnoresAttempt => return self.ledger.newest());
         (sent.incarnation == self.life.incarnation()).then_some(sent)
     }
 

@@ -261,6 +261,9 @@ impl Margin {
                 .unwrap_or(u64::MAX),
         );
         let slack = self.slack.unwrap_or_else(|| (lease / 20).min(Duration::from_millis(250)));
+        broken!(NoSkew => return drift.saturating_add(slack));
+        broken!(NoDrift => return self.skew(lease).saturating_add(slack));
+        broken!(NoSlack => return self.skew(lease).saturating_add(drift));
         self.skew(lease).saturating_add(drift).saturating_add(slack)
     }
 

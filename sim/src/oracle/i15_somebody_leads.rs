@@ -6,10 +6,10 @@ use incumbent_core::Instant;
 
 use super::Oracle;
 use crate::moment::{Moment, View};
-use crate::setting::Setting;
+use crate::plan::Plan;
 
 /// Judges the calm: somebody leads within the worst fail-over, and goes on leading.
-pub(super) struct SomebodyLeads {
+pub(crate) struct SomebodyLeads {
     until: Vec<Option<Instant>>,
     /// How many candidates of the Go library lead.
     peers: usize,
@@ -27,9 +27,8 @@ impl SomebodyLeads {
     /// lease, over two new connections, and waited for, as long as any lease may be; so is one that was made anew;
     /// then a seat that could not be confirmed in time may be given back once. What users want to wait in addition
     /// comes on top.
-    fn worst(view: &View<'_>) -> Duration {
-        let delay = view.plan.settings.iter().map(Setting::delay).max().unwrap_or_default();
-        view.plan.max_age * 4 + view.plan.lease * 3 + delay + Duration::from_secs(20)
+    pub(crate) fn worst(plan: &Plan) -> Duration {
+        plan.max_age * 4 + plan.lease * 3 + plan.delay() + Duration::from_secs(20)
     }
 }
 
@@ -59,7 +58,7 @@ impl Oracle for SomebodyLeads {
             self.vacant = view.now;
         }
         let vacant = view.now.since(self.vacant.max(calm));
-        if vacant > Self::worst(view) {
+        if vacant > Self::worst(view.plan) {
             return Err(format!("nobody has been leading for {vacant:?}, and there are no faults"));
         }
         if matches!(moment, Moment::Over) && view.plan.choice.peers == 0 && vacant > Duration::ZERO {

@@ -300,7 +300,8 @@ impl World {
         match event {
             Told::Won(term) => self.promises.told(term.token),
             Told::Draining { .. } => {
-                let wait = self.nodes[node].dice.millis(0, 2_500);
+                let most = self.plan.settings[node].drain.as_millis() as u64 * 5 / 4;
+                let wait = self.nodes[node].dice.millis(0, most);
                 self.after(wait, Event::Hear { node, process, hears: Hears::Input(Input::Drained) });
             }
             Told::Campaigned(State::Closed) => {

@@ -85,6 +85,8 @@ pub(crate) enum Event {
     Strike(usize),
     Relent(usize),
     Calm,
+    /// Something orderly, in the calm: the first or the second.
+    Order(u32),
     Over,
 }
 
@@ -172,7 +174,7 @@ impl World {
             world.queue.put(START + fault.from, Event::Strike(fault.place));
         }
         world.after(world.plan.stormy, Event::Calm);
-        world.after(world.plan.stormy + world.plan.calm, Event::Over);
+        world.after(world.plan.stormy + world.plan.calm(), Event::Over);
         world
     }
 
@@ -237,6 +239,7 @@ impl World {
             Event::Strike(place) => self.strike(place),
             Event::Relent(place) => self.relent(place),
             Event::Calm => self.become_calm(),
+            Event::Order(turn) => self.order(turn),
             Event::Over => {}
         }
     }

@@ -201,7 +201,9 @@ impl World {
         let wall = self.cluster.wall(server, now);
         let Some(isolated) = &mut self.cluster.servers[server].isolated else { return };
         let over = isolated.knew.incarnation != present;
-        if now > isolated.since + STALE || over && !old_life {
+        // That a write is in flight it says for as long as it is cut off.
+        let busy = isolated.stuck && matches!(ask, Ask::Write(_));
+        if now > isolated.since + STALE && !busy || over && !old_life {
             return;
         }
         let input = match ask {

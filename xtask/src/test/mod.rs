@@ -5,6 +5,7 @@ mod doc;
 mod go;
 mod lint;
 mod model;
+mod mutants;
 mod nextest;
 mod release;
 mod tally;
@@ -43,6 +44,8 @@ pub(crate) enum Part {
     Sim,
     /// Small worlds, explored to their ends
     Model,
+    /// Rules broken on purpose, which the simulator must notice (see docs/mutants.md)
+    Mutants,
     /// The runtime without servers, the test kit, these chores
     Runtime,
     /// The runtime on real nats-servers
@@ -63,6 +66,7 @@ impl Part {
             Self::Core => "core",
             Self::Sim => "sim",
             Self::Model => "model",
+            Self::Mutants => "mutants",
             Self::Runtime => "runtime",
             Self::Nats => "nats",
             Self::Cli => "cli",
@@ -75,6 +79,7 @@ impl Part {
     fn tools(self) -> &'static [Tool] {
         match self {
             Self::Core | Self::Sim | Self::Model => &[Tool::Nextest],
+            Self::Mutants => &[],
             // The test kit tries itself on every server.
             Self::Runtime | Self::Nats | Self::Cli => SERVERS,
             Self::Interop => INTEROP,
@@ -133,6 +138,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
             Part::Interop => go::run(&mut report)?,
             Part::Chaos => chaos::run(args.minutes, args.seed, &mut report)?,
             Part::Model => model::run(&mut report)?,
+            Part::Mutants => mutants::run(&mut report)?,
             Part::Lint => lint::run(&mut report)?,
             Part::Sim => release::run(&mut report)?,
             Part::Nats | Part::Cli => {}

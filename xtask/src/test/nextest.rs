@@ -23,7 +23,7 @@ impl Part {
         Some(match package {
             _ if binary.starts_with("interop_") => Self::Interop,
             "incumbent-core" => Self::Core,
-            "incumbent-sim" => Self::Sim,
+            "incumbent-sim" | "incumbent-mutants" => Self::Sim,
             "incumbent-model" => Self::Model,
             "incumbent-chaos" => Self::Chaos,
             "incumbent" | "incumbent-conformance" if binary.starts_with("nats_") => Self::Nats,
@@ -38,7 +38,8 @@ impl Part {
 
 /// Runs the Rust tests of `parts`.
 pub(super) fn run(parts: &[Part], without_go: bool, report: &mut Report) -> Result<()> {
-    let parts: Vec<Part> = parts.iter().copied().filter(|part| *part != Part::Lint).collect();
+    let parts: Vec<Part> =
+        parts.iter().copied().filter(|part| !matches!(part, Part::Mutants | Part::Lint)).collect();
     let Some(&first) = parts.first() else { return Ok(()) };
     // The core and the simulator alone build in seconds; for all else one set of packages, so that one
     // choice of features is built, whatever the parts.
@@ -144,6 +145,7 @@ mod tests {
             ("incumbent-sim", Some(Part::Sim)),
             ("incumbent-chaos::bin/incumbent-chaos", Some(Part::Chaos)),
             ("incumbent-model::sabotage", Some(Part::Model)),
+            ("incumbent-mutants::bin/incumbent-mutants", Some(Part::Sim)),
             ("incumbent", Some(Part::Runtime)),
             ("incumbent::store_contract", Some(Part::Runtime)),
             ("incumbent::nats_faults", Some(Part::Nats)),
