@@ -38,7 +38,7 @@ pub mod clock;
 mod driver;
 mod error;
 mod event;
-mod fork;
+pub mod fork;
 mod handlers;
 mod health;
 mod hub;
@@ -53,6 +53,7 @@ pub mod store;
 mod term;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod view;
 
 pub use candidate::Candidate;
 pub use clock::Clock;
@@ -68,6 +69,7 @@ pub use observe::{Observation, Observer};
 pub use open::{Listed, Store, StoreBuilder};
 pub use options::CampaignOptions;
 pub use term::{Term, TermEnded};
+pub use view::TermView;
 
 /// The README's own examples, so that they run.
 #[cfg(doctest)]

@@ -6,7 +6,7 @@ use core::fmt;
 use core::time::Duration;
 
 use crate::record::{Nonce, Record};
-use crate::store::Fault;
+use crate::store::{Fault, FaultKind};
 use crate::time::{Instant, rounded};
 use crate::token::{Revision, Token};
 
@@ -237,6 +237,25 @@ pub enum Trouble {
     },
     /// Software that takes expiry markers for live records shares an election in a store that writes them.
     MarkersMislead,
+}
+
+impl Trouble {
+    /// A stable, machine-readable name, the same in every language.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Store(fault) => match fault.kind {
+                FaultKind::Unreachable => "UNREACHABLE",
+                FaultKind::Denied => "DENIED",
+                FaultKind::Broken => "BROKEN",
+            },
+            Self::StoreReset { .. } => "STORE_RESET",
+            Self::NotExpiring { .. } => "NOT_EXPIRING",
+            Self::SameName { .. } => "SAME_NAME",
+            Self::ShortLease { .. } => "SHORT_LEASE",
+            Self::MaxAgeChanged { .. } => "MAX_AGE_CHANGED",
+            Self::MarkersMislead => "MARKERS_MISLEAD",
+        }
+    }
 }
 
 impl fmt::Display for Trouble {

@@ -25,7 +25,7 @@ impl Part {
             "incumbent-core" => Self::Core,
             "incumbent-sim" => Self::Sim,
             "incumbent" if binary.starts_with("nats_") => Self::Nats,
-            "incumbent" | "incumbent-testkit" | "xtask" => Self::Runtime,
+            "incumbent" | "incumbent-ffi" | "incumbent-testkit" | "xtask" => Self::Runtime,
             "incumbent-cli" => Self::Cli,
             _ => return None,
         })
