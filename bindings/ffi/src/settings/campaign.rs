@@ -75,18 +75,15 @@ pub fn campaign(map: Map, dialect: Dialect) -> Result<Campaign> {
 }
 
 fn preset(value: &Value) -> Result<Preset> {
-    match value {
-        Value::Text(text) => match text.as_str() {
-            "standard" => return Ok(Preset::Standard),
-            "fast" => return Ok(Preset::Fast),
-            "go_compatible" => return Ok(Preset::GoCompatible),
-            // Leases of milliseconds, for tests; not among those that are offered.
-            "test" => return Ok(Preset::Test),
-            _ => {}
-        },
-        _ => {}
-    }
-    refuse("preset", value, "\"standard\", \"fast\" or \"go_compatible\"")
+    let word = if let Value::Text(text) = value { text.as_str() } else { "" };
+    Ok(match word {
+        "standard" => Preset::Standard,
+        "fast" => Preset::Fast,
+        "go_compatible" => Preset::GoCompatible,
+        // Leases of milliseconds, for tests; not among those that are offered.
+        "test" => Preset::Test,
+        _ => return refuse("preset", value, "\"standard\", \"fast\" or \"go_compatible\""),
+    })
 }
 
 fn win_delay(fields: &Fields, value: &Value) -> Result<WinDelay> {
