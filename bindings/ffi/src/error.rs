@@ -192,6 +192,19 @@ mod tests {
     }
 
     #[test]
+    fn the_reasons_are_those_that_the_documentation_lists() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/errors.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        let listed: Vec<(&str, bool)> = page
+            .lines()
+            .skip_while(|line| *line != "## Why a term ends")
+            .filter_map(|line| line.strip_prefix("| `")?.split_once('`'))
+            .map(|(code, rest)| (code, rest.ends_with("| may drain |")))
+            .collect();
+        assert_eq!(listed, Reason::ALL.map(|reason| (reason.code(), reason.may_drain())));
+    }
+
+    #[test]
     fn an_error_brings_its_causes_the_nearest_first() {
         let inner = incumbent::Error::new(ErrorKind::Broken, "disk").caused_by("sector 7");
         let error = Error::from(incumbent::Error::new(ErrorKind::Unreachable, "store").caused_by(inner));

@@ -59,6 +59,17 @@ impl<T: Send + 'static> Operation<T> {
         self.answer.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
+    /// Gives up what was asked for, as dropping it does: an answer that is there is dropped.
+    pub fn cancel(&self) {
+        if self.bell.is_elsewhere() {
+            return;
+        }
+        if let Some(task) = &self.task {
+            task.abort();
+        }
+        drop(self.take());
+    }
+
     /// Waits on this thread for the answer, up to `limit`; whether it is there.
     pub fn wait(&self, limit: Option<Duration>) -> bool {
         self.bell.wait(limit)

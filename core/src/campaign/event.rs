@@ -84,6 +84,20 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::Resigned,
+        Self::HandedOver,
+        Self::Usurped,
+        Self::Deleted,
+        Self::Expired,
+        Self::Revoked,
+        Self::Unhealthy,
+        Self::HandlerFailed,
+        Self::StoreReset,
+        Self::Closed,
+    ];
+
     /// Whether the work may be brought to an end while the lease is still held; otherwise it
     /// must stop at once, because somebody else may lead any moment.
     pub const fn may_drain(self) -> bool {
@@ -151,6 +165,19 @@ pub enum State {
 }
 
 impl State {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Idle,
+        Self::Splaying,
+        Self::Waiting,
+        Self::Acquiring,
+        Self::Holding,
+        Self::Leading,
+        Self::Draining,
+        Self::Releasing,
+        Self::Closed,
+    ];
+
     /// A stable, machine-readable name, the same in every language.
     pub const fn code(self) -> &'static str {
         match self {

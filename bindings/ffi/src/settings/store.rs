@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use incumbent::store::StoreSettings;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::fields::{Fields, refuse};
@@ -98,6 +99,15 @@ fn millis(name: &str, length: Duration) -> Result<String> {
 }
 
 impl Opening {
+    /// Refuses a URL that cannot be read, without opening anything.
+    ///
+    /// # Errors
+    /// `InvalidUrl`, `InvalidName`, `Credentials`, `Unsupported`.
+    pub fn check(&self) -> Result<()> {
+        self.url.parse::<StoreSettings>()?;
+        Ok(())
+    }
+
     fn add(&mut self, name: &str, text: &str) {
         let separator = if self.url.contains('?') { '&' } else { '?' };
         let text = utf8_percent_encode(text, NON_ALPHANUMERIC);
