@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Union
 
-from incumbent import _incumbent, _inside, _log
+from incumbent import _incumbent, _inside
 from incumbent._base import BaseCandidate, BaseTerm
 from incumbent._types import (
     Campaigned,
@@ -128,7 +128,7 @@ class _Scope(_inside.Work):
     __slots__ = ("_cancelling", "_ended", "_loop", "_task", "fired")
 
     def __init__(self, term: _incumbent.Term, task: asyncio.Task[Any]) -> None:
-        _inside.hand_on(term)
+        _inside.hand_on(term, task)
         super().__init__(term)
         self.fired = False
         self._task = task
@@ -234,8 +234,10 @@ class Terms:
         hold = await answer(self._candidate.next_term(self._last))
         if hold is None:
             raise StopAsyncIteration
+        from asyncio import current_task
+
         self._last = hold.term
-        self._turn = _inside.Turn(hold.term, hold)
+        self._turn = _inside.Turn(hold, current_task())
         return Term(hold.term)
 
     async def aclose(self) -> None:
@@ -356,6 +358,7 @@ async def _drains(
     try:
         async for event in events:
             if isinstance(event, Won):
+                _release(held)
                 held = event.term._native.hold()
             elif isinstance(event, Draining):
                 term: Term = event.term
@@ -365,13 +368,15 @@ async def _drains(
                 except TermEnded:
                     pass
                 except Exception as error:
+                    from incumbent import _log
+
                     _log.report(error, what, handler)
                     if ends_term:
                         term.fail()
                 term.drained()
-                held = _release(held)
+                _release(held)
             elif isinstance(event, Lost):
-                held = _release(held)
+                _release(held)
     finally:
         _release(held)
 
@@ -455,6 +460,8 @@ class Store:
         _incumbent.check_campaign(given)
 
         async def campaign() -> Candidate:
+            from incumbent import _log
+
             _log.refresh()
             candidate = Candidate(await answer(self._native.campaign(election, given)))
             if handler is not None:
@@ -542,6 +549,9 @@ def connect(url: str, **settings: Unpack[StoreSettings]) -> Opening[Store]:
     _incumbent.check_opening(url, given)
 
     async def opened() -> Store:
+        # Here, because importing logging costs more than all of this package.
+        from incumbent import _log
+
         _log.start()
         return Store(await answer(_incumbent.open_store(url, given)))
 

@@ -20,7 +20,10 @@ class Work:
     def __init__(self, term: _incumbent.Term, hold: _incumbent.Hold | None = None) -> None:
         self.term = term
         self.hold: _incumbent.Hold | None = term.hold() if hold is None else hold
-        self.outer: Work | None = _WORK.get()
+        outer = _WORK.get()
+        while outer is not None and outer.hold is None:
+            outer = outer.outer
+        self.outer: Work | None = outer
         _WORK.set(self)
 
     def finish(self) -> None:
@@ -45,11 +48,14 @@ def is_inside(term: _incumbent.Term | None) -> bool:
     return False
 
 
-def hand_on(term: _incumbent.Term) -> None:
-    """Work of its own begins on this term: the loop around it, which held the term until then, holds it no more."""
+def hand_on(term: _incumbent.Term, owner: object) -> None:
+    """Work of its own begins on this term: the loop around it, which held the term until then, holds it no more.
+
+    Only a loop of the same owner, a task or a thread: what runs beside it is not all of its work.
+    """
     work = _WORK.get()
     while work is not None:
-        if isinstance(work, Turn) and work.hold is not None and work.term == term:
+        if isinstance(work, Turn) and work.owner == owner and work.hold is not None and work.term == term:
             work.finish()
             return
         work = work.outer
@@ -58,4 +64,8 @@ def hand_on(term: _incumbent.Term) -> None:
 class Turn(Work):
     """One turn of a loop over terms."""
 
-    __slots__ = ()
+    __slots__ = ("owner",)
+
+    def __init__(self, hold: _incumbent.Hold, owner: object) -> None:
+        super().__init__(hold.term, hold)
+        self.owner = owner

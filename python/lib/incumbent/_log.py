@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from types import TracebackType
+from typing import Any
 
 from incumbent import _incumbent
 
@@ -37,4 +38,5 @@ def report(error: BaseException, what: str, source: object) -> None:
     """Reports an error that nobody can catch, because it was raised in a callback."""
     kind: type[BaseException] = type(error)
     trace: TracebackType | None = error.__traceback__
-    sys.unraisablehook(sys.UnraisableHookArgs((kind, error, trace, f"Exception ignored in {what}", source)))
+    arguments: Any = getattr(sys, "UnraisableHookArgs")  # noqa: B009, type checkers know it as a type only
+    sys.unraisablehook(arguments((kind, error, trace, f"Exception ignored in {what}", source)))
