@@ -32,7 +32,7 @@ mod _incumbent {
     #[pymodule_export]
     use super::feed::Feed;
     #[pymodule_export]
-    use super::log::{forward_logs, set_log_threshold};
+    use super::log::{forward_logs, report, set_log_threshold};
     #[pymodule_export]
     use super::operation::Operation;
     #[pymodule_export]

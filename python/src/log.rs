@@ -39,3 +39,10 @@ fn level(loudness: Loudness) -> u8 {
         Loudness::Error => 40,
     }
 }
+
+/// Reports an error that nobody can catch by `sys.unraisablehook`; it was raised by `source`.
+#[pyfunction]
+pub fn report(error: Bound<'_, PyAny>, source: &Bound<'_, PyAny>) {
+    let py = error.py();
+    PyErr::from_value(error).write_unraisable(py, Some(source));
+}

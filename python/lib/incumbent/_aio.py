@@ -340,7 +340,7 @@ class Candidate(BaseCandidate):
         from asyncio import create_task
 
         events: Stream[_incumbent.EventTuple, Event] = self.events()
-        drains = _drains(events, handler, f"drain handler of {self.name!r}", ends_term=ends_term)
+        drains = _drains(events, handler, ends_term=ends_term)
         # It does not keep the candidate, whose end it outlives by a moment.
         self._drains = create_task(drains, name=f"incumbent-drain-{self.name}")
 
@@ -351,7 +351,7 @@ def _event(plain: _incumbent.EventTuple) -> Event:
 
 
 async def _drains(
-    events: AsyncIterator[Event], handler: DrainHandler, what: str, *, ends_term: bool
+    events: AsyncIterator[Event], handler: DrainHandler, *, ends_term: bool
 ) -> None:
     """Calls a drain handler whenever a term drains; the term is held until it has returned."""
     held: _incumbent.Hold | None = None
@@ -368,9 +368,7 @@ async def _drains(
                 except TermEnded:
                     pass
                 except Exception as error:
-                    from incumbent import _log
-
-                    _log.report(error, what, handler)
+                    _incumbent.report(error, handler)
                     if ends_term:
                         term.fail()
                 term.drained()

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
-from types import TracebackType
-from typing import Any
 
 from incumbent import _incumbent
 
@@ -32,11 +29,3 @@ def start() -> None:
     """Begins to forward what is logged; done when the first store is opened."""
     _incumbent.forward_logs(_emit)
     refresh()
-
-
-def report(error: BaseException, what: str, source: object) -> None:
-    """Reports an error that nobody can catch, because it was raised in a callback."""
-    kind: type[BaseException] = type(error)
-    trace: TracebackType | None = error.__traceback__
-    arguments: Any = getattr(sys, "UnraisableHookArgs")  # noqa: B009, type checkers know it as a type only
-    sys.unraisablehook(arguments((kind, error, trace, f"Exception ignored in {what}", source)))

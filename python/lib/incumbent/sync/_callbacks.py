@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from incumbent import _exit, _inside, _log
+from incumbent import _exit, _incumbent, _inside
 from incumbent._types import Campaigned, Draining, Lost, Reason, State, Trouble, Won
 
 if TYPE_CHECKING:
@@ -44,19 +44,19 @@ class Callbacks(NamedTuple):
                 if self.on_draining is not None:
                     _finish(held)
                     held = _inside.Work(event.term._native)
-                _call("on_won", self.on_won, event.term if error_ends_term else None, event.term)
+                _call(self.on_won, event.term if error_ends_term else None, event.term)
             elif isinstance(event, Draining):
                 left: float = event.term.drain_remaining or 0.0
                 ends: Any = event.term if error_ends_term else None
-                _call("on_draining", self.on_draining, ends, event.term, left)
+                _call(self.on_draining, ends, event.term, left)
                 _finish(held)
             elif isinstance(event, Lost):
                 _finish(held)
-                _call("on_lost", self.on_lost, None, event.term, event.reason)
+                _call(self.on_lost, None, event.term, event.reason)
             elif isinstance(event, Campaigned):
-                _call("on_campaigned", self.on_campaigned, None, event.state)
+                _call(self.on_campaigned, None, event.state)
             elif isinstance(event, Trouble):
-                _call("on_trouble", self.on_trouble, None, event)
+                _call(self.on_trouble, None, event)
         _finish(held)
 
 
@@ -65,14 +65,12 @@ def _finish(work: _inside.Work | None) -> None:
         work.finish()
 
 
-def _call(
-    what: str, callback: Callable[..., object] | None, ends: Term | None, *arguments: object
-) -> None:
+def _call(callback: Callable[..., object] | None, ends: Term | None, *arguments: object) -> None:
     if callback is None:
         return
     try:
         callback(*arguments)
     except Exception as error:
-        _log.report(error, what, callback)
+        _incumbent.report(error, callback)
         if ends is not None:
             ends.fail()
