@@ -4,6 +4,7 @@ mod doc;
 mod go;
 mod lint;
 mod nextest;
+mod python;
 mod tally;
 
 use anyhow::Result;
@@ -40,13 +41,23 @@ pub(crate) enum Part {
     Cli,
     /// Together with other people's libraries
     Interop,
+    /// The Python package, on every CPython of this machine
+    Python,
     /// Format, clippy, docs, licences, features, the core without an operating system
     Lint,
 }
 
 impl Part {
-    const ALL: [Self; 7] =
-        [Self::Core, Self::Sim, Self::Runtime, Self::Nats, Self::Cli, Self::Interop, Self::Lint];
+    const ALL: [Self; 8] = [
+        Self::Core,
+        Self::Sim,
+        Self::Runtime,
+        Self::Nats,
+        Self::Cli,
+        Self::Interop,
+        Self::Python,
+        Self::Lint,
+    ];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -56,6 +67,7 @@ impl Part {
             Self::Nats => "nats",
             Self::Cli => "cli",
             Self::Interop => "interop",
+            Self::Python => "python",
             Self::Lint => "lint",
         }
     }
@@ -66,6 +78,7 @@ impl Part {
             // The test kit tries itself on every server.
             Self::Runtime | Self::Nats | Self::Cli => SERVERS,
             Self::Interop => INTEROP,
+            Self::Python => &[Tool::NatsServer(NatsVersion::Newest)],
             Self::Lint => &[Tool::Deny, Tool::Wasm],
         }
     }
@@ -95,6 +108,10 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
         println!("interop is left out, as Go is");
         parts.retain(|part| *part != Part::Interop);
     }
+    if args.without.contains(&Without::Python) && parts.contains(&Part::Python) {
+        println!("python is left out, as asked (--without python)");
+        parts.retain(|part| *part != Part::Python);
+    }
     let needed = |tool: &&Tool| parts.iter().any(|part| part.tools().contains(tool));
     let needed: Vec<Tool> = Tool::ALL.iter().filter(needed).copied().collect();
     shell::progress("tools");
@@ -118,6 +135,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
                 shell::progress("interop: Go is left out, as asked (--without go)")
             }
             Part::Interop => go::run(&mut report)?,
+            Part::Python => python::run(&mut report)?,
             Part::Lint => lint::run(&mut report)?,
             Part::Sim | Part::Nats | Part::Cli => {}
         }

@@ -34,7 +34,8 @@ impl Part {
 
 /// Runs the Rust tests of `parts`.
 pub(super) fn run(parts: &[Part], without_go: bool, report: &mut Report) -> Result<()> {
-    let parts: Vec<Part> = parts.iter().copied().filter(|part| *part != Part::Lint).collect();
+    let has_tests = |part: &Part| !matches!(part, Part::Python | Part::Lint);
+    let parts: Vec<Part> = parts.iter().copied().filter(has_tests).collect();
     let Some(&first) = parts.first() else { return Ok(()) };
     // The core and the simulator alone build in seconds; for all else one set of packages, so that one
     // choice of features is built, whatever the parts.
@@ -139,6 +140,7 @@ mod tests {
             ("incumbent", Some(Part::Runtime)),
             ("incumbent::store_contract", Some(Part::Runtime)),
             ("incumbent::nats_faults", Some(Part::Nats)),
+            ("incumbent-ffi::fork", Some(Part::Runtime)),
             ("incumbent-testkit::nats_server", Some(Part::Runtime)),
             ("xtask::bin/xtask", Some(Part::Runtime)),
             ("incumbent-cli::bin/incumbent", Some(Part::Cli)),
