@@ -83,7 +83,9 @@ def python() -> Iterator[Callable[..., Process]]:
 
 
 @pytest.fixture
-def sqlite(tmp_path: Path) -> str:
-    """A file of the test's own, as a store's URL."""
-    return f"sqlite:{tmp_path / 'elections.db'}"
+def sqlite(tmp_path: Path, cli: Path) -> str:
+    """A file of the test's own, as a store's URL; said to be new, so that its first leader need not wait."""
+    url = f"sqlite:{tmp_path / 'elections.db'}"
+    subprocess.run([cli, "init", "--store", url, "--new"], check=True, capture_output=True)
+    return url
 

@@ -11,20 +11,20 @@ import incumbent
 from incumbent import State
 
 AWAITS = {
-    "connect": lambda store, candidate, term: incumbent.connect("memory:").__await__,
-    "campaign": lambda store, candidate, term: store.campaign("jobs", name="b", **FAST).__await__,
-    "won": lambda store, candidate, term: candidate.won().__await__,
-    "terms": lambda store, candidate, term: candidate.terms().__anext__().__await__,
-    "events": lambda store, candidate, term: drained(candidate.events()).__await__,
-    "resign": lambda store, candidate, term: candidate.resign().__await__,
-    "hand_over": lambda store, candidate, term: candidate.hand_over("nobody").__await__,
-    "close": lambda store, candidate, term: candidate.close().__await__,
-    "leader": lambda store, candidate, term: store.leader("jobs").__await__,
-    "list": lambda store, candidate, term: store.list().__await__,
-    "observe": lambda store, candidate, term: drained(store.observe("jobs")).__await__,
-    "ended": lambda store, candidate, term: term.ended().__await__,
-    "draining": lambda store, candidate, term: term.draining().__await__,
-    "store_close": lambda store, candidate, term: store.close().__await__,
+    "connect": lambda store, candidate, term: incumbent.connect("memory:"),
+    "campaign": lambda store, candidate, term: store.campaign("jobs", name="b", **FAST),
+    "won": lambda store, candidate, term: candidate.won(),
+    "terms": lambda store, candidate, term: candidate.terms().__anext__(),
+    "events": lambda store, candidate, term: drained(candidate.events()),
+    "resign": lambda store, candidate, term: candidate.resign(),
+    "hand_over": lambda store, candidate, term: candidate.hand_over("nobody"),
+    "close": lambda store, candidate, term: candidate.close(),
+    "leader": lambda store, candidate, term: store.leader("jobs"),
+    "list": lambda store, candidate, term: store.list(),
+    "observe": lambda store, candidate, term: drained(store.observe("jobs")),
+    "ended": lambda store, candidate, term: term.ended(),
+    "draining": lambda store, candidate, term: term.draining(),
+    "store_close": lambda store, candidate, term: store.close(),
 }
 
 
@@ -33,16 +33,8 @@ async def drained(iterator):
         pass
 
 
-class Awaitable:
-    def __init__(self, begin):
-        self.__begin = begin
-
-    def __await__(self):
-        return self.__begin()
-
-
-async def run(awaitable):
-    return await awaitable
+async def run(begin):
+    return await begin()
 
 
 @pytest.mark.parametrize("turns", [0, 1, 2])
@@ -51,7 +43,7 @@ async def test_cancelling_leaves_everything_in_order(name, turns):
     store = await incumbent.connect("memory:")
     candidate = await store.campaign("jobs", name="a", drain=0.2, **FAST)
     term = await soon(candidate.won())
-    task = asyncio.create_task(run(Awaitable(AWAITS[name](store, candidate, term))))
+    task = asyncio.create_task(run(lambda: AWAITS[name](store, candidate, term)))
     for _ in range(turns):
         await asyncio.sleep(0)
     task.cancel()

@@ -123,7 +123,7 @@ def test_python_follows_the_command_line_and_the_command_line_python(bucket, cli
 def test_the_command_line_sees_who_leads_in_python(bucket, cli, second):
     candidate = second()
     term = candidate.won(PATIENCE)
-    command = [cli, "status", "--store", bucket, "--key", "jobs", "--json"]
+    command = [cli, "status", "--store", bucket, "--json", "jobs"]
     status = subprocess.run(command, check=True, capture_output=True, text=True, timeout=PATIENCE)
     assert "second" in json.dumps(json.loads(status.stdout))
     assert term.is_current()

@@ -52,6 +52,12 @@ impl Bell {
         self.lock().has_rung = false;
     }
 
+    /// Drops the wakes that were not called, and with them what they hold: the bell itself, perhaps.
+    pub(crate) fn forget(&self) {
+        let wakes = std::mem::take(&mut self.lock().wakes);
+        drop(wakes);
+    }
+
     /// Waits on this thread until it rings, up to `limit`; whether it has.
     pub(crate) fn wait(&self, limit: Option<Duration>) -> bool {
         if self.is_elsewhere() {

@@ -59,7 +59,8 @@ impl<T: Send + 'static> Operation<T> {
         self.answer.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Gives up what was asked for, as dropping it does: an answer that is there is dropped.
+    /// Gives up what was asked for, as dropping it does: an answer that is there is dropped, and so is
+    /// every wake.
     pub fn cancel(&self) {
         if self.bell.is_elsewhere() {
             return;
@@ -68,6 +69,7 @@ impl<T: Send + 'static> Operation<T> {
             task.abort();
         }
         drop(self.take());
+        self.bell.forget();
     }
 
     /// Waits on this thread for the answer, up to `limit`; whether it is there.

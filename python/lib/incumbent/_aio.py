@@ -6,6 +6,7 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Union
+from weakref import ref
 
 from incumbent import _incumbent, _inside
 from incumbent._base import BaseCandidate, BaseTerm
@@ -76,7 +77,7 @@ async def answer(operation: _incumbent.Operation[T]) -> T:
 class Stream(Generic[T, U]):
     """What comes again and again, as an asynchronous iterator."""
 
-    __slots__ = ("_armed", "_convert", "_feed", "_waiting")
+    __slots__ = ("__weakref__", "_armed", "_convert", "_feed", "_waiting")
 
     def __init__(self, feed: _incumbent.Feed[T], convert: Callable[[T], U]) -> None:
         self._feed = feed
@@ -97,7 +98,8 @@ class Stream(Generic[T, U]):
         while (taken := self._feed.take()) is None:
             loop = _loop()
             if self._armed is not loop:
-                if not self._feed.tell(partial(_on_loop, loop, self._ring, loop)):
+                # Weak: what is told is held by the feed, and the feed by us.
+                if not self._feed.tell(partial(_on_loop, loop, _ring, ref(self), loop)):
                     continue
                 self._armed = loop
             future: asyncio.Future[None] = loop.create_future()
@@ -114,12 +116,17 @@ class Stream(Generic[T, U]):
         """Nothing more is read; whoever waits is told that it is over."""
         self._feed.close()
 
-    def _ring(self, loop: asyncio.AbstractEventLoop) -> None:
-        if self._armed is loop:
-            self._armed = None
-        for future in self._waiting:
-            if future.get_loop() is loop:
-                _settle(future)
+
+def _ring(stream: ref[Stream[T, U]], loop: asyncio.AbstractEventLoop) -> None:
+    """There may be something to read."""
+    me = stream()
+    if me is None:
+        return
+    if me._armed is loop:
+        me._armed = None
+    for future in me._waiting:
+        if future.get_loop() is loop:
+            _settle(future)
 
 
 class _Scope(_inside.Work):

@@ -48,7 +48,6 @@ fn everything(interpreter: &Interpreter, wheel: &Path, report: &mut Report) -> R
     environment.install(&["--no-deps", python::text(wheel)?])?;
     let mut pytest = environment.python();
     pytest.args(["-m", "pytest", "--quiet"]);
-    pytest.env(CLI, shell::target().join("debug/incumbent"));
     if let Ok(server) = nats_server(NatsVersion::Newest) {
         pytest.env(NATS_SERVER, server);
     }
@@ -72,7 +71,7 @@ fn smoke(interpreter: &Interpreter, wheel: &Path, report: &mut Report) -> Result
 /// The wheel needs nothing of this folder, nor anything else that is not in it.
 fn alone(interpreter: &Interpreter, wheel: &Path) -> Result<bool> {
     const TRY: &str = "import incumbent.sync, sys; assert 'site-packages' in incumbent.__file__
-with incumbent.sync.connect('sqlite:alone.db') as store, store.campaign('jobs', splay=0) as candidate:
+with incumbent.sync.connect('sqlite:alone.db') as store, store.campaign('jobs', preset='fast', lease=1, splay=0) as candidate:
     with candidate.won(30) as term: assert candidate.is_leader and term.token.sequence
 assert not candidate.is_leader";
     shell::progress("the wheel alone");
@@ -90,6 +89,7 @@ fn count(pytest: &mut std::process::Command, name: &str, report: &mut Report) ->
     if results.exists() {
         fs::remove_file(&results).with_context(|| format!("cannot remove {}", results.display()))?;
     }
+    pytest.env(CLI, shell::target().join("debug/incumbent"));
     pytest.arg(format!("--junitxml={}", results.display())).current_dir(shell::root().join("python"));
     let succeeded = shell::succeeds(pytest)?;
     let mut total = Tally::default();
