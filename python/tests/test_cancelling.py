@@ -79,7 +79,8 @@ async def waiting(store, faults):
 
 async def acquiring(store, faults):
     faults.delay_answers(0.3)
-    return await store.campaign("jobs", **FAST)
+    # A long lease, so that late answers count.
+    return await store.campaign("jobs", **{**FAST, "lease": 60})
 
 
 async def leading(store, faults):

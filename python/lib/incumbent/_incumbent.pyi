@@ -5,6 +5,32 @@ from typing import Any, Generic, TypeAlias, TypeVar, final
 
 T_co = TypeVar("T_co", covariant=True)
 
+__all__ = [
+    "CAMPAIGN_SETTINGS",
+    "CODES",
+    "REASONS",
+    "STATES",
+    "Candidate",
+    "Faults",
+    "Feed",
+    "Hold",
+    "ManualClock",
+    "Operation",
+    "Script",
+    "Store",
+    "Term",
+    "__version__",
+    "check_campaign",
+    "check_opening",
+    "forward_logs",
+    "is_running",
+    "open_faulty",
+    "open_store",
+    "report",
+    "set_log_threshold",
+    "shut_down",
+]
+
 __version__: str
 CODES: list[tuple[str, bool]]
 REASONS: list[tuple[str, bool, str]]
