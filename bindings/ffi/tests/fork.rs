@@ -132,3 +132,18 @@ fn a_child_can_open_a_store_of_its_own_and_lead_there() {
     assert_eq!(code, 0);
     assert!(parent.candidate.is_leader());
 }
+
+#[test]
+fn a_file_that_was_open_when_the_process_forked_is_refused_in_the_child() {
+    let path = std::env::temp_dir().join(format!("incumbent-fork-{}.db", std::process::id()));
+    let url = format!("sqlite:{}", path.display());
+    let open = || answer(&Store::open(opening(&url, Vec::new(), DIALECT).unwrap()));
+    let store = open().unwrap();
+    let refused = in_a_child(|| i32::from(open().unwrap_err().code != Code::Forked));
+    answer(&store.close(false)).unwrap();
+    let allowed = in_a_child(|| open().map_or(1, |store| i32::from(answer(&store.close(false)).is_err())));
+    for end in ["", "-wal", "-shm"] {
+        let _ = std::fs::remove_file(format!("{}{end}", path.display()));
+    }
+    assert_eq!((refused, allowed), (0, 0));
+}
