@@ -71,6 +71,8 @@ class Process:
 
     def __init__(self, code: str, *arguments: str) -> None:
         environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+        # What runs the tests may have been started with Ctrl-C ignored, and processes inherit that.
+        code = f"import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n{code}"
         self.popen = subprocess.Popen(
             [sys.executable, "-W", "error", "-c", code, *arguments],
             stdin=subprocess.PIPE,

@@ -219,6 +219,8 @@ def test_ctrl_c_works_in_every_wait(threads_store, wait):
             "ended": term.ended,
             "observe": lambda: [None for _ in threads_store.observe("jobs")],
         }
+        # What runs the tests may have been started with Ctrl-C ignored.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         timer = threading.Timer(0.2, os.kill, [os.getpid(), signal.SIGINT])
         timer.start()
         with pytest.raises(KeyboardInterrupt):
