@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import socket
 import subprocess
-import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
-from support import FAST, ROOT, Process, answers, tool, until
+from support import FAST, ROOT, Process, nats_server, tool
 
 import incumbent
 
@@ -23,20 +20,8 @@ def cli() -> Path:
 @pytest.fixture(scope="session")
 def nats_url() -> Iterator[str]:
     """A nats-server of our own."""
-    program = tool("NATS_SERVER", ROOT / "target/tools/nats-server/2.15.1/nats-server")
-    with tempfile.TemporaryDirectory(prefix="incumbent-python-") as folder, socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        port = held.getsockname()[1]
-        held.close()
-        command = [program, "-a", "127.0.0.1", "-p", str(port), "-js", "-sd", folder]
-        with open(os.path.join(folder, "log"), "wb") as log:
-            server = subprocess.Popen(command, stdout=log, stderr=log)
-        try:
-            until(lambda: answers(port), "the nats-server does not answer")
-            yield f"nats://127.0.0.1:{port}"
-        finally:
-            server.kill()
-            server.wait()
+    with nats_server() as (_, url):
+        yield url
 
 
 BUCKETS = iter(range(1_000_000))

@@ -9,7 +9,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -108,3 +109,22 @@ class Process:
         """Waits for its end: the exit code, and what it said."""
         output, errors = self.popen.communicate(timeout=PATIENCE)
         return self.popen.returncode, output, errors
+
+
+@contextmanager
+def nats_server() -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    """A nats-server of our own, and its URL."""
+    program = tool("NATS_SERVER", ROOT / "target/tools/nats-server/2.15.1/nats-server")
+    with tempfile.TemporaryDirectory(prefix="incumbent-python-") as folder:
+        with socket.socket() as held:
+            held.bind(("127.0.0.1", 0))
+            port = held.getsockname()[1]
+        command = [program, "-a", "127.0.0.1", "-p", str(port), "-js", "-sd", folder]
+        with open(os.path.join(folder, "log"), "wb") as log:
+            server = subprocess.Popen(command, stdout=log, stderr=log)
+        try:
+            until(lambda: answers(port), "the nats-server does not answer")
+            yield server, f"nats://127.0.0.1:{port}"
+        finally:
+            server.kill()
+            server.wait()

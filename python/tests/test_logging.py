@@ -52,3 +52,31 @@ with store, store.campaign("jobs", preset="test", lease=0.8, splay=0) as candida
     code_, output, errors = python("import incumbent\n" + code).ended()
     assert (code_, errors) == (0, "")
     assert output.startswith("ERROR incumbent ") and "no permission" in output
+
+
+def test_a_logging_handler_that_blocks_delays_no_event(python):
+    code = """
+import asyncio, logging, threading, incumbent
+
+stuck, release = threading.Event(), threading.Event()
+
+class Blocks(logging.Handler):
+    def emit(self, record):
+        stuck.set()
+        release.wait(30)
+
+logging.getLogger("incumbent").addHandler(Blocks())
+logging.getLogger("incumbent").setLevel("INFO")
+
+async def main():
+    async with await incumbent.connect("memory:") as store:
+        async with store.campaign("jobs", preset="test", lease=0.8, splay=0) as candidate:
+            term = await candidate.won()
+            assert await asyncio.to_thread(stuck.wait, 30)
+            await candidate.resign()
+            print(term.reason.name, release.is_set())
+    release.set()
+
+asyncio.run(main())
+"""
+    assert python(code).ended() == (0, "RESIGNED False\n", "")

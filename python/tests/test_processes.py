@@ -8,7 +8,7 @@ import signal
 import subprocess
 
 import pytest
-from support import NATS_LEASE, PATIENCE
+from support import NATS_LEASE, PATIENCE, nats_server
 
 import incumbent
 from incumbent import sync
@@ -129,18 +129,20 @@ def test_the_command_line_sees_who_leads_in_python(bucket, cli, second):
     assert term.is_current()
 
 
-def test_a_server_that_goes_away_ends_the_term_and_is_told(python, bucket):
-    events = """
-import asyncio, sys, incumbent
-async def main():
-    async with await incumbent.connect(sys.argv[1]) as store:
-        async with store.campaign("jobs", preset="fast", splay=0) as candidate:
-            async for event in candidate.events():
-                print(type(event).__name__, getattr(event, "reason", ""))
-asyncio.run(main())
-"""
-    process = python(events, bucket)
-    process.expect("Won")
-    process.popen.send_signal(signal.SIGINT)
-    code, output, _ = process.ended()
-    assert code != 0 and "Traceback" not in output
+def test_a_server_that_goes_away_ends_the_term_and_is_told_and_one_that_comes_back_is_found(cli):
+    with nats_server() as (server, url):
+        store_url = f"{url}/ELECTIONS"
+        subprocess.run([cli, "init", "--store", store_url, "--lease", "2s", "--new"], check=True, capture_output=True)
+        with sync.connect(store_url) as store:
+            with store.campaign("jobs", name="a", preset="fast", splay=0) as candidate:
+                events = candidate.events(timeout=PATIENCE)
+                term = candidate.won(PATIENCE)
+                os.kill(server.pid, signal.SIGSTOP)
+                try:
+                    assert term.ended(PATIENCE) is incumbent.Reason.EXPIRED
+                finally:
+                    os.kill(server.pid, signal.SIGCONT)
+                troubles = (event.code for event in events if isinstance(event, incumbent.Trouble))
+                assert "UNREACHABLE" in troubles
+                assert candidate.won(PATIENCE).token > term.token
+

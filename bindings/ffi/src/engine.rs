@@ -2,7 +2,8 @@
 //! needs them, once in every process.
 
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::Duration;
 
 use incumbent::fork::Birth;
 use tokio::runtime::{Builder, Runtime};
@@ -16,6 +17,8 @@ pub(crate) struct Engine {
     birth: Birth,
     runtime: Runtime,
     pub(crate) teller: Teller,
+    /// Apart from the other: what a language does with its logs may take a while, and a loop is not to wait for it.
+    logs: OnceLock<Option<Teller>>,
     /// What is closed before the process ends.
     open: Mutex<Open>,
 }
@@ -70,13 +73,27 @@ impl Engine {
         Ok(Self {
             birth: Birth::here(),
             runtime: runtime.build().map_err(refused)?,
-            teller: Teller::start().map_err(refused)?,
+            teller: Teller::start("incumbent-tell").map_err(refused)?,
+            logs: OnceLock::new(),
             open: Mutex::default(),
         })
     }
 
     pub(crate) fn runtime(&self) -> &Runtime {
         &self.runtime
+    }
+
+    /// Who tells what is logged; none where the operating system refuses a thread for it.
+    pub(crate) fn logs(&self) -> Option<&Teller> {
+        self.logs.get_or_init(|| Teller::start("incumbent-log").ok()).as_ref()
+    }
+
+    /// No wake is called any more once this returns, unless one takes longer than `limit`.
+    pub(crate) fn stop(&self, limit: Duration) {
+        self.teller.stop(limit);
+        if let Some(logs) = self.logs.get().and_then(Option::as_ref) {
+            logs.stop(limit);
+        }
     }
 
     /// Whether this process is a child of the engine's.

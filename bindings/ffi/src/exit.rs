@@ -31,7 +31,7 @@ pub fn shut_down(limit: Duration) {
     for operation in leave {
         operation.wait(Some(until.saturating_duration_since(Instant::now())));
     }
-    engine.teller.stop(until.saturating_duration_since(Instant::now()).max(Duration::from_millis(100)));
+    engine.stop(until.saturating_duration_since(Instant::now()).max(Duration::from_millis(100)));
 }
 
 fn alive<T>(list: &[Weak<Here<T>>]) -> Vec<std::sync::Arc<Here<T>>> {

@@ -50,7 +50,7 @@ static SINK: OnceLock<Box<Sink>> = OnceLock::new();
 static WAITING: AtomicUsize = AtomicUsize::new(0);
 static DROPPED: AtomicUsize = AtomicUsize::new(0);
 
-/// Hands what is logged from now on to `sink`, on the teller's thread; nothing, until a
+/// Hands what is logged from now on to `sink`, on a thread of its own; nothing, until a
 /// [threshold](set_threshold) is set. Once in a process: whether this was the first call.
 pub fn forward(sink: impl Fn(Record) + Send + Sync + 'static) -> bool {
     let is_first = SINK.set(Box::new(sink)).is_ok();
@@ -90,7 +90,7 @@ impl Subscriber for Forwarder {
 
     fn event(&self, event: &Event<'_>) {
         // A forked child has no thread that could tell.
-        let Some(engine) = Engine::running() else { return };
+        let Some(teller) = Engine::running().and_then(Engine::logs) else { return };
         if WAITING.fetch_add(1, Ordering::Relaxed) >= BACKLOG {
             WAITING.fetch_sub(1, Ordering::Relaxed);
             DROPPED.fetch_add(1, Ordering::Relaxed);
@@ -105,7 +105,7 @@ impl Subscriber for Forwarder {
             fields: reading.fields,
         };
         let counted = Counted;
-        engine.teller.tell(Box::new(move || {
+        teller.tell(Box::new(move || {
             let _counted = counted;
             if let Some(sink) = SINK.get() {
                 sink(record);

@@ -28,11 +28,11 @@ struct State {
 }
 
 impl Teller {
-    pub(crate) fn start() -> std::io::Result<Self> {
+    pub(crate) fn start(name: &str) -> std::io::Result<Self> {
         let (sender, receiver) = mpsc::channel::<Wake>();
         let door = Arc::new(Door::default());
         let doorway = Arc::clone(&door);
-        std::thread::Builder::new().name("incumbent-tell".into()).spawn(move || {
+        std::thread::Builder::new().name(name.into()).spawn(move || {
             for wake in receiver {
                 if !doorway.enter() {
                     continue;
@@ -51,9 +51,14 @@ impl Teller {
         let _ = self.wakes.send(wake);
     }
 
-    /// No wake is called any more once this returns; one that is being called is waited for, up to `limit`.
+    /// Has what waits called, and then no wake any more, all of it within `limit`: one that takes longer is left
+    /// to itself.
     pub(crate) fn stop(&self, limit: Duration) {
         let until = Instant::now() + limit;
+        let (last, told) = mpsc::channel::<()>();
+        self.tell(Box::new(move || drop(last)));
+        // Told by being dropped, whether it was called or not.
+        let _ = told.recv_timeout(limit);
         let mut state = self.door.lock();
         state.is_shut = true;
         while state.is_inside {
@@ -89,7 +94,7 @@ mod tests {
 
     #[test]
     fn wakes_are_called_in_order_and_one_that_panics_stops_nothing() {
-        let teller = Teller::start().unwrap();
+        let teller = Teller::start("teller").unwrap();
         let (told, heard) = mpsc::channel();
         let other = told.clone();
         teller.tell(Box::new(move || told.send(1).unwrap()));
@@ -100,7 +105,7 @@ mod tests {
 
     #[test]
     fn after_it_was_stopped_nothing_is_called() {
-        let teller = Teller::start().unwrap();
+        let teller = Teller::start("teller").unwrap();
         let (told, heard) = mpsc::channel::<()>();
         teller.stop(Duration::from_secs(10));
         teller.tell(Box::new(move || told.send(()).unwrap()));
@@ -110,7 +115,7 @@ mod tests {
 
     #[test]
     fn stopping_waits_for_the_wake_that_is_being_called_but_not_for_ever() {
-        let teller = Teller::start().unwrap();
+        let teller = Teller::start("teller").unwrap();
         let (entered, inside) = mpsc::channel();
         let (release, released) = mpsc::channel::<()>();
         teller.tell(Box::new(move || {
@@ -119,6 +124,7 @@ mod tests {
         }));
         inside.recv().unwrap();
         teller.stop(Duration::from_millis(1));
+        assert!(teller.door.lock().is_inside);
         drop(release);
         teller.stop(Duration::from_secs(30));
         assert!(!teller.door.lock().is_inside);

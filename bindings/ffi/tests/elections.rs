@@ -81,6 +81,18 @@ fn a_resignation_from_inside_of_the_work_answers_once_the_drain_has_begun() {
 }
 
 #[test]
+fn a_closing_from_inside_of_the_work_answers_once_the_drain_was_told() {
+    // Over and over, since what came first was a matter of luck.
+    for _ in 0..50 {
+        let store = store();
+        let candidate = candidate(&store, "a");
+        let hold = answer(&candidate.next_term(None)).unwrap().unwrap();
+        answer(&candidate.close(true)).unwrap();
+        assert!(hold.term().is_current() && hold.term().drain_remaining().is_some());
+    }
+}
+
+#[test]
 fn each_term_is_answered_once_and_after_the_last_comes_none() {
     let store = store();
     let candidate = candidate(&store, "a");
