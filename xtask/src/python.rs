@@ -129,7 +129,10 @@ impl Environment {
 /// Builds the wheel.
 pub(crate) fn wheel(interpreter: &Interpreter, profile: Profile) -> Result<PathBuf> {
     let tools = interpreter.tools()?;
-    let wheels = folder().join("wheels");
+    let wheels = folder().join(match profile {
+        Profile::Dev => "wheels",
+        Profile::Release => "wheels-release",
+    });
     if wheels.exists() {
         fs::remove_dir_all(&wheels).with_context(|| format!("cannot remove {}", wheels.display()))?;
     }
