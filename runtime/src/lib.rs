@@ -38,7 +38,7 @@ pub mod clock;
 mod driver;
 mod error;
 mod event;
-mod fork;
+pub mod fork;
 #[cfg(all(feature = "fuzzing", feature = "nats"))]
 #[doc(hidden)]
 pub mod fuzzing {
@@ -58,6 +58,7 @@ pub mod store;
 mod term;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod view;
 
 pub use candidate::Candidate;
 pub use clock::Clock;
@@ -73,6 +74,7 @@ pub use observe::{Observation, Observer};
 pub use open::{Listed, Store, StoreBuilder};
 pub use options::CampaignOptions;
 pub use term::{Term, TermEnded};
+pub use view::TermView;
 
 /// The README's own examples, so that they run.
 #[cfg(doctest)]

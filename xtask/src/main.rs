@@ -3,6 +3,7 @@
 //! Each does its own set-up, so a machine with Rust, and Go for the interop tests, needs nothing else.
 
 mod bench;
+mod python;
 mod shell;
 mod test;
 mod tools;

@@ -1,6 +1,5 @@
 //! The parameters of a store's URL.
 
-#[cfg(any(feature = "nats", feature = "sqlite"))]
 use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
@@ -82,9 +81,9 @@ pub(crate) fn is_word(text: &str) -> bool {
     text.len() <= 32 && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-+.".contains(&b))
 }
 
-/// A whole number and its unit: `ms`, `s`, `m` or `h`.
-#[cfg(any(feature = "nats", feature = "sqlite"))]
-fn duration(text: &str) -> Option<Duration> {
+/// Reads a length of time as a URL writes it, a whole number and its unit: `ms`, `s`, `m` or `h`. `None` for
+/// anything else.
+pub fn duration(text: &str) -> Option<Duration> {
     let digits = text.find(|c: char| !c.is_ascii_digit())?;
     let (number, unit) = text.split_at(digits);
     let millis: u64 = match unit {

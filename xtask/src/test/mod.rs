@@ -7,6 +7,7 @@ mod lint;
 mod model;
 mod mutants;
 mod nextest;
+mod python;
 mod release;
 mod tally;
 
@@ -56,6 +57,8 @@ pub(crate) enum Part {
     Interop,
     /// Processes on real servers, under faults drawn from a seed
     Chaos,
+    /// The Python package, on every CPython of this machine
+    Python,
     /// Format, clippy, docs, licences, features, the core without an operating system
     Lint,
 }
@@ -72,6 +75,7 @@ impl Part {
             Self::Cli => "cli",
             Self::Interop => "interop",
             Self::Chaos => "chaos",
+            Self::Python => "python",
             Self::Lint => "lint",
         }
     }
@@ -84,6 +88,7 @@ impl Part {
             Self::Runtime | Self::Nats | Self::Cli => SERVERS,
             Self::Interop => INTEROP,
             Self::Chaos => &[Tool::Nextest, Tool::NatsServer(NatsVersion::Newest)],
+            Self::Python => &[Tool::NatsServer(NatsVersion::Newest)],
             Self::Lint => &[Tool::Deny, Tool::Wasm],
         }
     }
@@ -113,6 +118,10 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
         println!("interop is left out, as Go is");
         parts.retain(|part| *part != Part::Interop);
     }
+    if args.without.contains(&Without::Python) && parts.contains(&Part::Python) {
+        println!("python is left out, as asked (--without python)");
+        parts.retain(|part| *part != Part::Python);
+    }
     let needed = |tool: &&Tool| parts.iter().any(|part| part.tools().contains(tool));
     let needed: Vec<Tool> = Tool::ALL.iter().filter(needed).copied().collect();
     shell::progress("tools");
@@ -139,6 +148,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
             Part::Chaos => chaos::run(args.minutes, args.seed, &mut report)?,
             Part::Model => model::run(&mut report)?,
             Part::Mutants => mutants::run(&mut report)?,
+            Part::Python => python::run(&mut report)?,
             Part::Lint => lint::run(&mut report)?,
             Part::Sim => release::run(&mut report)?,
             Part::Nats | Part::Cli => {}

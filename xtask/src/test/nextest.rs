@@ -27,9 +27,12 @@ impl Part {
             "incumbent-model" => Self::Model,
             "incumbent-chaos" => Self::Chaos,
             "incumbent" | "incumbent-conformance" if binary.starts_with("nats_") => Self::Nats,
-            "incumbent" | "incumbent-conformance" | "incumbent-fuzz" | "incumbent-testkit" | "xtask" => {
-                Self::Runtime
-            }
+            "incumbent"
+            | "incumbent-conformance"
+            | "incumbent-ffi"
+            | "incumbent-fuzz"
+            | "incumbent-testkit"
+            | "xtask" => Self::Runtime,
             "incumbent-cli" => Self::Cli,
             _ => return None,
         })
@@ -38,8 +41,8 @@ impl Part {
 
 /// Runs the Rust tests of `parts`.
 pub(super) fn run(parts: &[Part], without_go: bool, report: &mut Report) -> Result<()> {
-    let parts: Vec<Part> =
-        parts.iter().copied().filter(|part| !matches!(part, Part::Mutants | Part::Lint)).collect();
+    let has_tests = |part: &Part| !matches!(part, Part::Mutants | Part::Python | Part::Lint);
+    let parts: Vec<Part> = parts.iter().copied().filter(has_tests).collect();
     let Some(&first) = parts.first() else { return Ok(()) };
     // The core and the simulator alone build in seconds; for all else one set of packages, so that one
     // choice of features is built, whatever the parts.
@@ -149,6 +152,7 @@ mod tests {
             ("incumbent", Some(Part::Runtime)),
             ("incumbent::store_contract", Some(Part::Runtime)),
             ("incumbent::nats_faults", Some(Part::Nats)),
+            ("incumbent-ffi::fork", Some(Part::Runtime)),
             ("incumbent-testkit::nats_server", Some(Part::Runtime)),
             ("incumbent-conformance::scenarios", Some(Part::Runtime)),
             ("incumbent-conformance::nats_scenarios", Some(Part::Nats)),
