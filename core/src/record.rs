@@ -15,7 +15,8 @@ use crate::token::{Incarnation, Revision};
 
 /// Header of every write: the campaign's nonce and the number of the attempt, `<nonce>.<attempt>`.
 pub const NONCE: &str = "Incumbent-Nonce";
-/// Header of a live record: the holder's lease time in milliseconds.
+/// Header of a live record: the holder's lease time in milliseconds, or what is left of its win delay where that is
+/// more. Others wait as long from their first sight of the record.
 pub const LEASE: &str = "Incumbent-Lease";
 /// Header of a release: the win delay still owed in milliseconds, and the store's incarnation.
 pub const RELEASE: &str = "Incumbent-Release";
