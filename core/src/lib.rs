@@ -80,7 +80,12 @@
 
 extern crate alloc;
 
+#[macro_use]
+mod broken;
+
 pub mod campaign;
+#[cfg(incumbent_mutants)]
+pub mod mutant;
 pub mod record;
 pub mod store;
 mod time;

@@ -15,7 +15,8 @@ use crate::token::{Incarnation, Revision};
 
 /// Header of every write: the campaign's nonce and the number of the attempt, `<nonce>.<attempt>`.
 pub const NONCE: &str = "Incumbent-Nonce";
-/// Header of a live record: the holder's lease time in milliseconds.
+/// Header of a live record: the holder's lease time in milliseconds, or what is left of its win delay where that is
+/// more. Others wait as long from their first sight of the record.
 pub const LEASE: &str = "Incumbent-Lease";
 /// Header of a release: the win delay still owed in milliseconds, and the store's incarnation.
 pub const RELEASE: &str = "Incumbent-Release";
@@ -79,7 +80,7 @@ impl FromStr for Stamp {
 }
 
 /// A live record: somebody holds the seat.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Record {
     /// The revision of the write that made it.
     pub revision: Revision,
@@ -93,8 +94,16 @@ pub struct Record {
     pub metadata: Headers,
 }
 
+impl Record {
+    /// Whether both are of one campaign, as far as they say.
+    pub(crate) fn has_the_holder_of(&self, other: &Self) -> bool {
+        let nonce = |record: &Self| record.stamp.map(|stamp| stamp.nonce);
+        self.candidate == other.candidate && nonce(self) == nonce(other)
+    }
+}
+
 /// A tombstone left by a holder that gave the seat up.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Release {
     /// The revision of the tombstone.
     pub revision: Revision,
@@ -109,7 +118,7 @@ pub struct Release {
 }
 
 /// What a key holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Entry {
     /// Nothing: never written, or removed without a trace.
     Vacant,
@@ -143,32 +152,37 @@ pub enum Kind {
 impl Entry {
     /// Reads the message a store found under a key.
     ///
-    /// Never fails: a header that cannot be read counts as missing, which is always the
-    /// cautious reading (a foreign record, or a deletion that certifies nothing).
+    /// Never fails: a header that cannot be read, or that says two things, counts as missing, which is
+    /// always the cautious reading (a foreign record, or a deletion that certifies nothing).
     pub fn decode<'a>(
         revision: Revision,
         kind: Kind,
         value: &[u8],
         headers: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Self {
-        let mut stamp = None;
-        let mut lease = None;
-        let mut release = None;
-        let mut successor = None;
+        let mut stamp = Said::Nothing;
+        let mut lease = Said::Nothing;
+        let mut release = Said::Nothing;
+        let mut successor = Said::Nothing;
         let mut metadata = Headers::new();
         for (name, text) in headers {
             if name.eq_ignore_ascii_case(NONCE) {
-                stamp = text.parse().ok();
+                stamp.say(text);
             } else if name.eq_ignore_ascii_case(LEASE) {
-                lease = text.parse().ok().map(Duration::from_millis).filter(|lease| !lease.is_zero());
+                lease.say(text);
             } else if name.eq_ignore_ascii_case(RELEASE) {
-                release = parse_release(text);
+                release.say(text);
             } else if name.eq_ignore_ascii_case(SUCCESSOR) {
-                successor = Some(text.to_string());
+                successor.say(text);
             } else if let Some(key) = metadata_key(name) {
                 metadata.push((key.to_string(), text.to_string()));
             }
         }
+        let stamp = stamp.text().and_then(|text| text.parse().ok());
+        let lease = lease.text().and_then(|text| text.parse().ok()).map(Duration::from_millis);
+        let lease = lease.filter(|lease| !lease.is_zero());
+        let release = release.text().and_then(parse_release);
+        let successor = successor.text().map(str::to_string);
         match (kind, release) {
             (Kind::Expired, _) => Self::Expired { revision },
             (Kind::Tombstone, Some((owed, incarnation))) => {
@@ -224,6 +238,30 @@ impl Entry {
     }
 }
 
+/// What a header says. Names are read in any case, so one may come twice, in no certain order.
+enum Said<'a> {
+    Nothing,
+    Once(&'a str),
+    TwoThings,
+}
+
+impl<'a> Said<'a> {
+    fn say(&mut self, text: &'a str) {
+        *self = match self {
+            Self::Nothing => Self::Once(text),
+            Self::Once(before) if *before == text => return,
+            _ => Self::TwoThings,
+        };
+    }
+
+    fn text(&self) -> Option<&'a str> {
+        match self {
+            Self::Once(text) => Some(text),
+            Self::Nothing | Self::TwoThings => None,
+        }
+    }
+}
+
 fn parse_release(text: &str) -> Option<(Duration, Incarnation)> {
     let (owed, incarnation) = text.split_once(' ')?;
     Some((Duration::from_millis(owed.parse().ok()?), Incarnation(incarnation.parse().ok()?)))
@@ -234,7 +272,7 @@ fn metadata_key(name: &str) -> Option<&str> {
     (prefix.eq_ignore_ascii_case(METADATA) && !key.is_empty()).then_some(key)
 }
 
-/// The headers of a live record.
+/// The headers of a live record; its lease is rounded up to whole milliseconds, since others wait as long.
 pub(crate) fn live_headers(stamp: Stamp, lease: Duration, metadata: &[(String, String)]) -> Headers {
     let mut headers = stamp_header(Some(stamp));
     headers.push(lease_header(lease));
@@ -260,7 +298,7 @@ fn stamp_header(stamp: Option<Stamp>) -> Headers {
 }
 
 fn lease_header(lease: Duration) -> (String, String) {
-    (LEASE.into(), lease.as_millis().to_string())
+    (LEASE.into(), millis(lease).to_string())
 }
 
 fn metadata_header((key, text): &(String, String)) -> (String, String) {
@@ -268,11 +306,16 @@ fn metadata_header((key, text): &(String, String)) -> (String, String) {
 }
 
 fn release_header(owed: Duration, incarnation: Incarnation) -> (String, String) {
-    (RELEASE.into(), format!("{} {}", owed.as_nanos().div_ceil(1_000_000), incarnation.0))
+    (RELEASE.into(), format!("{} {}", millis(owed), incarnation.0))
 }
 
 fn successor_header(name: &str) -> (String, String) {
     (SUCCESSOR.into(), name.to_string())
+}
+
+/// Whole milliseconds, and none too few.
+fn millis(span: Duration) -> u128 {
+    span.as_nanos().div_ceil(1_000_000)
 }
 
 #[cfg(test)]
@@ -300,6 +343,13 @@ mod tests {
                 metadata,
             })
         );
+    }
+
+    #[test]
+    fn a_lease_is_written_no_shorter_than_it_is() {
+        let headers = live_headers(STAMP, Duration::from_nanos(5_000_000_001), &[]);
+        let lease = decode(Kind::Live, b"a", &headers).live().and_then(|record| record.lease);
+        assert_eq!(lease, Some(Duration::from_millis(5001)));
     }
 
     #[test]
@@ -378,6 +428,16 @@ mod tests {
             assert_eq!(text.parse::<Stamp>(), Err(()));
         }
         assert_eq!(STAMP.to_string().parse(), Ok(STAMP));
+    }
+
+    #[test]
+    fn a_header_that_says_two_things_counts_as_missing() {
+        let lease = |texts: [&str; 2]| {
+            let headers = [LEASE, "incumbent-lease"].into_iter().zip(texts);
+            Entry::decode(Revision(3), Kind::Live, b"a", headers).live().and_then(|record| record.lease)
+        };
+        assert_eq!(lease(["5000", "5000"]), Some(Duration::from_secs(5)));
+        assert_eq!(lease(["5000", "9000"]), None);
     }
 
     #[test]

@@ -4,17 +4,24 @@
 //! inherits neither the threads that renew the lease nor the right to use it.
 
 /// The process something was made in. Asking costs one relaxed load, so `is_leader` can afford it.
+///
+/// ```
+/// use incumbent::fork::Birth;
+///
+/// let birth = Birth::here();
+/// assert!(!birth.is_elsewhere());
+/// ```
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Birth(u32);
+pub struct Birth(u32);
 
 impl Birth {
     /// This process.
-    pub(crate) fn here() -> Self {
+    pub fn here() -> Self {
         Self(generation::of_this_process())
     }
 
     /// Whether this is a child forked from the process of the birth, or a child of such a child.
-    pub(crate) fn is_elsewhere(self) -> bool {
+    pub fn is_elsewhere(self) -> bool {
         generation::now() != self.0
     }
 }

@@ -31,7 +31,11 @@ fn is_inside() -> bool {
 /// Awaited, it returns once the work has drained and the seat is given back. Awaited *inside* a handler
 /// or the work of [`lead`](crate::Candidate::lead), it returns as soon as the term is draining, since the
 /// term cannot end before that very code does.
-pub struct Leaving(Waiting);
+pub struct Leaving {
+    waiting: Waiting,
+    /// Known to be awaited inside of what the leave waits for.
+    is_inside: bool,
+}
 
 enum Waiting {
     Refused(Option<Error>),
@@ -44,11 +48,24 @@ impl Leaving {
     pub(crate) fn ask(closing: bool) -> (Leave, Self) {
         let (begin, begun) = oneshot::channel();
         let (finish, done) = oneshot::channel();
-        (Leave { begun: begin, done: finish }, Self(Waiting::For { begun, done, closing }))
+        (Leave { begun: begin, done: finish }, Self::new(Waiting::For { begun, done, closing }))
     }
 
     pub(crate) fn refused(error: Error) -> Self {
-        Self(Waiting::Refused(Some(error)))
+        Self::new(Waiting::Refused(Some(error)))
+    }
+
+    fn new(waiting: Waiting) -> Self {
+        Self { waiting, is_inside: false }
+    }
+
+    /// The same, known to be awaited inside of the work that a drain waits for, as if in
+    /// [`lead`](crate::Candidate::lead): it returns as soon as the term is draining. For whoever runs that
+    /// work by other means, such as the bindings of other languages.
+    #[must_use = "the request is sent already; this only waits"]
+    pub fn inside(mut self) -> Self {
+        self.is_inside = true;
+        self
     }
 }
 
@@ -56,10 +73,11 @@ impl Future for Leaving {
     type Output = Result<()>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        match &mut self.0 {
+        let inside = self.is_inside || is_inside();
+        match &mut self.waiting {
             Waiting::Refused(error) => Poll::Ready(error.take().map_or(Ok(()), Err)),
             Waiting::For { begun, done, closing } => {
-                let answer = if is_inside() { begun } else { done };
+                let answer = if inside { begun } else { done };
                 let gone = if *closing { Ok(()) } else { Err(closed()) };
                 Poll::Ready(ready!(Pin::new(answer).poll(cx)).unwrap_or(gone))
             }

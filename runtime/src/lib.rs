@@ -38,7 +38,12 @@ pub mod clock;
 mod driver;
 mod error;
 mod event;
-mod fork;
+pub mod fork;
+#[cfg(all(feature = "fuzzing", feature = "nats"))]
+#[doc(hidden)]
+pub mod fuzzing {
+    pub use crate::store::nats::fuzzing::{answer, context, decode, encode, stream};
+}
 mod handlers;
 mod health;
 mod hub;
@@ -53,6 +58,7 @@ pub mod store;
 mod term;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod view;
 
 pub use candidate::Candidate;
 pub use clock::Clock;
@@ -68,6 +74,7 @@ pub use observe::{Observation, Observer};
 pub use open::{Listed, Store, StoreBuilder};
 pub use options::CampaignOptions;
 pub use term::{Term, TermEnded};
+pub use view::TermView;
 
 /// The README's own examples, so that they run.
 #[cfg(doctest)]

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::Clock;
 use crate::driver::{Command, Driver};
 use crate::fork::Birth;
+use crate::view::TermView;
 
 /// One uninterrupted leadership: from `Won` to `Lost`.
 ///
@@ -66,17 +67,12 @@ impl Term {
     /// Until when the lease is proven so far, on the store's clock; renewals move it on. The clock's
     /// origin once the term has ended.
     pub fn deadline(&self) -> Instant {
-        Instant::from_nanos(self.tenure.deadline.load(Ordering::Acquire))
+        self.tenure.deadline()
     }
 
     /// How long the lease is proven for; zero once the term has ended.
     pub fn remaining(&self) -> Duration {
-        let deadline = self.deadline();
-        if self.tenure.birth.is_elsewhere() {
-            Duration::ZERO
-        } else {
-            deadline.since(self.tenure.clock.now())
-        }
+        self.tenure.remaining()
     }
 
     /// Whether the term is not over *now*, by the clock and not by a timer; without a lock. Never
@@ -89,28 +85,28 @@ impl Term {
     ///
     /// It can be `None` for a moment after [`is_current`](Self::is_current) turned false by the clock.
     pub fn reason(&self) -> Option<Reason> {
-        self.tenure.reason.get().copied()
+        self.tenure.reason()
     }
 
     /// Until when a draining leader may finish its work; `None` while it is not draining.
     pub fn drains_until(&self) -> Option<Instant> {
-        self.tenure.drains_until.get().copied()
+        self.tenure.drains_until()
+    }
+
+    /// How long a draining leader may still take to finish its work; `None` while it is not draining.
+    pub fn drain_remaining(&self) -> Option<Duration> {
+        self.tenure.drain_remaining()
     }
 
     /// Returns when the leader begins to leave of its own will, or the term is over: time to stop
     /// taking on new work. At once in a forked child.
     pub async fn draining(&self) {
-        if !self.tenure.birth.is_elsewhere() {
-            self.tenure.draining.cancelled().await;
-        }
+        self.tenure.drain_begun().await;
     }
 
     /// Returns when the term is over, with the reason; at once in a forked child.
     pub async fn ended(&self) -> Reason {
-        if !self.tenure.birth.is_elsewhere() {
-            self.tenure.ended.cancelled().await;
-        }
-        self.reason_or_expired()
+        self.tenure.over().await
     }
 
     /// Cancelled the moment the term ends. Cancelling it ends nothing but its own listeners.
@@ -126,7 +122,7 @@ impl Term {
 
     /// Ends the term because its work failed, with [`Reason::HandlerFailed`]; nothing is drained.
     pub fn fail(&self) {
-        self.tenure.send(Command::HandlerFailed(self.tenure.token));
+        self.tenure.send_failed();
     }
 
     /// Runs `work` until it is done or the term ends, whichever comes first; the work is then dropped.
@@ -141,15 +137,16 @@ impl Term {
         let mut ended = pin!(self.tenure.ended.cancelled());
         poll_fn(|cx| {
             if ended.as_mut().poll(cx).is_ready() || !self.is_current() {
-                return Poll::Ready(Err(TermEnded { reason: self.reason_or_expired() }));
+                return Poll::Ready(Err(TermEnded { reason: self.tenure.reason_or_expired() }));
             }
             work.as_mut().poll(cx).map(Ok)
         })
         .await
     }
 
-    fn reason_or_expired(&self) -> Reason {
-        self.reason().unwrap_or(Reason::Expired)
+    /// The same term for somebody who only looks on, and does not hold up a drain.
+    pub fn view(&self) -> TermView {
+        TermView::of(&self.tenure)
     }
 }
 
@@ -283,8 +280,58 @@ impl Tenure {
         leads(&self.deadline, &self.clock, self.birth)
     }
 
-    fn send_drained(&self) {
+    pub(crate) fn election(&self) -> &str {
+        &self.election
+    }
+
+    pub(crate) fn started(&self) -> Instant {
+        self.started
+    }
+
+    pub(crate) fn deadline(&self) -> Instant {
+        Instant::from_nanos(self.deadline.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn remaining(&self) -> Duration {
+        let deadline = self.deadline();
+        if self.birth.is_elsewhere() { Duration::ZERO } else { deadline.since(self.clock.now()) }
+    }
+
+    pub(crate) fn reason(&self) -> Option<Reason> {
+        self.reason.get().copied()
+    }
+
+    pub(crate) fn reason_or_expired(&self) -> Reason {
+        self.reason().unwrap_or(Reason::Expired)
+    }
+
+    pub(crate) fn drains_until(&self) -> Option<Instant> {
+        self.drains_until.get().copied()
+    }
+
+    pub(crate) fn drain_remaining(&self) -> Option<Duration> {
+        self.drains_until().map(|until| until.since(self.clock.now()))
+    }
+
+    pub(crate) async fn drain_begun(&self) {
+        if !self.birth.is_elsewhere() {
+            self.draining.cancelled().await;
+        }
+    }
+
+    pub(crate) async fn over(&self) -> Reason {
+        if !self.birth.is_elsewhere() {
+            self.ended.cancelled().await;
+        }
+        self.reason_or_expired()
+    }
+
+    pub(crate) fn send_drained(&self) {
         self.send(Command::Drained(self.token));
+    }
+
+    pub(crate) fn send_failed(&self) {
+        self.send(Command::HandlerFailed(self.token));
     }
 
     fn send(&self, command: Command) {

@@ -31,6 +31,8 @@ pub(crate) enum Moment<'a> {
     Applied { nonce: Nonce, attempt: Attempt, life: Incarnation, revision: Revision },
     /// The key holds something else.
     Key { entry: &'a Entry },
+    /// A candidate of the Go library is told that it won, or that it lost.
+    Peer { peer: usize, leads: bool },
     /// The store is another one.
     Remade,
     /// A candidate is stopped, or goes on.
@@ -39,8 +41,25 @@ pub(crate) enum Moment<'a> {
     Fault { kind: Kind, node: Option<usize>, place: usize, begins: bool },
     /// There are no faults from now on.
     Calm,
+    /// Something orderly happens in the calm.
+    Order(Order),
     /// The run is over.
     Over,
+}
+
+/// What happens to the leader when there are no faults.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// It resigns.
+    Resign { leader: usize },
+    /// It hands over to another one.
+    HandOver { leader: usize, successor: usize },
+    /// Its process dies.
+    Crash { leader: usize },
+    /// An operator deletes its record.
+    Delete { leader: usize },
+    /// The server that leads the stream is isolated.
+    Isolate { leader: usize },
 }
 
 /// What is known besides.

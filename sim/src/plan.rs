@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use crate::dice::Dice;
 use crate::kind::{Kind, Promise};
+use crate::oracle::SomebodyLeads;
+use crate::setting::Setting;
 
 /// Which run to make. It decides everything that happens in the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +16,11 @@ pub struct Choice {
     pub candidates: usize,
     /// The kinds of faults a seed may choose from; `None`: from all, those that break an assumption seldom.
     pub faults: Option<Vec<Kind>>,
+    /// How many candidates of the Go library `nats-kv-leader-elect` are in the election besides. It does not defend
+    /// itself against some faults: where there are any, those are left out.
+    pub peers: usize,
+    /// Every candidate has the default settings.
+    pub plain: bool,
     /// The places in the script of the faults that are kept; `None`: all.
     pub keep: Option<Vec<usize>>,
 }
@@ -21,7 +28,7 @@ pub struct Choice {
 impl Choice {
     /// A run of this seed with five candidates and all kinds of faults.
     pub fn of_seed(seed: u64) -> Self {
-        Self { seed, candidates: 5, faults: None, keep: None }
+        Self { seed, candidates: 5, faults: None, peers: 0, plain: false, keep: None }
     }
 }
 
@@ -41,7 +48,12 @@ pub(crate) struct Fault {
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) choice: Choice,
+    /// The longest lease of any candidate.
     pub(crate) lease: Duration,
+    /// What each candidate wants.
+    pub(crate) settings: Vec<Setting>,
+    /// By how much the servers' clocks may disagree, as the candidates' settings have it.
+    pub(crate) skew: Duration,
     pub(crate) max_age: Duration,
     /// Records have a lease time of their own.
     pub(crate) own_lease: bool,
@@ -52,9 +64,8 @@ pub(crate) struct Plan {
     /// The kinds that this seed switched on.
     pub(crate) kinds: Vec<Kind>,
     pub(crate) script: Vec<Fault>,
-    /// How long there are faults, and how long there are none afterwards.
+    /// How long there are faults.
     pub(crate) stormy: Duration,
-    pub(crate) calm: Duration,
 }
 
 impl Plan {
@@ -82,13 +93,28 @@ impl Plan {
                 _ => {}
             }
         }
+        let (mut lease, mut own_lease, mut max_age, mut markers) = (lease, own_lease, max_age, markers);
+        if choice.peers > 0 {
+            // The shortest that the library takes; it takes a marker for a live key.
+            (lease, max_age) = (Duration::from_secs(30), Duration::from_secs(30));
+            (own_lease, markers) = (false, false);
+            kinds.retain(|kind| kind.spares_go_peers());
+        }
         let stormy = lease * 60;
         let script = script(&mut dice, &kinds, lease, stormy, choice);
-        let calm = max_age * 6 + lease * 6 + Duration::from_secs(30);
+        let setting = |place| match choice.plain {
+            true => Setting::plain(lease),
+            false => Setting::drawn(choice.seed, place, lease, own_lease),
+        };
+        let settings: Vec<_> = (0..choice.candidates).map(setting).collect();
+        let shortest = settings.iter().map(|setting| setting.lease).min().unwrap_or(lease);
+        let skew = (shortest / 20).min(Duration::from_secs(1));
         let choice = choice.clone();
         Self {
             choice,
             lease,
+            settings,
+            skew,
             max_age,
             own_lease,
             markers,
@@ -98,8 +124,29 @@ impl Plan {
             kinds,
             script,
             stormy,
-            calm,
         }
+    }
+
+    /// How long there are no faults at the end: until somebody leads, then for an orderly change of leaders, then for
+    /// one that is not.
+    pub(crate) fn calm(&self) -> Duration {
+        let orders = self.drain() + self.delay() * 3 + self.max_age * 2 + Duration::from_secs(30);
+        SomebodyLeads::worst(self) + orders
+    }
+
+    /// The longest time that any candidate may take to leave.
+    pub(crate) fn drain(&self) -> Duration {
+        self.settings.iter().map(|setting| setting.drain).max().unwrap_or_default()
+    }
+
+    /// The longest time that any candidate wants to wait before it is told a win, beyond what the rules want.
+    pub(crate) fn delay(&self) -> Duration {
+        self.settings.iter().map(Setting::delay).max().unwrap_or_default()
+    }
+
+    /// The skew that a candidate is told, where it is not the default.
+    pub(crate) fn skew_of(&self, node: usize) -> Option<Duration> {
+        self.settings[node].own_skew(self.skew)
     }
 
     /// Whether this seed may draw faults of a kind.
@@ -109,17 +156,20 @@ impl Plan {
 
     /// What to type to see this run again.
     pub(crate) fn command(&self) -> String {
-        let Choice { seed, candidates, faults, keep } = &self.choice;
-        let mut command = format!(
-            "cargo run --release -p incumbent-sim -- --seed {seed} --seeds 1 --candidates {candidates}"
-        );
+        let Choice { seed, candidates, faults, peers, plain, keep } = &self.choice;
+        let list = |words: Vec<String>| if words.is_empty() { "none".into() } else { words.join(",") };
+        let mut command = format!("incumbent sim --seed {seed} --seeds 1 --candidates {candidates}");
         if let Some(faults) = faults {
-            let names: Vec<_> = faults.iter().map(|kind| kind.name()).collect();
-            command += &format!(" --faults {}", names.join(","));
+            command += &format!(" --faults {}", list(faults.iter().map(Kind::to_string).collect()));
+        }
+        if *peers > 0 {
+            command += &format!(" --go-peers {peers}");
+        }
+        if *plain {
+            command += " --plain";
         }
         if let Some(keep) = keep {
-            let places: Vec<_> = keep.iter().map(usize::to_string).collect();
-            command += &format!(" --keep {}", places.join(","));
+            command += &format!(" --keep {}", list(keep.iter().map(usize::to_string).collect()));
         }
         command
     }

@@ -1,25 +1,19 @@
 //! Everything that went into the campaigns of a run, and what came out, so that another machine can be given the same.
 
-use std::time::Duration;
-
 use incumbent_core::Instant;
-use incumbent_core::campaign::{Input, Lease, Output};
+use incumbent_core::campaign::{Input, Lease, Output, Settings};
 use incumbent_core::record::Nonce;
 use incumbent_core::store::{Capabilities, Facts};
 
 /// Something that was handed to a campaign, or came from it. Processes are numbered over the whole run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Recorded {
-    /// The campaign of a process is made, with settings that have only these beside the defaults.
+    /// The campaign of a process is made.
     Begins {
         /// Whose.
         process: u64,
-        /// The candidate's name.
-        name: String,
-        /// The lease.
-        lease: Duration,
-        /// The time to drain.
-        drain: Duration,
+        /// What it wants; boxed, being much larger than all else.
+        settings: Box<Settings>,
         /// What the store can do.
         store: Capabilities,
         /// What the store said of itself.

@@ -1,11 +1,12 @@
 //! `cargo xtask bench NAME`: runs a benchmark of the workspace, shows and stores its figures.
 //!
-//! A benchmark is a bench target without the standard harness. It prints progress on standard
+//! A benchmark is a bench target without the standard harness, or `python/bench`. It prints progress on standard
 //! error, and on standard output one JSON array of [`Figure`]s.
 
 use std::fmt::Write;
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
 
 use anyhow::{Context, Result};
 use incumbent_testkit::tools::NatsVersion;
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::package;
+use crate::python::{self, Profile};
 use crate::shell;
 use crate::tools::{self, Tool};
 
@@ -33,13 +35,38 @@ enum Bench {
     Handover,
     /// What a campaign in a component costs a Wasmtime host
     Component,
+    /// What the Python package costs: `is_leader`, an event, the import, a thousand campaigns
+    Python,
 }
 
 impl Bench {
-    fn target(self) -> (&'static str, &'static str) {
+    fn name(self) -> &'static str {
         match self {
-            Self::Handover => ("incumbent", "handover"),
-            Self::Component => ("incumbent-wasmtime", "component"),
+            Self::Handover => "handover",
+            Self::Component => "component",
+            Self::Python => "python",
+        }
+    }
+
+    /// The command that measures, with what it needs built.
+    fn command(self) -> Result<Command> {
+        match self {
+            Self::Handover => Ok(cargo("incumbent", "handover")),
+            Self::Component => {
+                package::components()?;
+                Ok(cargo("incumbent-wasmtime", "component"))
+            }
+            Self::Python => {
+                let interpreters = python::interpreters()?;
+                let interpreter = interpreters.first().context("no interpreter")?;
+                let wheel = python::wheel(interpreter, Profile::Release)?;
+                let environment = interpreter.fresh("bench")?;
+                environment.install(&["--no-deps", python::text(&wheel)?])?;
+                let mut command = environment.python();
+                // Its modules are compiled once, as those of any package are.
+                command.env_remove("PYTHONDONTWRITEBYTECODE").arg("python/bench/bench.py");
+                Ok(command)
+            }
         }
     }
 
@@ -47,6 +74,7 @@ impl Bench {
         match self {
             Self::Handover => &[Tool::NatsServer(NatsVersion::Newest)],
             Self::Component => &[Tool::Wasm],
+            Self::Python => &[],
         }
     }
 }
@@ -71,19 +99,13 @@ struct Figure {
 /// Runs a benchmark; whether it met its goals.
 pub(crate) fn run(args: &Args) -> Result<bool> {
     tools::all(args.name.tools(), &[])?;
-    if matches!(args.name, Bench::Component) {
-        package::components()?;
-    }
-    let (package, target) = args.name.target();
+    let target = args.name.name();
     shell::progress(format!("bench {target}, optimised"));
     let mut text = String::new();
-    let succeeded = shell::lines(
-        shell::cargo().args(["bench", "--quiet", "--all-features", "--package", package, "--bench", target]),
-        |line| {
-            text.push_str(line);
-            text.push('\n');
-        },
-    )?;
+    let succeeded = shell::lines(&mut args.name.command()?, |line| {
+        text.push_str(line);
+        text.push('\n');
+    })?;
     let figures: Vec<Figure> = match serde_json::from_str(&text) {
         Ok(figures) => figures,
         Err(_) if !succeeded => anyhow::bail!("bench {target} failed"),
@@ -100,6 +122,13 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     let with_goal = figures.iter().filter(|figure| figure.met.is_some()).count();
     println!("{} of {with_goal} goals met", with_goal - missed);
     Ok(succeeded && missed == 0)
+}
+
+/// A bench target of the workspace.
+fn cargo(package: &str, target: &str) -> Command {
+    let mut command = shell::cargo();
+    command.args(["bench", "--quiet", "--all-features", "--package", package, "--bench", target]);
+    command
 }
 
 fn table(figures: &[Figure]) -> String {

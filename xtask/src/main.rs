@@ -4,6 +4,7 @@
 
 mod bench;
 mod package;
+mod python;
 mod shell;
 mod test;
 mod tools;

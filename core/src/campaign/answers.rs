@@ -17,14 +17,17 @@ impl Campaign {
         if awaited {
             self.timers.stop(Timer::Attempt);
         }
+        broken!(LateAnswersDropped => if !awaited { return });
         match outcome {
             Outcome::Applied { revision, incarnation } => self.applied(sent, revision, incarnation),
             Outcome::Refused { current } => self.refused(sent, current, awaited),
             Outcome::Busy | Outcome::NotSent | Outcome::Unknown if !awaited => {}
+            Outcome::Busy if broken!(BusyLoses) => self.unseat(Reason::Usurped),
             Outcome::Busy => self.hindered(),
             Outcome::NotSent | Outcome::Unknown => self.unanswered(),
             Outcome::Failed(fault) => {
                 self.fault(fault);
+                broken!(FailureLoses => self.unseat(Reason::Usurped));
                 if awaited {
                     self.failed();
                 }
@@ -61,24 +64,26 @@ impl Campaign {
 
     fn applied(&mut self, sent: Option<Sent>, revision: Revision, incarnation: Option<Incarnation>) {
         let Some(sent) = sent else { return self.look_again() };
+        let sent = if broken!(DeadlineFromReceipt) { Sent { at: self.now, ..sent } } else { sent };
         match incarnation {
-            Some(incarnation) if incarnation != self.life.incarnation() => {
+            Some(incarnation) if self.is_history(&sent, incarnation) => return,
+            Some(incarnation) if incarnation != self.life.incarnation() && !broken!(AckOfAnotherLife) => {
                 return self.acknowledged_elsewhere();
             }
             Some(_) => self.life.show(sent.at),
             None => {}
         }
-        if sent.incarnation != self.life.incarnation() {
+        if sent.incarnation != self.life.incarnation() && !broken!(MeantForAnotherLife) {
             // It was meant for another life of the store, and was applied in that one or in this.
             return self.look_again();
         }
-        if revision <= sent.mark {
+        if revision <= sent.mark && !broken!(RegressionIgnored) {
             return self.acknowledged_below(&sent, revision);
         }
         self.recovered();
         self.life.saw(revision);
         self.ledger.settle_below(revision);
-        if self.life.mark() > revision && self.seat().is_none() {
+        if self.life.mark() > revision && self.seat().is_none() && !broken!(LateAcknowledgementSeats) {
             // Something newer is known to have been there, though it may not be what is looked at now; what was
             // applied is history.
             return;
@@ -87,6 +92,14 @@ impl Campaign {
             Purpose::Release => self.released(&sent, revision),
             Purpose::Acquire | Purpose::Renew => self.stands(&sent, revision),
         }
+    }
+
+    /// Whether a write was both sent and applied in lives of the store that are over.
+    fn is_history(&self, sent: &Sent, applied: Incarnation) -> bool {
+        let present = self.life.incarnation();
+        sent.incarnation != present
+            && applied != present
+            && (applied == sent.incarnation || applied < present)
     }
 
     /// A live record of ours stands at `revision`.
@@ -146,6 +159,8 @@ impl Campaign {
             Freshness::Regressed => return self.regress(current),
         }
         self.life.saw(current);
+        broken!(RefusalLoses => self.unseat(Reason::Usurped));
+        broken!(RefusalOverwrites => self.move_to(current));
         match &mut self.stage {
             // An attempt that a later one of ours has overtaken explains itself.
             Stage::Seated(seat) if current > seat.revision => {
@@ -174,6 +189,10 @@ impl Campaign {
     /// Somebody else was faster, or an earlier attempt of ours that was not answered.
     fn race_lost(&mut self, current: Revision) {
         if self.sight.revision().is_some_and(|seen| seen >= current) {
+            // The watch was faster than the refusal.
+            if self.own_record_seen().is_none() {
+                self.races_lost = self.races_lost.saturating_add(1);
+            }
             return self.plan();
         }
         self.sight.look_again();

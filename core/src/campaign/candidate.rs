@@ -66,6 +66,7 @@ impl Campaign {
                     Some(_) => (Timer::Acquire, self.now),
                     None => (Timer::Poll, self.next_poll()),
                 },
+                Some(Entry::Live(_)) if broken!(ForeignOverwritten) => (Timer::Acquire, self.next_poll()),
                 Some(Entry::Live(_)) => (Timer::Poll, self.next_poll()),
                 Some(Entry::Released(release)) if self.holds_back(release) => {
                     (Timer::Acquire, self.sight.since() + pace::hold_back(self.lease) + self.jitter())
@@ -82,14 +83,15 @@ impl Campaign {
 
     /// Whether every write would have a token that is not above every token seen.
     pub(super) fn is_barred(&self) -> bool {
+        broken!(SmallTokenTold => return false);
         self.life.largest_token().is_some_and(|token| !self.life.can_exceed(token))
     }
 
     /// Whether others should go first: the seat was handed to another, or given up by ourselves.
     fn holds_back(&self, release: &Release) -> bool {
         match &release.successor {
-            Some(successor) => *successor != self.rules.name,
-            None => self.is_ours(release.stamp),
+            Some(successor) => *successor != self.rules.name && !broken!(HandOverIgnored),
+            None => self.is_ours(release.stamp) && !broken!(ResignedComesFirst),
         }
     }
 
@@ -108,6 +110,7 @@ impl Campaign {
 
     /// When to read the key although the watch is silent: when the record seen last should be gone.
     fn next_poll(&self) -> Instant {
+        broken!(NoPoll => return Instant::NEVER);
         let due = self.sight.since() + self.sight.holder_lease(self.lease) + self.rules.store.granularity;
         let at = if self.looked < due { due } else { self.looked + pace::poll_again(self.now.since(due)) };
         self.rules.interval.map_or(at, |interval| at.min(self.looked.max(self.sight.since()) + interval))
@@ -136,9 +139,11 @@ impl Campaign {
                     None => return self.plan(),
                 }
             }
-            None | Some(Entry::Live(_)) => return self.plan(),
+            None => return self.plan(),
+            Some(Entry::Live(_)) if !broken!(ForeignOverwritten) => return self.plan(),
             Some(entry) => {
-                let expect = entry.revision().map_or(Expect::Absent, Expect::Revision);
+                let found = entry.revision().filter(|_| !broken!(AcquireExpectsNothing));
+                let expect = found.map_or(Expect::Absent, Expect::Revision);
                 (expect, self.win_wait(entry), Instant::NEVER)
             }
         };
@@ -153,6 +158,7 @@ impl Campaign {
             WinDelay::Cautious if absent && self.sight.is_cold() => {
                 wait.until = wait.until.max(self.now + self.lease)
             }
+            WinDelay::Fixed(least) if broken!(FixedWinDelayReplaces) => wait.until = self.now + least,
             WinDelay::Fixed(least) => wait.until = wait.until.max(self.now + least),
             WinDelay::Automatic | WinDelay::Cautious => {}
         }
@@ -162,10 +168,12 @@ impl Campaign {
     /// With which wait, and until when, our own live record outside a term may be retaken; `None`
     /// where the store's marker may be on its way, because that time is over or not known.
     fn retake(&self) -> Option<(Wait, Instant)> {
+        broken!(OrphanNotRecognised => return None);
         let record = self.sight.record()?;
         let sent = self.sent_as(record.stamp);
         let wait = self.wait_of(sent, self.sight.since());
-        let before = if self.rules.store.expiry_pushed {
+        let wait = if broken!(OrphanRetakenAtOnce) { Wait::default() } else { wait };
+        let before = if self.rules.store.expiry_pushed && !broken!(ExpiredOrphanRetaken) {
             // Nor may an orphan be retaken that is itself a retaking of one whose time is over.
             sent.map(|sent| self.lease_end(sent.at).min(sent.counts_before))?
         } else {
@@ -180,6 +188,9 @@ impl Campaign {
     /// An attempt that was under way for long may have found vacant what was somebody's meanwhile, and
     /// vanished: what was seen since it was sent counts too.
     pub(super) fn wait_of(&self, sent: Option<Sent>, first_seen: Instant) -> Wait {
+        broken!(FixedWinDelayReplaces => if let (Some(sent), WinDelay::Fixed(_)) = (sent, self.rules.win_delay) { return sent.wait });
+        broken!(OrphanRetakenAtOnce => if sent.is_some_and(|sent| sent.wait == Wait::default()) { return Wait::default() });
+        broken!(UnknownOrphanNotWaited => if sent.is_none() { return self.sight.wait() });
         sent.map_or(Wait { until: first_seen + self.longest_lease(), renewal: true }, |sent| {
             sent.wait.and(self.sight.wait())
         })
@@ -197,9 +208,11 @@ impl Campaign {
         let attempt = self.ledger.next();
         let stamp = Stamp { nonce: self.nonce, attempt };
         let incarnation = self.life.incarnation();
+        // Whoever sees no more than this record waits for those that its holder waits for, whose leases may be longer.
+        let said = self.rules.lease.max(wait.owed(self.now));
         let put = || Put {
             value: self.rules.name.clone(),
-            headers: live_headers(stamp, self.rules.lease, &self.rules.metadata),
+            headers: live_headers(stamp, said, &self.rules.metadata),
             lease: self.rules.lease,
         };
         let action = match purpose {
@@ -221,6 +234,7 @@ impl Campaign {
             open: true,
         });
         self.timers.set(Timer::Attempt, self.now + pace::attempt_limit(self.lease));
+        broken!(AnswerAwaitedForEver => self.timers.stop(Timer::Attempt));
         self.outputs.push_back(Output::Write(Write { attempt, expect, action }));
     }
 }

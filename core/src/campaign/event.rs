@@ -6,7 +6,7 @@ use core::fmt;
 use core::time::Duration;
 
 use crate::record::{Nonce, Record};
-use crate::store::Fault;
+use crate::store::{Fault, FaultKind};
 use crate::time::{Instant, rounded};
 use crate::token::{Revision, Token};
 
@@ -41,7 +41,7 @@ pub enum Event {
 }
 
 /// One uninterrupted leadership.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Term {
     /// Its fencing token.
     pub token: Token,
@@ -84,6 +84,20 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::Resigned,
+        Self::HandedOver,
+        Self::Usurped,
+        Self::Deleted,
+        Self::Expired,
+        Self::Revoked,
+        Self::Unhealthy,
+        Self::HandlerFailed,
+        Self::StoreReset,
+        Self::Closed,
+    ];
+
     /// Whether the work may be brought to an end while the lease is still held; otherwise it
     /// must stop at once, because somebody else may lead any moment.
     pub const fn may_drain(self) -> bool {
@@ -151,6 +165,19 @@ pub enum State {
 }
 
 impl State {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Idle,
+        Self::Splaying,
+        Self::Waiting,
+        Self::Acquiring,
+        Self::Holding,
+        Self::Leading,
+        Self::Draining,
+        Self::Releasing,
+        Self::Closed,
+    ];
+
     /// A stable, machine-readable name, the same in every language.
     pub const fn code(self) -> &'static str {
         match self {
@@ -168,7 +195,7 @@ impl State {
 }
 
 /// Who holds the seat, as far as a candidate has seen.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Leader {
     /// Its name.
     pub name: String,
@@ -237,6 +264,25 @@ pub enum Trouble {
     },
     /// Software that takes expiry markers for live records shares an election in a store that writes them.
     MarkersMislead,
+}
+
+impl Trouble {
+    /// A stable, machine-readable name, the same in every language.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Store(fault) => match fault.kind {
+                FaultKind::Unreachable => "UNREACHABLE",
+                FaultKind::Denied => "DENIED",
+                FaultKind::Broken => "BROKEN",
+            },
+            Self::StoreReset { .. } => "STORE_RESET",
+            Self::NotExpiring { .. } => "NOT_EXPIRING",
+            Self::SameName { .. } => "SAME_NAME",
+            Self::ShortLease { .. } => "SHORT_LEASE",
+            Self::MaxAgeChanged { .. } => "MAX_AGE_CHANGED",
+            Self::MarkersMislead => "MARKERS_MISLEAD",
+        }
+    }
 }
 
 impl fmt::Display for Trouble {

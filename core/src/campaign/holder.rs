@@ -17,7 +17,11 @@ impl Campaign {
 
     /// The deadline `D`. A told term also needs the store to have been shown to live the term's life.
     pub(super) fn deadline(&self, seat: &Seat) -> Instant {
-        let proven = if seat.term.is_some() { seat.proven.min(self.life.shown()) } else { seat.proven };
+        let proven = if seat.term.is_some() && !broken!(LifeNeverQuestioned) {
+            seat.proven.min(self.life.shown())
+        } else {
+            seat.proven
+        };
         self.lease_end(proven)
     }
 
@@ -30,6 +34,7 @@ impl Campaign {
     }
 
     pub(super) fn set_deadline(&mut self) {
+        broken!(DeadlineUnattended => return self.timers.stop(Timer::Deadline));
         match self.seat().map(|seat| self.deadline(seat)) {
             Some(deadline) => self.timers.set(Timer::Deadline, deadline),
             None => self.timers.stop(Timer::Deadline),
@@ -56,7 +61,8 @@ impl Campaign {
     /// Sets the next renewal, a third of the lease after the newest proven write was sent.
     pub(super) fn renew_later(&mut self) {
         if let Some(seat) = self.seat() {
-            let due = seat.proven + pace::renew_every(self.lease);
+            let every = if broken!(RenewedTooSeldom) { self.lease } else { pace::renew_every(self.lease) };
+            let due = seat.proven + every;
             self.timers.stop(Timer::Retry);
             self.timers.set(Timer::Renew, due);
         }
@@ -64,12 +70,14 @@ impl Campaign {
 
     /// Sends a renewal, and asks which life of the store this is where acknowledgements do not say.
     pub(super) fn renew(&mut self) {
-        if self.ledger.is_awaiting() {
+        if self.ledger.is_awaiting() && !broken!(WriteWhileAwaiting) {
             return;
         }
         let Some(seat) = self.seat() else { return };
         let (revision, wait) = (seat.revision, seat.wait);
         self.timers.stop(Timer::Renew);
+        broken!(NoRenewalWhileDraining => if self.leaves() { return });
+        broken!(NoRenewalWhileHolding => if self.lease().is_none() { return });
         if !self.rules.store.incarnation_acked {
             self.inspect(self.now.before(pace::inspection_reuse(self.lease)));
         }
@@ -81,11 +89,12 @@ impl Campaign {
         self.timers.stop(Timer::Win);
         let Some(seat) = self.seat().filter(|seat| seat.term.is_none()) else { return };
         let (wait, token) = (seat.wait, seat.token());
-        let confirmed = self.rules.store.incarnation_acked || seat.is_confirmed(self.life.shown());
-        let renewed = seat.renewed || !wait.renewal;
+        let acked = self.rules.store.incarnation_acked || broken!(LifeNotConfirmed);
+        let confirmed = acked || seat.is_confirmed(self.life.shown());
+        let renewed = seat.renewed || !wait.renewal || broken!(DeletionNotConfirmed);
         // Once told, the deadline also counts from when the store was last shown to be the same.
         let lasts = self.lease_end(seat.proven.min(self.life.shown())) > self.now;
-        let at = wait.until.max(self.life.old_at());
+        let at = if broken!(WinDelaySkipped) { Instant::ZERO } else { wait.until.max(self.life.old_at()) };
         let patience = at.max(seat.acknowledged) + self.lease;
         if at > self.now {
             return self.timers.set(Timer::Win, at);
@@ -97,7 +106,7 @@ impl Campaign {
             // Nobody leads while this one cannot find out, so somebody else should try.
             return self.give_back(None);
         }
-        if self.life.largest_token().is_some_and(|seen| token <= seen) {
+        if self.life.largest_token().is_some_and(|seen| token <= seen) && !broken!(SmallTokenTold) {
             return self.give_up_small_token();
         }
         let term = Term { token, started: self.now };
@@ -133,7 +142,7 @@ impl Campaign {
             }
         };
         self.leave_seat_timers();
-        if let Some(term) = seat.term {
+        if let Some(term) = seat.term.filter(|_| !broken!(LossNotTold)) {
             self.tell(Event::Lost { term, reason });
         }
         let unwanted = self.closing || !self.healthy || seat.leaving.is_some();

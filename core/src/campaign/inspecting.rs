@@ -53,7 +53,8 @@ impl Campaign {
         }
         let before = self.life.max_age();
         let skew = self.rules.margin.skew(self.lease);
-        let inspection = self.life.inspect(&facts, self.longest_lease(), skew, self.now);
+        let trusted_after = if broken!(LoweredAgeTrusted) { self.lease } else { self.longest_lease() };
+        let inspection = self.life.inspect(&facts, trusted_after, skew, self.now);
         if inspection == Inspection::Old {
             return;
         }
@@ -62,6 +63,7 @@ impl Campaign {
             self.trouble(Trouble::MaxAgeChanged { from: before, to: facts.max_age });
         }
         if inspection == Inspection::New {
+            broken!(NewLifeIgnored => return);
             self.sight.forget();
             self.unseat(Reason::StoreReset);
             self.tell_reset();
@@ -90,19 +92,27 @@ impl Campaign {
     /// A lease never outlasts the records of the store. A longer one waits for the next seat.
     pub(super) fn adjust_lease(&mut self) {
         let lease = self.life.max_age().map_or(self.rules.lease, |age| age.min(self.rules.lease));
-        if self.seat().is_none() || lease < self.lease {
+        if self.seat().is_none() || lease < self.lease && !broken!(LoweredAgeIgnored) {
             self.lease = lease;
+        }
+        // A third of a shorter lease is sooner over. What failed is repeated sooner still.
+        let goes_on = self.seat().is_some_and(|seat| self.deadline(seat) > self.now);
+        if goes_on && self.timers.is_set(Timer::Renew) {
+            self.renew_later();
         }
     }
 
-    /// The lease of whoever may have led in a life of the store that is over. Where the maximum age was
-    /// lowered, a leader that does not know yet still counts on the lease that was agreed on.
+    /// The lease of whoever may have led in a life of the store that is over, seen or not: candidates may have
+    /// different leases, and none is longer than the store's maximum age was. Where that was lowered, a leader that
+    /// does not know yet still counts on the lease that was agreed on.
     pub(super) fn longest_lease(&self) -> Duration {
-        self.rules.lease.max(self.sight.holder_lease(self.rules.lease))
+        let seen = self.sight.holder_lease(self.rules.lease);
+        self.rules.lease.max(seen).max(self.life.longest_age())
     }
 
     /// Asks for a new connection, unless one is on its way.
     pub(super) fn reconnect(&mut self) {
+        broken!(NeverReconnects => return);
         let patience = pace::attempt_limit(self.lease) * 2;
         if self.reconnecting.is_some_and(|asked| self.now < asked + patience) {
             return;

@@ -13,7 +13,7 @@ use crate::token::{Incarnation, Revision};
 const REMEMBERED: usize = 128;
 
 /// What a write was meant for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Purpose {
     Acquire,
     Renew,
@@ -21,7 +21,7 @@ pub(super) enum Purpose {
 }
 
 /// A write that was sent.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub(super) struct Sent {
     pub(super) attempt: Attempt,
     pub(super) purpose: Purpose,
@@ -40,7 +40,7 @@ pub(super) struct Sent {
     pub(super) open: bool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Hash, Default)]
 pub(super) struct Ledger {
     last: Attempt,
     awaited: Option<Attempt>,
@@ -50,6 +50,7 @@ pub(super) struct Ledger {
 impl Ledger {
     /// The number for the next write.
     pub(super) fn next(&mut self) -> Attempt {
+        broken!(AttemptNumberReused => if self.awaited.is_none() && self.newest_open().is_some() { return self.last });
         self.last.0 += 1;
         self.last
     }
@@ -91,13 +92,19 @@ impl Ledger {
         if was_awaited {
             self.awaited = None;
         }
-        let sent = self.sent.iter_mut().rev().find(|sent| sent.attempt == attempt);
+        let is_it = |sent: &&mut Sent| sent.attempt == attempt || broken!(AnswerForLatestAttempt);
+        let sent = self.sent.iter_mut().rev().find(is_it);
         let sent = sent.map(|sent| {
             let before = *sent;
             sent.open &= !settled;
             before
         });
         (sent, was_awaited)
+    }
+
+    #[cfg(incumbent_mutants)]
+    pub(super) fn newest(&self) -> Option<Sent> {
+        self.sent.back().copied()
     }
 
     pub(super) fn find(&self, attempt: Attempt) -> Option<Sent> {

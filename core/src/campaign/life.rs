@@ -32,14 +32,14 @@ pub(super) enum Inspection {
     New,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 struct Doubt {
     since: Instant,
     connection: u64,
 }
 
 /// The life of the store, as known to one campaign.
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(super) struct Life {
     incarnation: Incarnation,
     /// `i0`: when the newest answer that showed this incarnation was asked for.
@@ -47,6 +47,8 @@ pub(super) struct Life {
     /// Nobody is told a win before this: the store may have been made anew under a leader.
     old_at: Instant,
     max_age: Option<Duration>,
+    /// The longest maximum age there ever was: nobody's lease is longer.
+    longest_age: Duration,
     newest: Option<Revision>,
     /// The highest revision known of each life, newest life last.
     marks: Vec<(Incarnation, Revision)>,
@@ -64,6 +66,7 @@ impl Life {
             shown: facts.asked_at,
             old_at: Instant::ZERO,
             max_age: facts.max_age,
+            longest_age: facts.max_age.unwrap_or_default(),
             newest: facts.newest,
             marks: Vec::new(),
             doubt: None,
@@ -82,11 +85,12 @@ impl Life {
         skew: Duration,
         now: Instant,
     ) -> Inspection {
-        if facts.asked_at < self.shown {
+        if facts.asked_at < self.shown && !broken!(OldInspectionCounts) {
             return Inspection::Old;
         }
-        self.shown = facts.asked_at;
+        self.shown = if broken!(LifeFromReceipt) { now } else { facts.asked_at };
         self.max_age = facts.max_age;
+        self.longest_age = self.longest_age.max(facts.max_age.unwrap_or_default());
         self.newest = facts.newest;
         if facts.incarnation == self.incarnation {
             return Inspection::Same;
@@ -100,8 +104,10 @@ impl Life {
     /// A life is trusted when it is a lease old, by the store's clocks or by ours.
     fn begin(&mut self, facts: &Facts, lease: Duration, skew: Duration, now: Instant) {
         let ours = now + lease;
+        let skew = if broken!(AgeWithoutSkew) { Duration::ZERO } else { skew };
         let theirs = facts.age.map(|age| now + lease.saturating_add(skew).saturating_sub(age));
-        let old_at = if facts.never_used { Instant::ZERO } else { theirs.map_or(ours, |at| at.min(ours)) };
+        let trusted = facts.never_used || broken!(YoungStoreTrusted);
+        let old_at = if trusted { Instant::ZERO } else { theirs.map_or(ours, |at| at.min(ours)) };
         self.old_at = self.old_at.max(old_at);
         if !self.marks.iter().any(|(life, _)| *life == self.incarnation) {
             if self.marks.len() == REMEMBERED {
@@ -132,7 +138,12 @@ impl Life {
         self.max_age
     }
 
+    pub(super) fn longest_age(&self) -> Duration {
+        self.longest_age
+    }
+
     pub(super) fn mark(&self) -> Revision {
+        broken!(MarkOfAnotherLife => return self.marks.iter().map(|(_, mark)| *mark).max().unwrap_or_default());
         self.marks.iter().find(|(life, _)| *life == self.incarnation).map_or(Revision(0), |(_, mark)| *mark)
     }
 
@@ -160,16 +171,13 @@ impl Life {
         lease: Duration,
         now: Instant,
     ) -> Freshness {
-        if revision >= mark.min(self.mark()) {
+        if revision >= mark.min(self.mark()) || broken!(StaleIsFresh) {
             return Freshness::Fresh;
         }
         let connection = self.connection;
         let doubt = self.doubt.get_or_insert(Doubt { since: now, connection });
-        if connection >= doubt.connection + 2 && now >= doubt.since + lease {
-            Freshness::Regressed
-        } else {
-            Freshness::Stale
-        }
+        let certain = connection >= doubt.connection + 2 && now >= doubt.since + lease;
+        if certain || broken!(StaleIsRegression) { Freshness::Regressed } else { Freshness::Stale }
     }
 
     /// Believes that the store went back to `revision`: another life under the same name.
@@ -177,6 +185,7 @@ impl Life {
         self.doubt = None;
         self.set_mark(revision);
         self.newest = Some(revision);
+        broken!(RegressionNotWaited => return);
         self.old_at = self.old_at.max(now + lease);
     }
 

@@ -32,8 +32,12 @@
 
 mod answers;
 mod backoff;
+#[cfg(incumbent_mutants)]
+mod broken;
 mod candidate;
 mod event;
+#[cfg(feature = "testing")]
+mod fingerprint;
 mod holder;
 mod inspecting;
 mod io;
@@ -50,6 +54,7 @@ mod telling;
 mod timers;
 
 use alloc::collections::VecDeque;
+use alloc::sync::Arc;
 use core::time::Duration;
 
 use oorandom::Rand64;
@@ -74,9 +79,9 @@ use telling::Told;
 use timers::Timers;
 
 /// One candidate's running attempt to win and keep an election.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Campaign {
-    rules: Rules,
+    rules: Arc<Rules>,
     nonce: Nonce,
     rng: Rand64,
     /// The latest reading of the caller's clock.
@@ -124,7 +129,7 @@ pub struct Campaign {
     outputs: VecDeque<Output>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 enum Stage {
     Idle,
     Splaying,
@@ -152,12 +157,12 @@ impl Campaign {
         seed: u64,
         now: Instant,
     ) -> Result<Self, Refused> {
-        let now = now.min(Instant::LATEST);
         let rules = Rules::new(settings, store, facts)?;
         let lease = rules.lease;
-        let life = Life::new(facts, lease, rules.margin.skew(lease), now);
+        let longest = facts.max_age.map_or(lease, |age| age.max(lease));
+        let life = Life::new(facts, longest, rules.margin.skew(lease), now);
         Ok(Self {
-            nonce,
+            nonce: if broken!(OneNonce) { Nonce(nonce.0 / 2) } else { nonce },
             rng: Rand64::new(seed.into()),
             now,
             lease,
@@ -195,7 +200,7 @@ impl Campaign {
                 namesake: None,
             },
             outputs: VecDeque::new(),
-            rules,
+            rules: Arc::new(rules),
         })
     }
 
@@ -220,12 +225,14 @@ impl Campaign {
             }
             _ => {}
         }
-        self.now = self.now.max(now.min(Instant::LATEST));
+        self.now = if broken!(ClockGoesBack) { now } else { self.now.max(now) };
         if matches!(self.stage, Stage::Closed) {
             return Ok(());
         }
         // First of all: nothing that arrives now can save a lease that is over.
-        self.expire();
+        if !broken!(LapsedTermExtended) {
+            self.expire();
+        }
         self.take(input);
         while let Some(timer) = self.timers.take_due(self.now) {
             self.fire(timer);
@@ -251,7 +258,7 @@ impl Campaign {
 
     /// Whether the candidate leads at `now`.
     pub fn is_leader(&self, now: Instant) -> bool {
-        self.lease().is_some_and(|lease| now < lease.deadline)
+        self.lease().is_some_and(|lease| now < lease.deadline || broken!(TimerTrusted))
     }
 
     /// Where the campaign stands.
@@ -374,6 +381,7 @@ impl Campaign {
     /// that happened to match, it may have replaced anybody's record, so nothing it knew holds.
     fn sent_as(&self, stamp: Option<Stamp>) -> Option<Sent> {
         let sent = self.ledger.find(stamp.filter(|stamp| stamp.nonce == self.nonce)?.attempt)?;
+        broken!(AdoptionIgnoresAttempt => return self.ledger.newest());
         (sent.incarnation == self.life.incarnation()).then_some(sent)
     }
 

@@ -2,9 +2,10 @@
 
 use super::event::Reason;
 use super::io::{Output, ReadId};
-use super::ledger::Purpose;
+use super::ledger::{Purpose, Sent};
 use super::life::Freshness;
 use super::seat::Leaving;
+use super::sight::Wait;
 use super::timers::Timer;
 use super::{Campaign, Stage, pace};
 use crate::record::{Entry, Record};
@@ -13,7 +14,7 @@ use crate::token::{Incarnation, Revision};
 use core::time::Duration;
 
 /// A read whose answer is awaited.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub(super) struct PendingRead {
     id: ReadId,
     /// The highest revision known when it was asked for; a lower answer is stale.
@@ -69,7 +70,8 @@ impl Campaign {
         }
         self.recovered();
         // Where something newer became known while the answer was on its way, it says nothing.
-        if entry.revision().unwrap_or(pending.mark) >= self.life.mark() {
+        if entry.revision().unwrap_or(pending.mark) >= self.life.mark() || broken!(StaleIsFresh) {
+            broken!(ReadWins => self.win_by_sight(&entry));
             self.see(entry);
         }
         if let Some(record) = self.sight.record() {
@@ -87,6 +89,10 @@ impl Campaign {
 
     /// An answer that is older than what is known proves nothing: ask again, elsewhere.
     pub(super) fn stale(&mut self) {
+        // Whether the key is absent is asked at once over every new connection; this is not to be.
+        if let Some(seat) = self.seat_mut() {
+            seat.absent = None;
+        }
         self.reconnect();
         self.failed();
     }
@@ -96,6 +102,8 @@ impl Campaign {
         if let Entry::Live(record) = &entry {
             self.witness(record);
         }
+        broken!(WatchWins => self.win_by_sight(&entry));
+        broken!(WatchIgnored => if self.seat().is_none() { return });
         match &mut self.stage {
             Stage::Seated(seat) if entry == Entry::Vacant => {
                 seat.check = true;
@@ -124,7 +132,7 @@ impl Campaign {
 
     /// Takes in what is under the key, from a read or from the watch.
     pub(super) fn see(&mut self, entry: Entry) {
-        if entry.revision().is_some_and(|revision| revision < self.life.mark()) {
+        if entry.revision().is_some_and(|revision| revision < self.life.mark()) && !broken!(StaleIsFresh) {
             // The watch is behind a read, or a read behind the watch.
             return;
         }
@@ -159,12 +167,13 @@ impl Campaign {
                 let unknown = self.sent_as(record.stamp).is_none();
                 let first = self.sight.revision() != Some(record.revision);
                 self.sight.own(record, self.now);
-                if unknown && first {
+                if unknown && first && !broken!(UnknownOrphanNotWaited) {
                     self.sight.wait_until(self.now + self.longest_lease());
                 }
             }
             entry => {
-                let default = self.default_lease();
+                let default =
+                    if broken!(OwnLeaseForHolders) { self.rules.lease } else { self.default_lease() };
                 self.sight.other(entry, self.life.incarnation(), default, self.now);
             }
         }
@@ -176,16 +185,21 @@ impl Campaign {
     }
 
     fn see_as_holder(&mut self, entry: Entry) {
+        broken!(SightExtends => self.extend_by_sight(&entry));
         let Some(seat) = self.seat_mut() else { return };
         let reason = match &entry {
             Entry::Vacant => return self.found_absent(),
-            other if other.revision() <= Some(seat.revision) => {
+            other if other.revision() <= Some(seat.revision) && !broken!(ForeignBelowCounts) => {
                 // Our newest record, or something older: the refusal was not for a foreign record.
                 seat.check = false;
                 seat.absent = None;
                 return;
             }
-            Entry::Live(record) if self.is_ours(record.stamp) => return self.adopt(record),
+            Entry::Live(record) if self.is_ours(record.stamp) && !broken!(OwnAttemptForeign) => {
+                return self.adopt(record);
+            }
+            Entry::Live(_) if broken!(ForeignAboveIgnored) => return,
+            Entry::Deleted { .. } | Entry::Expired { .. } if broken!(TombstoneAboveIgnored) => return,
             Entry::Live(_) | Entry::Released(_) => Reason::Usurped,
             Entry::Deleted { .. } => Reason::Deleted,
             Entry::Expired { .. } => Reason::Expired,
@@ -219,6 +233,7 @@ impl Campaign {
     /// The key is absent under a holder. That is asked once more, over a new connection, before it counts.
     pub(super) fn found_absent(&mut self) {
         let connection = self.life.connection();
+        broken!(AbsenceBelievedAtOnce => return self.unseat(Reason::Deleted));
         let Some(seat) = self.seat_mut() else { return };
         match seat.absent {
             Some(before) if connection > before => {
@@ -242,7 +257,7 @@ impl Campaign {
         let (revision, stamp) = (entry.revision(), entry.live().and_then(|record| record.stamp));
         self.note(entry);
         let sent = self.sent_as(stamp);
-        let wait = self.wait_of(sent, self.sight.since());
+        let wait = self.orphans_wait(sent);
         let Stage::Releasing(leaving) = &mut self.stage else { return };
         if !ours {
             // Absent, released, or somebody else's.
@@ -259,10 +274,16 @@ impl Campaign {
 
     /// Removes a record of ours that nobody wants.
     pub(super) fn remove_orphan(&mut self) {
+        broken!(IdleOrphanKept => return);
         let Some(record) = self.own_record_seen() else { return };
         let sent = self.sent_as(record.stamp);
         let expect = Some(record.revision);
-        let wait = self.wait_of(sent, self.sight.since());
+        let wait = self.orphans_wait(sent);
         self.leave_behind(Leaving::new(expect, wait, None));
+    }
+
+    /// The wait that a release of a record of ours passes on.
+    fn orphans_wait(&self, sent: Option<Sent>) -> Wait {
+        if broken!(OrphanReleasedAtOnce) { Wait::default() } else { self.wait_of(sent, self.sight.since()) }
     }
 }

@@ -10,7 +10,7 @@ use crate::time::Instant;
 use crate::token::{Incarnation, Revision, Token};
 
 /// The seat, held: our newest record is there, as far as we can know.
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(super) struct Seat {
     /// The newest revision known to be ours; the next renewal expects it.
     pub(super) revision: Revision,
@@ -39,7 +39,7 @@ pub(super) struct Seat {
 }
 
 /// Why and for whom a holder leaves.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(super) struct Leave {
     pub(super) reason: Reason,
     pub(super) successor: Option<String>,
@@ -66,6 +66,7 @@ impl Seat {
 
     /// Notes that a later write of ours was applied; the token stays that of the acquire.
     pub(super) fn extend(&mut self, revision: Revision, sent_at: Instant) {
+        broken!(TokenOfRenewal => self.sequence = revision);
         self.revision = self.revision.max(revision);
         self.proven = self.proven.max(sent_at);
         self.renewed |= sent_at >= self.acknowledged;
@@ -85,12 +86,13 @@ impl Seat {
     /// Whether the acquire is known to be of the life of the store that is known: the watch saw it
     /// there, or the store was shown to live that life after it was acknowledged.
     pub(super) fn is_confirmed(&self, shown: Instant) -> bool {
+        broken!(ConfirmedTooSoon => return shown >= self.proven);
         self.witnessed || shown >= self.acknowledged
     }
 }
 
 /// A seat that is being given back, or that might turn out to be held although it is not wanted.
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(super) struct Leaving {
     /// The newest revision known to be ours; `None` while that is open.
     pub(super) expect: Option<Revision>,

@@ -11,7 +11,7 @@ use crate::token::{Incarnation, Revision};
 ///
 /// An instant on our own clock, attached to every write that takes or keeps the seat: it goes
 /// with the record, through retakes, and into the release of a holder that never got to lead.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub(super) struct Wait {
     pub(super) until: Instant,
     /// And not before a renewal later than the acquire is acknowledged: over somebody else's
@@ -32,7 +32,7 @@ impl Wait {
 }
 
 /// The newest thing seen under the key.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Hash, Default)]
 pub(super) struct Sight {
     entry: Option<Entry>,
     /// When this very revision, or this absence, was first seen.
@@ -103,26 +103,37 @@ impl Sight {
     /// is kept while that revision is seen again, and starts anew with another. `default` is
     /// the lease of a holder that does not say its own.
     pub(super) fn other(&mut self, entry: Entry, incarnation: Incarnation, default: Duration, now: Instant) {
-        if self.entry.as_ref().is_some_and(|seen| seen.revision() == entry.revision()) {
+        let same = self.entry.as_ref().is_some_and(|seen| seen.revision() == entry.revision());
+        if same || broken!(FirstSightCarriedOver) && self.entry.is_some() {
             self.entry = Some(entry);
             return;
         }
         self.since = now;
         match &entry {
             Entry::Live(record) => {
-                let lease = record.lease.unwrap_or(default);
+                let lease = record.lease.filter(|_| !broken!(OwnLeaseForHolders)).unwrap_or(default);
+                // Whoever was there before may have renewed unseen until this one came, and have a longer lease.
+                let before = self.record().filter(|before| !before.has_the_holder_of(record));
+                let longest = lease.max(before.and_then(|before| before.lease).unwrap_or_default());
                 self.holder = Some(lease);
-                self.wait = Wait { until: self.wait.until.max(now + lease), renewal: false };
+                self.wait = Wait { until: self.wait.until.max(now + longest), renewal: false };
             }
             // A compare-and-delete by the holder itself: whatever was seen before is over.
-            Entry::Released(release) if release.incarnation == incarnation => {
-                self.wait = Wait { until: now + release.owed, renewal: false };
+            Entry::Released(release)
+                if (release.incarnation == incarnation || broken!(ReleaseOfAnotherLife))
+                    && !broken!(ReleaseNotBelieved) =>
+            {
+                let owed = if broken!(ReleaseOwedIgnored) { Duration::ZERO } else { release.owed };
+                self.wait = Wait { until: now + owed, renewal: false };
             }
+            Entry::Deleted { .. } if broken!(DeletionNotWaited) => self.wait = Wait::default(),
             Entry::Released(_) | Entry::Deleted { .. } => {
-                let until = now + self.holder_lease(default).max(default);
+                let lease = self.holder_lease(default).max(default);
+                let until = now + if broken!(DeletionWaitedThreeQuarters) { lease * 3 / 4 } else { lease };
                 self.wait = Wait { until: self.wait.until.max(until), renewal: true };
             }
             // The last record seen runs out by our own clock, whatever the store's says.
+            Entry::Expired { .. } | Entry::Vacant if broken!(AbsenceIsExpiry) => self.wait = Wait::default(),
             Entry::Expired { .. } | Entry::Vacant => self.wait.renewal = false,
         }
         self.entry = Some(entry);
@@ -186,6 +197,18 @@ mod tests {
         let expected = Wait { until: at(1 + 40), renewal: false };
         assert_eq!(waits(&[(1, live(4, Some(40))), (9, live(4, Some(40))), (12, marker)]), expected);
         assert_eq!(waits(&[(1, live(4, Some(40))), (12, Entry::Vacant)]), expected);
+    }
+
+    #[test]
+    fn a_holder_that_follows_unseen_upon_one_with_a_longer_lease_leaves_that_one_to_wait_for() {
+        let by = |name: &str, revision, lease| match live(revision, Some(lease)) {
+            Entry::Live(record) => Entry::Live(Record { candidate: name.into(), ..record }),
+            other => other,
+        };
+        let follows =
+            |second: &str| waits(&[(1, by("a", 4, 40)), (20, by(second, 7, 5)), (22, by(second, 8, 5))]);
+        assert_eq!(follows("b"), Wait { until: at(20 + 40), renewal: false });
+        assert_eq!(follows("a"), Wait { until: at(1 + 40), renewal: false });
     }
 
     #[test]

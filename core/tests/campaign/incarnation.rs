@@ -2,7 +2,7 @@
 
 use incumbent_core::campaign::{Input, Timer};
 use incumbent_core::record::Entry;
-use incumbent_core::store::{Facts, FaultKind, Outcome};
+use incumbent_core::store::{Capabilities, Facts, FaultKind, Outcome};
 use incumbent_core::{Incarnation, Revision};
 
 use crate::harness::*;
@@ -110,6 +110,23 @@ fn an_acquire_meant_for_the_old_life_is_looked_into_when_it_is_acknowledged_in_t
     assert_eq!(bench.inspected_as(made_anew), ["trouble StoreReset"]);
     assert_eq!(bench.applied(1, 6), ["read 2", "state WAITING"], "it is not known what it replaced");
     assert_eq!(bench.read(2, mine(6, 1)), ["acquire 2 over 6", "leader me", "state ACQUIRING"]);
+}
+
+#[test]
+fn an_acknowledgement_from_a_life_that_is_over_does_not_end_a_term_of_the_next() {
+    let store = Capabilities { incarnation_acked: true, ..bucket() };
+    let mut bench = Bench::leader_with(settings(), store);
+    bench.sleep(secs(10));
+    assert_eq!(bench.tick()[0], "renew 2 over 10");
+    let next = |facts: Facts| Facts { age: Some(T * 2), ..made_anew(facts) };
+    bench.inspected_as(next);
+    assert_eq!(bench.pass(secs(3)), ["reconnect", "read 2"], "the renewal is not answered");
+    bench.read(2, Entry::Expired { revision: Revision(3) });
+    bench.wrote(3, acknowledged(4, Some(NEXT)));
+    bench.pass(ms(1));
+    assert!(bench.leads());
+    assert_eq!(bench.wrote(2, acknowledged(11, Some(LIFE))), NOTHING);
+    assert!(bench.leads());
 }
 
 #[test]

@@ -103,6 +103,19 @@ fn a_term_survives_an_isolated_old_leader_if_the_majority_answers_in_time() {
 }
 
 #[test]
+fn a_stale_answer_to_whether_the_key_is_absent_is_not_asked_for_again_at_once() {
+    let mut bench = Bench::leader();
+    assert_eq!(bench.watched(Entry::Vacant), ["read 2"]);
+    assert_eq!(bench.read(2, Entry::Vacant), ["reconnect"]);
+    bench.reconnected();
+    assert_eq!(bench.inspected(), ["read 3"], "a new connection is asked at once");
+    assert_eq!(bench.read(3, theirs(5)), ["reconnect"]);
+    bench.reconnected();
+    assert_eq!(bench.inspected(), NOTHING, "whatever answers from the past is not stormed");
+    assert!(bench.next().contains(&"read 4".to_string()), "it is asked after a while");
+}
+
+#[test]
 fn lower_answers_over_two_new_connections_for_a_lease_are_a_regression() {
     let mut bench = Bench::candidate(theirs(10));
     bench.pass(T + ms(250));

@@ -78,6 +78,15 @@ fn a_lower_maximum_age_shrinks_the_deadline_and_is_told() {
 }
 
 #[test]
+fn a_lease_that_a_lower_maximum_age_makes_shorter_is_renewed_sooner() {
+    let mut bench = Bench::leader();
+    bench.sleep(secs(2));
+    assert_eq!(bench.wake(), Some((Timer::Renew, secs(8))));
+    bench.inspected_as(|facts| Facts { max_age: Some(secs(12)), ..facts });
+    assert_eq!(bench.wake(), Some((Timer::Renew, secs(2))));
+}
+
+#[test]
 fn a_maximum_age_so_low_that_the_lease_is_over_ends_the_term() {
     let mut bench = Bench::leader();
     bench.sleep(secs(6));

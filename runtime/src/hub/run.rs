@@ -137,9 +137,9 @@ impl Hub {
                 }
             }
             Some(Request::Close(Leave { begun, done })) => {
-                // A caller that no longer waits needs no answer.
-                let _ = begun.send(Ok(()));
                 self.close(Some(done));
+                // Not before the drains were told. A caller that no longer waits needs no answer.
+                let _ = begun.send(Ok(()));
             }
             None => {
                 self.deserted = true;

@@ -189,9 +189,14 @@ impl Slot {
     }
 
     /// A leave has begun; its waiter is answered when it is done.
-    pub(super) fn leaves(&mut self, leave: Leave, closing: bool) {
+    pub(super) fn leaves(&mut self, leave: Leave) {
         let _ = leave.begun.send(Ok(()));
-        if closing { self.closing.push(leave.done) } else { self.leaving.push(leave.done) }
+        self.leaving.push(leave.done);
+    }
+
+    /// The campaign is about to be closed; who waits for that is answered when it is done.
+    pub(super) fn closes(&mut self, done: Reply) {
+        self.closing.push(done);
     }
 
     /// Answers those who wait for the seat to be given back, once it is.

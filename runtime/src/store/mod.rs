@@ -24,6 +24,7 @@ pub use memory::{Memory, MemorySettings};
 #[cfg(feature = "nats")]
 pub use nats::{Nats, NatsSettings};
 pub use operate::Operate;
+pub use query::duration;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{Sqlite, SqliteSettings};
 pub use url::{StoreSettings, open};

@@ -1,10 +1,12 @@
 //! I3.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
-use incumbent_core::campaign::{Input, Output};
+use incumbent_core::campaign::{Input, Lease, Output};
 use incumbent_core::record::{Attempt, Nonce};
-use incumbent_core::{Incarnation, Instant};
+use incumbent_core::store::{Facts, Outcome};
+use incumbent_core::{Incarnation, Instant, Token};
 
 use super::Oracle;
 use super::known::lease_end;
@@ -15,16 +17,36 @@ pub(super) struct DeadlineFromTheSend {
     nodes: Vec<Node>,
 }
 
+#[derive(Clone, Copy)]
+struct Sent {
+    attempt: Attempt,
+    at: Instant,
+    /// The term in which it was sent.
+    term: Option<Token>,
+}
+
 #[derive(Default)]
 struct Node {
     nonce: Option<Nonce>,
-    sent: VecDeque<(Attempt, Instant)>,
+    sent: VecDeque<Sent>,
     /// When the newest applied attempt was sent, by the candidate's clock.
     applied: Option<Instant>,
     /// For each life of the store: when the newest question was asked whose answer proves it, an inspection or
     /// a write that this life took.
     shown: Vec<(Incarnation, Instant)>,
+    /// The newest inspection that it was handed.
+    inspected: Option<(Incarnation, Instant)>,
+    /// The longest lease that the maximum ages it was handed allow.
+    lease: Duration,
+    /// The skew it was told, if any.
+    skew: Option<Duration>,
     latest: Instant,
+    /// How it stood last.
+    stood: Option<Lease>,
+    /// The term whose deadline has passed.
+    lapsed: Option<Token>,
+    /// An attempt of the present term whose acknowledgement was just handed in.
+    acknowledged: Option<Sent>,
 }
 
 impl Node {
@@ -33,6 +55,63 @@ impl Node {
             Some((_, newest)) => *newest = asked_at.max(*newest),
             None => self.shown.push((life, asked_at)),
         }
+    }
+
+    fn find(&self, attempt: Attempt) -> Option<Sent> {
+        self.sent.iter().find(|sent| sent.attempt == attempt).copied()
+    }
+
+    fn inspect(&mut self, facts: &Facts, configured: Duration) {
+        self.shows(facts.incarnation, facts.asked_at);
+        let newest = self.inspected.is_none_or(|(_, before)| facts.asked_at >= before);
+        if newest {
+            self.inspected = Some((facts.incarnation, facts.asked_at));
+        }
+        let lease = facts.max_age.map_or(configured, |age| age.min(configured));
+        // What was asked before the newest write may be older than what that one proved, and not count.
+        let counts = newest && self.sent.back().is_none_or(|sent| facts.asked_at >= sent.at);
+        self.lease = if counts { lease } else { lease.max(self.lease) };
+    }
+
+    fn hand(&mut self, clock: Instant, input: &Input, configured: Duration) {
+        self.latest = self.latest.max(clock);
+        self.acknowledged = None;
+        let lapsed = self.stood.filter(|lease| self.latest >= lease.deadline);
+        self.lapsed = lapsed.map(|lease| lease.token).or(self.lapsed);
+        match input {
+            Input::Inspected(Ok(facts)) => self.inspect(facts, configured),
+            Input::Wrote { attempt, outcome: Outcome::Applied { .. } } if lapsed.is_none() => {
+                let term = self.stood.map(|lease| lease.token);
+                self.acknowledged = self.find(*attempt).filter(|sent| term.is_some() && sent.term == term);
+            }
+            _ => {}
+        }
+    }
+
+    /// `own` is the lease time that the campaign says is in force.
+    fn judge(&self, lease: Lease, own: Duration) -> Result<(), String> {
+        let Lease { token, deadline } = lease;
+        let Some(applied) = self.applied else {
+            return Err("leads and no write of it was ever applied".into());
+        };
+        let shown = self.shown.iter().find(|(life, _)| *life == token.incarnation);
+        let proven = applied.min(shown.map_or(Instant::ZERO, |(_, at)| *at));
+        let latest = lease_end(proven, self.lease, self.skew);
+        if deadline > latest {
+            return Err(format!("counts on {deadline:?}, and what was proved allows {latest:?}"));
+        }
+        if self.lapsed == Some(token) {
+            return Err(format!("leads again with {token}, whose deadline had passed"));
+        }
+        // Whenever an answer comes, it counts.
+        let shown = self.inspected.filter(|(life, _)| *life == token.incarnation);
+        if let (Some(sent), Some((_, shown))) = (self.acknowledged, shown) {
+            let least = lease_end(sent.at.min(shown), own, self.skew);
+            if deadline < least {
+                return Err(format!("counts on {deadline:?}, and {:?} allows {least:?}", sent.attempt));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -46,51 +125,42 @@ impl Oracle for DeadlineFromTheSend {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "I3",
-            "A deadline derives only from when an attempt was sent that was applied, and a question that proved the life.",
+            "A deadline derives only from when an attempt was sent that was applied, whenever its answer came, and a \
+             question that proved the life; no term that is over goes on.",
         )
     }
 
-    fn see(&mut self, _: &View<'_>, moment: &Moment<'_>) -> Result<(), String> {
+    fn see(&mut self, view: &View<'_>, moment: &Moment<'_>) -> Result<(), String> {
         match moment {
             Moment::Begins { node, nonce } => {
-                self.nodes[*node] = Node { nonce: Some(*nonce), ..Node::default() };
+                let lease = view.plan.settings[*node].lease;
+                let skew = view.plan.skew_of(*node);
+                self.nodes[*node] = Node { nonce: Some(*nonce), lease, skew, ..Node::default() };
             }
             Moment::Hands { node, clock, input } => {
-                let node = &mut self.nodes[*node];
-                node.latest = node.latest.max(*clock);
-                if let Input::Inspected(Ok(facts)) = input {
-                    node.shows(facts.incarnation, facts.asked_at);
-                }
+                self.nodes[*node].hand(*clock, input, view.plan.settings[*node].lease);
             }
             Moment::Says { node, output: Output::Write(write), .. } => {
                 let node = &mut self.nodes[*node];
                 if node.sent.len() == 256 {
                     node.sent.pop_front();
                 }
-                node.sent.push_back((write.attempt, node.latest));
+                let term = node.stood.map(|lease| lease.token);
+                node.sent.push_back(Sent { attempt: write.attempt, at: node.latest, term });
             }
             Moment::Applied { nonce, attempt, life, .. } => {
                 let Some(node) = self.nodes.iter_mut().find(|node| node.nonce == Some(*nonce)) else {
                     return Ok(());
                 };
-                let sent = node.sent.iter().find(|(sent, _)| sent == attempt).map(|(_, at)| *at);
-                let Some(sent) = sent else { return Ok(()) };
-                node.applied = node.applied.max(Some(sent));
-                node.shows(*life, sent);
+                let Some(sent) = node.find(*attempt) else { return Ok(()) };
+                node.applied = node.applied.max(Some(sent.at));
+                node.shows(*life, sent.at);
             }
-            Moment::Stands { node, campaign, .. } => {
-                let Some(lease) = campaign.lease() else { return Ok(()) };
-                let seen = &self.nodes[*node];
-                let Some(applied) = seen.applied else {
-                    return Err(format!("c{node} leads and no write of it was ever applied"));
-                };
-                let shown = seen.shown.iter().find(|(life, _)| *life == lease.token.incarnation);
-                let latest = lease_end(campaign, applied.min(shown.map_or(Instant::ZERO, |(_, at)| *at)));
-                if lease.deadline > latest {
-                    return Err(format!(
-                        "c{node} counts on {:?}, and what was proved allows {latest:?}",
-                        lease.deadline
-                    ));
+            Moment::Stands { node: place, campaign, .. } => {
+                let node = &mut self.nodes[*place];
+                node.stood = campaign.lease();
+                if let Some(lease) = node.stood {
+                    node.judge(lease, campaign.lease_time()).map_err(|says| format!("c{place} {says}"))?;
                 }
             }
             _ => {}

@@ -18,7 +18,10 @@ impl Alternate {
 
 impl Oracle for Alternate {
     fn states(&self) -> (&'static str, &'static str) {
-        ("I5", "Won and Lost alternate; each Won gets exactly one Lost, also on close.")
+        (
+            "I5",
+            "Won and Lost alternate; each Won gets exactly one Lost, also on close, and when its deadline passes.",
+        )
     }
 
     fn see(&mut self, _: &View<'_>, moment: &Moment<'_>) -> Result<(), String> {
@@ -42,6 +45,12 @@ impl Oracle for Alternate {
                     }
                     Event::Campaigned(State::Closed) => self.closed[*node] = true,
                     _ => {}
+                }
+            }
+            Moment::Says { node, campaign, output: Output::WakeAt(wake) } => {
+                let lease = campaign.lease();
+                if let Some(lease) = lease.filter(|lease| wake.is_none_or(|wake| wake.at > lease.deadline)) {
+                    return Err(format!("c{node} is not woken when its term ends: {lease:?}, {wake:?}"));
                 }
             }
             _ => {}

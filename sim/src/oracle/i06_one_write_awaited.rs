@@ -20,6 +20,8 @@ struct Node {
     /// The write whose answer is awaited, and until when.
     awaited: Option<(Attempt, Instant)>,
     closing: bool,
+    /// The number of the last write.
+    last: Attempt,
 }
 
 impl OneAwaited {
@@ -30,7 +32,10 @@ impl OneAwaited {
 
 impl Oracle for OneAwaited {
     fn states(&self) -> (&'static str, &'static str) {
-        ("I6", "At most one write is awaited; after a close outside a term, only the release is written.")
+        (
+            "I6",
+            "At most one write is awaited, each has a new number, and after a close outside a term only the release is written.",
+        )
     }
 
     fn see(&mut self, _: &View<'_>, moment: &Moment<'_>) -> Result<(), String> {
@@ -63,6 +68,10 @@ impl Oracle for OneAwaited {
                 if node.closing && !release && campaign.lease().is_none() {
                     return Err(format!("c{place} is closing and sends {write:?}"));
                 }
+                if write.attempt <= node.last {
+                    return Err(format!("c{place} sends {:?} after {:?}", write.attempt, node.last));
+                }
+                node.last = write.attempt;
                 node.awaited = Some((write.attempt, node.latest + limit));
             }
             _ => {}

@@ -18,9 +18,10 @@ struct Node {
     latest: Instant,
     /// The highest revision that the campaign was handed in the life it knows.
     known: Revision,
-    life: Option<Incarnation>,
+    /// The life known, and when the question was asked that showed it.
+    life: Option<(Incarnation, Instant)>,
     blind: bool,
-    /// A foreign record above all of that was just handed in.
+    /// A foreign record, tombstone or marker above all of that was just handed in.
     foreign: Option<Revision>,
     /// What was just handed in proves nothing.
     proves_nothing: bool,
@@ -39,19 +40,24 @@ impl Node {
         match input {
             // What it knows is of another life; the next term tells which.
             Input::Inspected(Ok(facts)) => {
-                let another = self.life.is_some_and(|life| life != facts.incarnation);
-                if another {
+                // An answer to an older question says nothing new.
+                if self.life.is_some_and(|(_, asked_at)| facts.asked_at < asked_at) {
+                    return;
+                }
+                if self.life.is_some_and(|(life, _)| life != facts.incarnation) {
                     (self.blind, self.known) = (true, Revision(0));
                 }
-                self.life = Some(facts.incarnation);
+                self.life = Some((facts.incarnation, facts.asked_at));
             }
             Input::Watched(entry) => {
-                if let Entry::Live(record) = entry
-                    && record.stamp.map(|stamp| stamp.nonce) != self.nonce
-                    && record.revision > self.known
-                    && !self.blind
-                {
-                    self.foreign = Some(record.revision);
+                let writer = match entry {
+                    Entry::Live(record) => record.stamp,
+                    Entry::Released(release) => release.stamp,
+                    Entry::Vacant | Entry::Deleted { .. } | Entry::Expired { .. } => None,
+                };
+                let revision = entry.revision().filter(|revision| *revision > self.known);
+                if writer.map(|stamp| stamp.nonce) != self.nonce && !self.blind {
+                    self.foreign = revision;
                 }
                 self.known = self.known.max(entry.revision().unwrap_or_default());
             }
@@ -73,7 +79,7 @@ impl Oracle for ForeignAboveOurs {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "I9",
-            "A foreign record above ours ends the term at once; Busy, Unknown and NotSent neither win nor lose.",
+            "A foreign record, tombstone or marker above ours ends the term at once; Busy, Unknown and NotSent neither win nor lose.",
         )
     }
 
@@ -92,7 +98,7 @@ impl Oracle for ForeignAboveOurs {
                 let lease = campaign.lease();
                 if let (Some(revision), Some(lease)) = (node.foreign, lease) {
                     return Err(format!(
-                        "c{place} saw a foreign record at {} and leads on: {lease:?}",
+                        "c{place} saw what is not its own at {} and leads on: {lease:?}",
                         revision.0
                     ));
                 }

@@ -1,15 +1,22 @@
 //! I10.
 
+use std::time::Duration;
+
 use incumbent_core::Instant;
 use incumbent_core::campaign::State;
 use incumbent_core::record::{Entry, Nonce};
 
 use super::Oracle;
+use crate::kind::Kind;
 use crate::moment::{Moment, View};
 
-/// Judges the calm: there every candidate can reach the store.
+/// Judges the times without faults, between those of the script and in the calm: there every candidate can reach
+/// the store.
 pub(super) struct OrphansGo {
-    calm: Option<Instant>,
+    /// How many faults are on, and since when there are none.
+    faults: u32,
+    quiet: Option<Instant>,
+    calm: bool,
     nodes: Vec<Node>,
     /// Whose record is under the key.
     owner: Option<Nonce>,
@@ -26,25 +33,54 @@ struct Node {
 
 impl OrphansGo {
     pub(super) fn new(count: usize) -> Self {
-        Self { calm: None, nodes: vec![Node::default(); count], owner: None }
+        Self { faults: 0, quiet: None, calm: false, nodes: vec![Node::default(); count], owner: None }
     }
 
     fn check(&mut self, view: &View<'_>) -> Result<(), String> {
-        let Some(calm) = self.calm else { return Ok(()) };
+        let Some(quiet) = self.quiet else { return Ok(()) };
+        // That a store went back is believed after a lease only.
+        if view.promises.ever_went_back() {
+            return Ok(());
+        }
+        // What is under way for long may be so when the fault is over.
+        let slow = view.plan.has(Kind::Delay) || view.plan.has(Kind::SlowCommit);
+        if slow && !self.calm {
+            return Ok(());
+        }
+        // Half a lease, and never less than a store without a leader and an answer under way take.
+        let bound = if slow { view.plan.lease } else { (view.plan.lease / 2).max(Duration::from_secs(12)) };
         for (place, node) in self.nodes.iter_mut().enumerate() {
             if node.nonce.is_none() || node.nonce != self.owner || node.seated {
                 node.orphaned = None;
                 continue;
             }
             let since = *node.orphaned.get_or_insert(view.now);
-            let lasted = view.now.since(since.max(calm));
+            // Before a life of the store is a lease old nobody would be told a win.
+            let lasted = view.now.since(since.max(quiet).max(view.made + view.plan.lease));
             // In a bucket with markers an orphan whose time is nearly over waits for its marker.
-            if lasted >= view.plan.lease && !view.plan.markers {
+            if lasted >= bound && !view.plan.markers {
                 return Err(format!("the orphan of c{place} has been there for {lasted:?}"));
             }
         }
         Ok(())
     }
+}
+
+/// Whether a fault keeps a candidate from the store.
+fn keeps_away(kind: Kind) -> bool {
+    !matches!(
+        kind,
+        Kind::Resign
+            | Kind::Illness
+            | Kind::Handler
+            | Kind::Close
+            | Kind::Crash
+            | Kind::Drift
+            | Kind::ClockBack
+            | Kind::Skew
+            | Kind::Delete
+            | Kind::Overwrite
+    )
 }
 
 impl Oracle for OrphansGo {
@@ -54,7 +90,13 @@ impl Oracle for OrphansGo {
 
     fn see(&mut self, view: &View<'_>, moment: &Moment<'_>) -> Result<(), String> {
         match moment {
-            Moment::Calm => self.calm = Some(view.now),
+            Moment::Calm => (self.faults, self.quiet, self.calm) = (0, Some(view.now), true),
+            Moment::Fault { kind, .. } if !keeps_away(*kind) => {}
+            Moment::Fault { begins: true, .. } => (self.faults, self.quiet) = (self.faults + 1, None),
+            Moment::Fault { begins: false, .. } => {
+                self.faults = self.faults.saturating_sub(1);
+                self.quiet = (self.faults == 0).then_some(view.now);
+            }
             Moment::Begins { node, nonce } => {
                 self.nodes[*node] = Node { nonce: Some(*nonce), ..Node::default() };
             }

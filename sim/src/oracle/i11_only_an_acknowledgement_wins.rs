@@ -2,13 +2,14 @@
 
 use std::collections::VecDeque;
 
-use incumbent_core::Revision;
-use incumbent_core::campaign::{Input, Output};
-use incumbent_core::record::Attempt;
+use incumbent_core::campaign::{Event, Input, Output, State, Trouble};
+use incumbent_core::record::{Attempt, Nonce};
 use incumbent_core::store::{Action, Outcome};
+use incumbent_core::{Incarnation, Instant, Revision, Token};
 
 use super::Oracle;
 use super::known::{Told, told};
+use crate::kind::Kind;
 use crate::moment::{Moment, View};
 
 pub(super) struct Acknowledged {
@@ -19,6 +20,78 @@ pub(super) struct Acknowledged {
 struct Node {
     acquires: VecDeque<Attempt>,
     acknowledged: VecDeque<Revision>,
+    latest: Instant,
+    /// The newest acquire that was acknowledged, and when.
+    taken: Option<(Revision, Instant)>,
+    /// When the newest inspection was asked for, and the newest record of its own that the watch showed.
+    asked: Instant,
+    shown: Revision,
+    nonce: Option<Nonce>,
+    /// Where its acquires were really applied.
+    applied: VecDeque<(Incarnation, Revision)>,
+    life: Option<Incarnation>,
+    /// The first write that was sent in it.
+    first: Option<Attempt>,
+    /// The highest revision of this life that the watch or an acknowledgement told.
+    known: Revision,
+    /// What was just acknowledged is below that.
+    late: bool,
+    seated: bool,
+}
+
+impl Node {
+    fn hand(&mut self, clock: Instant, input: &Input) {
+        self.latest = self.latest.max(clock);
+        self.late = false;
+        if let Input::Inspected(Ok(facts)) = input {
+            self.asked = self.asked.max(facts.asked_at);
+        }
+        match input {
+            Input::Inspected(Ok(facts)) if self.life != Some(facts.incarnation) => {
+                (self.life, self.known, self.first) = (Some(facts.incarnation), Revision(0), None);
+            }
+            Input::Watched(entry) => {
+                let revision = entry.revision().unwrap_or_default();
+                self.known = self.known.max(revision);
+                let stamp = entry.live().and_then(|record| record.stamp);
+                if stamp.is_some_and(|stamp| Some(stamp.nonce) == self.nonce) {
+                    self.shown = revision;
+                }
+            }
+            Input::Wrote { attempt, outcome: Outcome::Applied { revision, .. } } => {
+                // What was sent in another life says nothing of this one.
+                if self.first.is_some_and(|first| *attempt >= first) {
+                    self.late = *revision < self.known;
+                    self.known = self.known.max(*revision);
+                }
+                if self.acquires.contains(attempt) {
+                    keep(&mut self.acknowledged, *revision);
+                    if self.taken.is_none_or(|(taken, _)| taken != *revision) {
+                        self.taken = Some((*revision, self.latest));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn won(&self, view: &View<'_>, token: Token) -> Result<(), String> {
+        if !self.acknowledged.contains(&token.sequence) {
+            return Err(format!("won {token} without an acknowledgement"));
+        }
+        let known =
+            view.plan.has(Kind::OldLife) || self.applied.contains(&(token.incarnation, token.sequence));
+        if !known {
+            return Err(format!("won {token}, and its acquire was applied in another life of the store"));
+        }
+        let since = self.taken.filter(|(taken, _)| *taken == token.sequence).map(|(_, at)| at);
+        let confirmed =
+            view.plan.acked || self.shown >= token.sequence || since.is_none_or(|since| self.asked >= since);
+        if !confirmed {
+            return Err(format!("won {token}, and nothing later shows in which life of the store"));
+        }
+        Ok(())
+    }
 }
 
 impl Acknowledged {
@@ -42,30 +115,39 @@ impl Oracle for Acknowledged {
         )
     }
 
-    fn see(&mut self, _: &View<'_>, moment: &Moment<'_>) -> Result<(), String> {
+    fn see(&mut self, view: &View<'_>, moment: &Moment<'_>) -> Result<(), String> {
         match moment {
-            Moment::Begins { node, .. } => self.nodes[*node] = Node::default(),
-            Moment::Hands {
-                node,
-                input: Input::Wrote { attempt, outcome: Outcome::Applied { revision, .. } },
-                ..
-            } => {
-                let node = &mut self.nodes[*node];
-                if node.acquires.contains(attempt) {
-                    keep(&mut node.acknowledged, *revision);
+            Moment::Begins { node, nonce } => {
+                self.nodes[*node] = Node { nonce: Some(*nonce), ..Node::default() };
+            }
+            Moment::Hands { node, clock, input } => self.nodes[*node].hand(*clock, input),
+            Moment::Applied { nonce, attempt, life, revision } => {
+                let node = self.nodes.iter_mut().find(|node| node.nonce == Some(*nonce));
+                if let Some(node) = node.filter(|node| node.acquires.contains(attempt)) {
+                    keep(&mut node.applied, (*life, *revision));
+                }
+            }
+            Moment::Stands { node: place, campaign, .. } => {
+                let node = &mut self.nodes[*place];
+                let holds = matches!(campaign.state(), State::Holding | State::Leading | State::Draining);
+                let seated = std::mem::replace(&mut node.seated, holds);
+                if node.late && holds && !seated {
+                    return Err(format!("c{place} took a seat by an acknowledgement that is history"));
                 }
             }
             Moment::Says { node: place, output, .. } => {
                 let node = &mut self.nodes[*place];
-                if let Output::Write(write) = output
-                    && matches!(write.action, Action::Acquire(_))
-                {
-                    keep(&mut node.acquires, write.attempt);
+                if let Output::Write(write) = output {
+                    node.first.get_or_insert(write.attempt);
+                    if matches!(write.action, Action::Acquire(_)) {
+                        keep(&mut node.acquires, write.attempt);
+                    }
                 }
-                if let Some(Told::Won(term)) = told(output)
-                    && !node.acknowledged.contains(&term.token.sequence)
-                {
-                    return Err(format!("c{place} won {} without an acknowledgement", term.token));
+                if let Output::Event(Event::Trouble(Trouble::StoreReset { .. })) = output {
+                    node.known = Revision(0);
+                }
+                if let Some(Told::Won(term)) = told(output) {
+                    return node.won(view, term.token).map_err(|says| format!("c{place} {says}"));
                 }
             }
             _ => {}

@@ -1,7 +1,11 @@
 //! I12.
 
-use incumbent_core::campaign::{Input, Output};
-use incumbent_core::{Incarnation, Instant};
+use std::collections::VecDeque;
+
+use incumbent_core::campaign::{Event, Input, Output, State, Trouble};
+use incumbent_core::record::Attempt;
+use incumbent_core::store::Outcome;
+use incumbent_core::{Incarnation, Instant, Revision};
 
 use super::Oracle;
 use super::known::{Told, told};
@@ -21,6 +25,34 @@ struct Node {
     sent: Instant,
     /// Another life was just handed in.
     another: bool,
+    /// The highest revision that the watch or an acknowledgement told, and what it was when each write was sent, and
+    /// when that was.
+    known: Revision,
+    marks: VecDeque<(Attempt, Revision, Instant)>,
+    /// What was just acknowledged: in which life, where that is said; and that it was below what was known.
+    acknowledged: Option<Incarnation>,
+    went_back: bool,
+    /// Whether it held a seat before this step and after it, and when it said that the store went back.
+    seated: (bool, bool),
+    said: Option<Instant>,
+    /// An inspection of another life than the last one was just handed in.
+    changed: bool,
+}
+
+impl Node {
+    fn acknowledge(&mut self, attempt: Attempt, revision: Revision, life: Option<Incarnation>) {
+        // What was sent in another life says nothing of this one.
+        let Some((_, mark, at)) = self.marks.iter().find(|(sent, ..)| *sent == attempt) else { return };
+        // It shows the life as an inspection would that was asked for when it was sent.
+        if let Some((known, shown)) = &mut self.life
+            && life == Some(*known)
+        {
+            *shown = (*shown).max(*at);
+        }
+        self.acknowledged = life;
+        self.went_back = revision <= *mark;
+        self.known = if self.went_back { revision } else { self.known.max(revision) };
+    }
 }
 
 impl AnotherLife {
@@ -33,7 +65,7 @@ impl Oracle for AnotherLife {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "I12",
-            "Another life of the store ends the term, and nobody wins in one that is younger than a lease.",
+            "Another life of the store, or a lower acknowledgement, ends the term; nobody wins in a life younger than a lease.",
         )
     }
 
@@ -42,27 +74,72 @@ impl Oracle for AnotherLife {
             Moment::Begins { node, .. } => self.nodes[*node] = Node::default(),
             Moment::Hands { node, clock, input } => {
                 let node = &mut self.nodes[*node];
-                node.another = false;
+                (node.another, node.changed) = (false, false);
+                (node.acknowledged, node.went_back) = (None, false);
                 node.latest = node.latest.max(*clock);
                 if let Input::Inspected(Ok(facts)) = input {
                     let newer = node.life.is_none_or(|(_, asked_at)| facts.asked_at >= asked_at);
                     if newer {
                         node.another = facts.asked_at >= node.sent
                             && node.life.is_some_and(|(life, _)| life != facts.incarnation);
+                        node.changed = node.life.is_some_and(|(life, _)| life != facts.incarnation);
+                        if node.changed {
+                            (node.known, node.marks) = (Revision(0), VecDeque::new());
+                        }
                         node.life = Some((facts.incarnation, facts.asked_at));
                     }
                 }
+                match input {
+                    Input::Watched(entry) => {
+                        node.known = node.known.max(entry.revision().unwrap_or_default());
+                    }
+                    Input::Wrote { attempt, outcome: Outcome::Applied { revision, incarnation } } => {
+                        node.acknowledge(*attempt, *revision, *incarnation);
+                    }
+                    _ => {}
+                }
             }
-            Moment::Stands { node, campaign, .. } if self.nodes[*node].another => {
-                if let Some(lease) = campaign.lease() {
-                    return Err(format!("c{node} knows of another life and leads on: {lease:?}"));
+            Moment::Stands { node: place, campaign, .. } => {
+                let node = &mut self.nodes[*place];
+                let holds = matches!(campaign.state(), State::Holding | State::Leading | State::Draining);
+                node.seated = (node.seated.1, holds);
+                let Some(lease) = campaign.lease() else { return Ok(()) };
+                if node.another || node.acknowledged.is_some_and(|life| life != lease.token.incarnation) {
+                    return Err(format!("c{place} knows of another life and leads on: {lease:?}"));
+                }
+                if node.went_back {
+                    return Err(format!(
+                        "c{place} was acknowledged a lower revision and leads on: {lease:?}"
+                    ));
                 }
             }
             Moment::Says { node, campaign, output, .. } => {
-                if let Output::Write(_) = output {
-                    self.nodes[*node].sent = self.nodes[*node].latest;
+                if let Output::Write(write) = output {
+                    let node = &mut self.nodes[*node];
+                    node.sent = node.latest;
+                    if node.marks.len() == 64 {
+                        node.marks.pop_front();
+                    }
+                    node.marks.push_back((write.attempt, node.known, node.latest));
+                }
+                if let Output::Event(Event::Trouble(Trouble::StoreReset { .. })) = output {
+                    let node = &mut self.nodes[*node];
+                    (node.known, node.marks) = (Revision(0), VecDeque::new());
+                    // A holder may have given a seat up whose token is too small.
+                    if !node.changed && !node.seated.0 && campaign.state() != State::Releasing {
+                        node.said = Some(node.latest);
+                    }
                 }
                 let Some(Told::Won(term)) = told(output) else { return Ok(()) };
+                let seen = &self.nodes[*node];
+                if let Some(since) = seen.said.map(|said| seen.latest.since(said))
+                    && since < campaign.lease_time()
+                {
+                    return Err(format!(
+                        "c{node} won {} only {since:?} after the store went back",
+                        term.token
+                    ));
+                }
                 if view.never_used || !view.promises.clocks() || !view.promises.one_leader(view.now) {
                     return Ok(());
                 }

@@ -1,7 +1,9 @@
 //! What several oracles need to know of a campaign.
 
+use std::time::Duration;
+
 use incumbent_core::Instant;
-use incumbent_core::campaign::{Campaign, Event, Output, Term};
+use incumbent_core::campaign::{Event, Output, Term};
 
 /// A term that was won or lost, where an output tells one.
 pub(super) enum Told {
@@ -17,7 +19,16 @@ pub(super) fn told(output: &Output) -> Option<Told> {
     }
 }
 
-/// `sent + T − M`, by the campaign's own numbers.
-pub(super) fn lease_end(campaign: &Campaign, sent: Instant) -> Instant {
-    (sent + campaign.lease_time()).before(campaign.margin())
+/// `sent + T − M`, with the margin that the defaults make of a lease: its skew, where none is `set`, its drift
+/// and its slack.
+pub(super) fn lease_end(sent: Instant, lease: Duration, set: Option<Duration>) -> Instant {
+    let skew = set.unwrap_or((lease / 20).min(Duration::from_secs(1)));
+    let drift = lease / 100;
+    let slack = (lease / 20).min(Duration::from_millis(250));
+    (sent + lease).before(skew + drift + slack)
+}
+
+/// How long an answer is waited for: a twelfth of the lease, within bounds.
+pub(super) fn attempt_limit(lease: Duration) -> Duration {
+    (lease / 12).clamp(Duration::from_millis(250), Duration::from_secs(2))
 }

@@ -1,6 +1,8 @@
-//! The invariants, one a file, each with its statement.
+//! The invariants, one a file, each with its statement; and the rules whose breach breaks an invariant only by a
+//! rare accident.
 
 mod i01_one_leader;
+mod i01_with_go_peers;
 mod i02_told_and_in_time;
 mod i03_deadline_from_the_send;
 mod i04_tokens_grow;
@@ -9,13 +11,20 @@ mod i06_one_write_awaited;
 mod i07_deletes_are_compared;
 mod i08_released_is_over;
 mod i09_foreign_above_ours;
+mod i09_no_loss_without_cause;
 mod i10_orphans_go;
 mod i11_only_an_acknowledgement_wins;
 mod i12_another_life;
 mod i13_i14_replay;
+mod i15_order_of_the_calm;
 mod i15_somebody_leads;
 mod known;
+mod rule_leaving;
+mod rule_renewals;
+mod rule_requests;
+mod rule_win_delay;
 
+use std::any::Any;
 use std::fmt;
 
 use incumbent_core::Instant;
@@ -24,6 +33,7 @@ use crate::moment::{Moment, View};
 use crate::plan::Plan;
 use crate::store::cluster::START;
 use i13_i14_replay::Replay;
+pub(crate) use i15_somebody_leads::SomebodyLeads;
 
 /// One invariant.
 pub(crate) trait Oracle {
@@ -37,7 +47,8 @@ pub(crate) trait Oracle {
 /// An invariant that does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Its number: `I1` to `I15`, or `contract` where a campaign refused what it was handed.
+    /// Its number: `I1` to `I15`; or the name of a rule; or `contract` where a campaign refused what it was handed; or
+    /// `panic`.
     pub invariant: &'static str,
     /// What it states.
     pub states: &'static str,
@@ -54,6 +65,12 @@ impl Violation {
 
     pub(crate) fn of_contract(at: Instant, says: String) -> Self {
         Self::new(("contract", "The simulator keeps the contract of the core."), at, says)
+    }
+
+    pub(crate) fn of_panic(at: Instant, panic: &(dyn Any + Send)) -> Self {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+        Self::new(("panic", "Nothing panics."), at, text.into())
     }
 }
 
@@ -76,25 +93,31 @@ pub(crate) struct Judges {
 impl Judges {
     pub(crate) fn new(plan: &Plan) -> Self {
         let count = plan.choice.candidates;
-        Self {
-            oracles: vec![
-                Box::new(i01_one_leader::OneLeader::new(count)),
-                Box::new(i02_told_and_in_time::ToldAndInTime::new(count)),
-                Box::new(i03_deadline_from_the_send::DeadlineFromTheSend::new(count)),
-                Box::new(i04_tokens_grow::TokensGrow::new(count)),
-                Box::new(i05_won_and_lost_alternate::Alternate::new(count)),
-                Box::new(i06_one_write_awaited::OneAwaited::new(count)),
-                Box::new(i07_deletes_are_compared::Compared::new(count)),
-                Box::new(i08_released_is_over::ReleasedIsOver::new(count)),
-                Box::new(i09_foreign_above_ours::ForeignAboveOurs::new(count)),
-                Box::new(i10_orphans_go::OrphansGo::new(count)),
-                Box::new(i11_only_an_acknowledgement_wins::Acknowledged::new(count)),
-                Box::new(i12_another_life::AnotherLife::new(count)),
-                Box::new(i15_somebody_leads::SomebodyLeads::new(count)),
-            ],
-            compare: plan.choice.seed.is_multiple_of(4),
-            replay: Replay::new(count),
+        let mut oracles: Vec<Box<dyn Oracle>> = vec![
+            Box::new(i01_one_leader::OneLeader::new(count)),
+            Box::new(i02_told_and_in_time::ToldAndInTime::new(count)),
+            Box::new(i03_deadline_from_the_send::DeadlineFromTheSend::new(count)),
+            Box::new(i04_tokens_grow::TokensGrow::new(count)),
+            Box::new(i05_won_and_lost_alternate::Alternate::new(count)),
+            Box::new(i06_one_write_awaited::OneAwaited::new(count)),
+            Box::new(i07_deletes_are_compared::Compared::new(count)),
+            Box::new(i08_released_is_over::ReleasedIsOver::new(count)),
+            Box::new(i09_foreign_above_ours::ForeignAboveOurs::new(count)),
+            Box::new(i09_no_loss_without_cause::NoLossWithoutCause::new(count)),
+            Box::new(i10_orphans_go::OrphansGo::new(count)),
+            Box::new(i11_only_an_acknowledgement_wins::Acknowledged::new(count)),
+            Box::new(i12_another_life::AnotherLife::new(count)),
+            Box::new(SomebodyLeads::new(count)),
+            Box::new(i15_order_of_the_calm::OrderOfTheCalm::new()),
+            Box::new(rule_renewals::Renewals::new(count)),
+            Box::new(rule_win_delay::WinDelay::new(count)),
+            Box::new(rule_leaving::Leaving::new(count)),
+            Box::new(rule_requests::Requests::new(count)),
+        ];
+        if plan.choice.peers > 0 {
+            oracles.push(Box::new(i01_with_go_peers::WithGoPeers::new(count, plan.choice.peers)));
         }
+        Self { oracles, compare: plan.choice.seed.is_multiple_of(4), replay: Replay::new(count) }
     }
 
     pub(crate) fn see(&mut self, view: &View<'_>, moment: &Moment<'_>) -> Result<(), Violation> {

@@ -3,8 +3,18 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use incumbent_core::campaign::Input;
+use incumbent_core::record::Kind as Message;
+
 use super::{Event, World};
-use crate::moment::Moment;
+use crate::dice::Dice;
+use crate::kind::Kind;
+use crate::moment::{Moment, Order};
+use crate::oracle::SomebodyLeads;
+use crate::store::bucket::Put;
+
+/// A lease that survives the failure of one server.
+const LONG: Duration = Duration::from_secs(30);
 
 impl World {
     /// Ends every fault.
@@ -31,13 +41,67 @@ impl World {
         self.repair();
         self.expire_later();
         self.see(&Moment::Calm);
+        // By then somebody leads, or an oracle has said so.
+        self.after(SomebodyLeads::worst(&self.plan) + Duration::from_secs(1), Event::Order(0));
+    }
+
+    /// Something orderly happens to the leader: first it leaves, later it is taken away.
+    pub(super) fn order(&mut self, turn: u32) {
+        if turn == 0 {
+            let wanted = self.plan.delay();
+            self.after(self.plan.drain() + wanted + Duration::from_secs(6), Event::Order(1));
+        }
+        let Some(order) = self.next_order(turn) else { return };
+        self.note(|trace| write!(trace, "{order:?}"));
+        self.see(&Moment::Order(order));
+        match order {
+            Order::Resign { leader } => self.command(leader, Input::Resign),
+            Order::HandOver { leader, successor } => {
+                self.command(leader, Input::HandOver(format!("c{successor}")));
+            }
+            Order::Delete { .. } => self.operate(&Put::bare(Message::Tombstone)),
+            Order::Isolate { .. } => self.isolate_leader(self.plan.choice.seed.is_multiple_of(3)),
+            Order::Crash { leader } => {
+                self.dies(leader);
+                self.born(leader, Duration::from_secs(1));
+            }
+        }
+    }
+
+    fn next_order(&self, turn: u32) -> Option<Order> {
+        let leader = (0..self.nodes.len()).find(|node| self.nodes[*node].leads(self.now))?;
+        let mut dice = Dice::new(self.plan.choice.seed, 5 + u64::from(turn));
+        let successor = dice.below(self.nodes.len() as u64) as usize;
+        let all_hear = (0..self.nodes.len()).all(|node| self.hears(node));
+        // Who leads since the maximum age was lowered may count on less than its own lease.
+        let fails_over = self.plan.replicas > 1
+            && !self.plan.has(Kind::LowerAge)
+            && self.plan.settings.iter().all(|setting| setting.lease >= LONG);
+        match (turn, dice.below(3)) {
+            // Whose watch went with a life of the store that is over hears of nothing.
+            (0, _) if successor == leader || !self.hears(successor) => None,
+            (0, 0) => Some(Order::HandOver { leader, successor }),
+            (0, _) => Some(Order::Resign { leader }),
+            (1.., _) if !all_hear => None,
+            (_, 0) if !self.can_operate() => None,
+            (_, 0) => Some(Order::Delete { leader }),
+            (_, 1) if fails_over => Some(Order::Isolate { leader }),
+            _ => Some(Order::Crash { leader }),
+        }
+    }
+
+    /// Whether a candidate is told by a watch what happens to the key.
+    fn hears(&self, node: usize) -> bool {
+        let watch = &self.nodes[node].watch;
+        let present = self.cluster.bucket.incarnation;
+        watch.stands && watch.on.is_some_and(|(life, server)| life == present && self.cluster.is_up(server))
     }
 
     /// An operator makes sure that a larger token than any told is possible again.
     fn repair(&mut self) {
-        let Some(token) = self.promises.largest() else { return };
+        let largest = self.promises.largest();
         let bucket = &mut self.cluster.bucket;
-        if bucket.incarnation < token.incarnation {
+        if let Some(token) = largest.filter(|token| bucket.incarnation < token.incarnation) {
             self.cluster.gone = true;
             let wait = Duration::from_nanos(token.incarnation.0.saturating_sub(self.now.as_nanos()));
             return self.after(wait + Duration::from_secs(3), Event::Remake(0));
@@ -45,7 +109,8 @@ impl World {
         if !self.promises.ever_went_back() {
             return;
         }
-        // What others wrote to the bucket meanwhile; more than any candidate has seen.
-        bucket.sequence = bucket.sequence.max(token.sequence.0) + 1_000;
+        // What others wrote to the bucket meanwhile; more than any candidate has seen, though it was never told.
+        let told = largest.map_or(0, |token| token.sequence.0);
+        bucket.sequence = bucket.sequence.max(told) + 1_000;
     }
 }

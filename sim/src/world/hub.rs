@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use incumbent_core::Instant;
-use incumbent_core::campaign::{Campaign, Event as Told, Input, Output, Settings, State};
+use incumbent_core::campaign::{Campaign, Event as Told, Input, Output, Preset, Settings, State};
 use incumbent_core::record::{Entry, Nonce};
 use incumbent_core::store::{Capabilities, Facts, Outcome};
 
@@ -14,9 +14,6 @@ use crate::kind::Kind;
 use crate::moment::Moment;
 use crate::oracle::Violation;
 use crate::tape::Recorded;
-
-/// How long a candidate of these worlds may drain.
-const DRAIN: Duration = Duration::from_secs(2);
 
 impl World {
     /// A process is born at a place; it begins after `wait`.
@@ -71,9 +68,11 @@ impl World {
             self.audience.judges.compare.then(|| self.campaign(node, facts, nonce, seed, now)).flatten();
         let process = self.nodes[node].process;
         self.note(|trace| write!(trace, "c{node}: begins as process {process}"));
-        let (name, lease, drain) = (campaign.name().into(), self.plan.lease, DRAIN);
         let (store, facts) = (self.capabilities(), *facts);
-        self.tape(|| Recorded::Begins { process, name, lease, drain, store, facts, nonce, seed, now });
+        if self.tape.is_some() {
+            let settings = Box::new(self.settings(node));
+            self.tape(|| Recorded::Begins { process, settings, store, facts, nonce, seed, now });
+        }
         self.nodes[node].campaign = Some(campaign);
         self.nodes[node].shadow = twin;
         self.nodes[node].inspected = Some(facts.incarnation);
@@ -92,11 +91,15 @@ impl World {
         seed: u64,
         now: Instant,
     ) -> Option<Campaign> {
-        let mut settings = Settings::new(format!("c{node}"));
-        // Said, so that nobody comes with a shorter one while the maximum age is lowered.
-        settings.lease = Some(self.plan.lease);
-        settings.drain = DRAIN;
-        Campaign::new(settings, self.capabilities(), facts, nonce, seed, now).ok()
+        Campaign::new(self.settings(node), self.capabilities(), facts, nonce, seed, now).ok()
+    }
+
+    fn settings(&self, node: usize) -> Settings {
+        let mut settings = self.plan.settings[node].settings(format!("c{node}"), self.plan.skew);
+        if self.plan.choice.peers > 0 {
+            settings.preset = Preset::GoCompatible;
+        }
+        settings
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -314,7 +317,8 @@ impl World {
         match event {
             Told::Won(term) => self.promises.told(term.token),
             Told::Draining { .. } => {
-                let wait = self.nodes[node].dice.millis(0, 2_500);
+                let most = self.plan.settings[node].drain.as_millis() as u64 * 5 / 4;
+                let wait = self.nodes[node].dice.millis(0, most);
                 self.after(wait, Event::Hear { node, process, hears: Hears::Input(Input::Drained) });
             }
             Told::Campaigned(State::Closed) => {

@@ -4,6 +4,7 @@ mod calm;
 mod hub;
 mod network;
 mod node;
+mod peer;
 mod serve;
 mod strike;
 
@@ -32,6 +33,7 @@ use crate::tape::Recorded;
 use crate::timeline::Timeline;
 pub(crate) use node::Node;
 use node::{Ask, Hears};
+use peer::{Peer, Turn};
 
 /// What will happen.
 #[derive(Debug)]
@@ -70,6 +72,11 @@ pub(crate) enum Event {
         process: u64,
         number: u64,
     },
+    /// Something happens to a candidate of other software.
+    Peer {
+        peer: usize,
+        turn: Turn,
+    },
     Resume(usize),
     Commit(u64),
     Expire(Incarnation, Revision),
@@ -79,6 +86,8 @@ pub(crate) enum Event {
     Strike(usize),
     Relent(usize),
     Calm,
+    /// Something orderly, in the calm: the first or the second.
+    Order(u32),
     Over,
 }
 
@@ -107,6 +116,7 @@ pub(crate) struct World {
     /// What the bucket held before, where it may go back to it.
     history: VecDeque<(Instant, Bucket)>,
     nodes: Vec<Node>,
+    peers: Vec<Peer>,
     processes: u64,
     /// How many faults of each kind are on.
     weather: [u32; Kind::ALL.len()],
@@ -141,6 +151,7 @@ impl World {
             proposals: 0,
             history: VecDeque::new(),
             nodes,
+            peers: Vec::new(),
             processes: 0,
             weather: [0; Kind::ALL.len()],
             hit: vec![Vec::new(); plan.script.last().map_or(0, |fault| fault.place + 1)],
@@ -161,11 +172,12 @@ impl World {
             let wait = world.nodes[node].dice.millis(0, 2_000);
             world.born(node, wait);
         }
+        world.peers_begin();
         for fault in world.plan.script.clone().iter() {
             world.queue.put(START + fault.from, Event::Strike(fault.place));
         }
         world.after(world.plan.stormy, Event::Calm);
-        world.after(world.plan.stormy + world.plan.calm, Event::Over);
+        world.after(world.plan.stormy + world.plan.calm(), Event::Over);
         world
     }
 
@@ -220,6 +232,7 @@ impl World {
                     self.ask_for_watch(node);
                 }
             }
+            Event::Peer { peer, turn } => self.peer(peer, turn),
             Event::Resume(node) => self.resume(node),
             Event::Commit(number) => self.commit(number),
             Event::Expire(life, revision) => self.expire(life, revision),
@@ -229,6 +242,7 @@ impl World {
             Event::Strike(place) => self.strike(place),
             Event::Relent(place) => self.relent(place),
             Event::Calm => self.become_calm(),
+            Event::Order(turn) => self.order(turn),
             Event::Over => {}
         }
     }

@@ -187,7 +187,7 @@ impl World {
     }
 
     /// What a user says to a candidate; a stopped one hears it later.
-    fn command(&mut self, node: usize, input: Input) {
+    pub(super) fn command(&mut self, node: usize, input: Input) {
         if self.nodes[node].alive {
             self.hear(node, Hears::Input(input));
         }
@@ -204,12 +204,7 @@ impl World {
         match kind {
             Kind::Isolate if count > 1 => {
                 let server = if dice.percent(75) { first } else { (first + 1) % count };
-                if self.cluster.servers[server].isolated.is_none() {
-                    let led = self.cluster.leader == Some(server);
-                    let knew = self.cluster.bucket.clone();
-                    let stuck = self.in_flight.is_some();
-                    self.cluster.servers[server].isolated =
-                        Some(Isolated { knew, since: self.now, led, stuck });
+                if self.isolate(server) {
                     self.hit[place].push(server);
                 }
             }
@@ -225,6 +220,29 @@ impl World {
             }
         }
         self.depose();
+    }
+
+    /// Cuts a server off from the others, if it is not.
+    fn isolate(&mut self, server: usize) -> bool {
+        if self.cluster.servers[server].isolated.is_some() {
+            return false;
+        }
+        let led = self.cluster.leader == Some(server);
+        let knew = self.cluster.bucket.clone();
+        let stuck = self.in_flight.is_some();
+        self.cluster.servers[server].isolated = Some(Isolated { knew, since: self.now, led, stuck });
+        true
+    }
+
+    /// Isolates the server that leads the stream; perhaps it has just taken a write.
+    pub(super) fn isolate_leader(&mut self, stuck: bool) {
+        if let Some(leader) = self.cluster.leader {
+            self.isolate(leader);
+            if let Some(isolated) = &mut self.cluster.servers[leader].isolated {
+                isolated.stuck |= stuck;
+            }
+            self.depose();
+        }
     }
 
     /// A server is well again, and its watches catch up.
@@ -254,7 +272,7 @@ impl World {
         if !self.plan.has(Kind::Skew) {
             return;
         }
-        let half = self.skew().as_micros() as u64 / 2;
+        let half = self.plan.skew.as_micros() as u64 / 2;
         for server in 0..self.cluster.servers.len() {
             let stepped = self.cluster.servers[server].ahead.unsigned_abs() > half * 1000;
             if !stepped {
@@ -284,12 +302,12 @@ impl World {
         }
     }
 
-    fn can_operate(&self) -> bool {
+    pub(super) fn can_operate(&self) -> bool {
         self.cluster.leader.is_some() && !self.cluster.gone && self.in_flight.is_none()
     }
 
     /// An operator writes to the key.
-    fn operate(&mut self, put: &Put<'_>) {
+    pub(super) fn operate(&mut self, put: &Put<'_>) {
         if self.can_operate() {
             let wall = self.cluster.leaders_wall(self.now);
             self.cluster.bucket.put(put, self.now, wall);

@@ -1,10 +1,15 @@
 //! `cargo xtask test [PART…]`.
 
+mod chaos;
 mod doc;
 mod go;
 mod lint;
+mod model;
+mod mutants;
 mod nextest;
 mod node;
+mod python;
+mod release;
 mod tally;
 
 use anyhow::Result;
@@ -25,6 +30,12 @@ pub(crate) struct Args {
     /// Do without a tool, and without the tests that need it
     #[arg(long, value_name = "TOOL")]
     without: Vec<Without>,
+    /// How long the chaos suite makes faults, in minutes
+    #[arg(long, value_name = "N")]
+    minutes: Option<f64>,
+    /// The seed of the chaos suite's script
+    #[arg(long, value_name = "S")]
+    seed: Option<u64>,
 }
 
 /// A part of the project's tests.
@@ -34,6 +45,10 @@ pub(crate) enum Part {
     Core,
     /// Simulated elections under faults
     Sim,
+    /// Small worlds, explored to their ends
+    Model,
+    /// Rules broken on purpose, which the simulator must notice (see docs/mutants.md)
+    Mutants,
     /// The runtime without servers, the test kit, these chores
     Runtime,
     /// The runtime on real nats-servers
@@ -44,42 +59,42 @@ pub(crate) enum Part {
     Component,
     /// Together with other people's libraries
     Interop,
+    /// Processes on real servers, under faults drawn from a seed
+    Chaos,
+    /// The Python package, on every CPython of this machine
+    Python,
     /// Format, clippy, docs, licences, features, the core without an operating system
     Lint,
 }
 
 impl Part {
-    const ALL: [Self; 8] = [
-        Self::Core,
-        Self::Sim,
-        Self::Runtime,
-        Self::Nats,
-        Self::Cli,
-        Self::Component,
-        Self::Interop,
-        Self::Lint,
-    ];
-
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Core => "core",
             Self::Sim => "sim",
+            Self::Model => "model",
+            Self::Mutants => "mutants",
             Self::Runtime => "runtime",
             Self::Nats => "nats",
             Self::Cli => "cli",
             Self::Component => "component",
             Self::Interop => "interop",
+            Self::Chaos => "chaos",
+            Self::Python => "python",
             Self::Lint => "lint",
         }
     }
 
     fn tools(self) -> &'static [Tool] {
         match self {
-            Self::Core | Self::Sim => &[Tool::Nextest],
+            Self::Core | Self::Sim | Self::Model => &[Tool::Nextest],
+            Self::Mutants => &[],
             // The test kit tries itself on every server.
             Self::Runtime | Self::Nats | Self::Cli => SERVERS,
             Self::Component => &[Tool::Nextest, Tool::Wasm, Tool::NatsServer(NatsVersion::Newest)],
             Self::Interop => INTEROP,
+            Self::Chaos => &[Tool::Nextest, Tool::NatsServer(NatsVersion::Newest)],
+            Self::Python => &[Tool::NatsServer(NatsVersion::Newest)],
             Self::Lint => &[Tool::Deny, Tool::Wasm],
         }
     }
@@ -105,13 +120,17 @@ const INTEROP: &[Tool] = &[
 ];
 
 pub(crate) fn run(args: &Args) -> Result<bool> {
-    let mut parts = if args.parts.is_empty() { Part::ALL.to_vec() } else { args.parts.clone() };
+    let mut parts = if args.parts.is_empty() { Part::value_variants().to_vec() } else { args.parts.clone() };
     parts.sort();
     parts.dedup();
     let without_go = args.without.contains(&Without::Go);
     if without_go && parts.contains(&Part::Interop) {
         println!("interop is left out, as Go is");
         parts.retain(|part| *part != Part::Interop);
+    }
+    if args.without.contains(&Without::Python) && parts.contains(&Part::Python) {
+        println!("python is left out, as asked (--without python)");
+        parts.retain(|part| *part != Part::Python);
     }
     let needed = |tool: &&Tool| parts.iter().any(|part| part.tools().contains(tool));
     let needed: Vec<Tool> = Tool::ALL.iter().filter(needed).copied().collect();
@@ -146,8 +165,13 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
                 shell::progress("interop: Go is left out, as asked (--without go)")
             }
             Part::Interop => go::run(&mut report)?,
+            Part::Chaos => chaos::run(args.minutes, args.seed, &mut report)?,
+            Part::Model => model::run(&mut report)?,
+            Part::Mutants => mutants::run(&mut report)?,
+            Part::Python => python::run(&mut report)?,
             Part::Lint => lint::run(&mut report)?,
-            Part::Sim | Part::Nats | Part::Cli => {}
+            Part::Sim => release::run(&mut report)?,
+            Part::Nats | Part::Cli => {}
         }
     }
     Ok(report.close())

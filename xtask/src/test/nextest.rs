@@ -23,9 +23,16 @@ impl Part {
         Some(match package {
             _ if binary.starts_with("interop_") => Self::Interop,
             "incumbent-core" => Self::Core,
-            "incumbent-sim" => Self::Sim,
-            "incumbent" if binary.starts_with("nats_") => Self::Nats,
-            "incumbent" | "incumbent-testkit" | "xtask" => Self::Runtime,
+            "incumbent-sim" | "incumbent-mutants" => Self::Sim,
+            "incumbent-model" => Self::Model,
+            "incumbent-chaos" => Self::Chaos,
+            "incumbent" | "incumbent-conformance" if binary.starts_with("nats_") => Self::Nats,
+            "incumbent"
+            | "incumbent-conformance"
+            | "incumbent-ffi"
+            | "incumbent-fuzz"
+            | "incumbent-testkit"
+            | "xtask" => Self::Runtime,
             "incumbent-cli" => Self::Cli,
             _ if COMPONENT.contains(&package) => Self::Component,
             _ => return None,
@@ -35,13 +42,16 @@ impl Part {
 
 /// Runs the Rust tests of `parts`.
 pub(super) fn run(parts: &[Part], without_go: bool, report: &mut Report) -> Result<()> {
-    let parts: Vec<Part> = parts.iter().copied().filter(|part| *part != Part::Lint).collect();
+    let has_tests = |part: &Part| !matches!(part, Part::Mutants | Part::Python | Part::Lint);
+    let parts: Vec<Part> = parts.iter().copied().filter(has_tests).collect();
     let Some(&first) = parts.first() else { return Ok(()) };
     // The core and the simulator alone build in seconds; for all else one set of packages, so that one
     // choice of features is built, whatever the parts.
     let packages: Vec<&str> = match parts.as_slice() {
         [Part::Core] => vec!["--package", "incumbent-core"],
         [Part::Sim] => vec!["--package", "incumbent-sim"],
+        [Part::Model] => vec!["--package", "incumbent-model"],
+        [Part::Chaos] => vec!["--package", "incumbent-chaos"],
         // The command line takes part in the elections of components.
         [Part::Component] => {
             COMPONENT.iter().chain(&["incumbent-cli"]).flat_map(|p| ["--package", p]).collect()
@@ -145,12 +155,20 @@ mod tests {
             ("incumbent-core", Some(Part::Core)),
             ("incumbent-core::campaign", Some(Part::Core)),
             ("incumbent-sim::seeds", Some(Part::Sim)),
-            ("incumbent-sim::bin/incumbent-sim", Some(Part::Sim)),
+            ("incumbent-sim", Some(Part::Sim)),
+            ("incumbent-chaos::bin/incumbent-chaos", Some(Part::Chaos)),
+            ("incumbent-model::sabotage", Some(Part::Model)),
+            ("incumbent-mutants::bin/incumbent-mutants", Some(Part::Sim)),
             ("incumbent", Some(Part::Runtime)),
             ("incumbent::store_contract", Some(Part::Runtime)),
             ("incumbent::nats_faults", Some(Part::Nats)),
+            ("incumbent-ffi::fork", Some(Part::Runtime)),
             ("incumbent-testkit::nats_server", Some(Part::Runtime)),
+            ("incumbent-conformance::scenarios", Some(Part::Runtime)),
+            ("incumbent-conformance::nats_scenarios", Some(Part::Nats)),
+            ("incumbent-conformance::bin/incumbent-stage", Some(Part::Runtime)),
             ("xtask::bin/xtask", Some(Part::Runtime)),
+            ("incumbent-fuzz::corpora", Some(Part::Runtime)),
             ("incumbent-cli::bin/incumbent", Some(Part::Cli)),
             ("incumbent-wasmtime::nats_component", Some(Part::Component)),
             ("incumbent-componentise::built", Some(Part::Component)),

@@ -60,6 +60,11 @@ impl Report {
         }
     }
 
+    /// Whether nothing of a part has failed so far.
+    pub(crate) fn is_well(&self, part: Part) -> bool {
+        self.parts.get(&part).is_none_or(|tally| tally.failed == 0)
+    }
+
     /// Prints the result, last of all `N passed, N failed`; whether all is well.
     ///
     /// A part of which no test ran has failed: otherwise a filter that matches nothing passes. So

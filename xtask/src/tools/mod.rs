@@ -28,6 +28,8 @@ pub(crate) struct Args {
 pub(crate) enum Without {
     /// The Go toolchain: no interop tests against Go, no older nats-servers
     Go,
+    /// CPython: no tests of the Python package
+    Python,
 }
 
 /// Something the tests need.

@@ -22,3 +22,12 @@ mod given;
 #[allow(dead_code, reason = "the crate needs more of it")]
 #[path = "../../src/translate/told.rs"]
 mod told;
+#[allow(dead_code, reason = "the crate needs more of it")]
+#[path = "../../src/translate/wishes.rs"]
+mod wishes;
+
+#[allow(dead_code, unreachable_pub, reason = "the crate's own, which it exports")]
+#[path = "../../src/error.rs"]
+mod error;
+
+use error::{Error, ErrorKind};

@@ -16,7 +16,7 @@ impl Hub {
         match command {
             Command::Resign(leave) => {
                 self.feed(id, Input::Resign);
-                self.leaves(id, leave, false);
+                self.leaves(id, leave);
             }
             Command::HandOver(to, leave) => {
                 let rules = || {
@@ -29,11 +29,13 @@ impl Hub {
                     return leave.refuse(&Error::new(ErrorKind::NotLeader, "only the leader can hand over"));
                 }
                 self.feed(id, Input::HandOver(to));
-                self.leaves(id, leave, false);
+                self.leaves(id, leave);
             }
             Command::Close(leave) => {
-                slot.leaves(leave, true);
+                slot.closes(leave.done);
                 self.close_campaign(id);
+                // Not before the drain was told: whoever waits inside of it looks for that.
+                let _ = leave.begun.send(Ok(()));
             }
             Command::Abandon => self.close_campaign(id),
             Command::Health(is_well) => {
@@ -48,9 +50,9 @@ impl Hub {
         }
     }
 
-    fn leaves(&mut self, id: CampaignId, leave: Leave, closing: bool) {
+    fn leaves(&mut self, id: CampaignId, leave: Leave) {
         if let Some(slot) = self.slots.get_mut(&id) {
-            slot.leaves(leave, closing);
+            slot.leaves(leave);
             slot.settle();
         }
     }

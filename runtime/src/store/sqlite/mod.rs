@@ -32,6 +32,7 @@ mod connection;
 mod failure;
 mod file;
 mod filesystem;
+mod inherited;
 mod making;
 mod neighbours;
 mod settings;
@@ -57,6 +58,7 @@ use crate::{Error, ErrorKind, Result};
 use connection::Connection;
 use failure::{Cause, Failure};
 use file::Database;
+use inherited::Opened;
 use neighbours::Neighbour;
 use worker::{Desk, Worker};
 
@@ -71,6 +73,7 @@ pub struct Sqlite {
     reader: Worker,
     // Dropped with the store, or the reader would live on for its neighbours' sake.
     _neighbour: Neighbour,
+    opened: Opened,
 }
 
 impl Sqlite {
@@ -85,14 +88,16 @@ impl Sqlite {
     /// - [`Unsupported`](ErrorKind::Unsupported): made by a newer version, or no clock here that
     ///   processes share.
     /// - [`Broken`](ErrorKind::Broken): damaged, locked by another program, or on a full disk.
+    /// - [`Forked`](ErrorKind::Forked): it was open when this process was forked.
     pub async fn open(settings: &SqliteSettings, clock: &Clock) -> Result<Self> {
         let settings = Arc::new(settings.resolved()?);
+        let opened = Opened::claim(&settings.path)?;
         let start = |name| Worker::start(name, Connection::new(&settings, clock), settings.poll);
         // The writer first: it makes the file.
         let writer = start("incumbent-write").await?;
         let reader = start("incumbent-read").await?;
         let neighbour = Neighbour::new(&settings.path, reader.jobs());
-        Ok(Self { clock: clock.clone(), writer, reader, _neighbour: neighbour })
+        Ok(Self { clock: clock.clone(), writer, reader, _neighbour: neighbour, opened })
     }
 
     /// Makes the file where it does not exist, and says what it is. With `never_used` it is written
@@ -104,12 +109,15 @@ impl Sqlite {
     /// said of a file that has been written to.
     pub async fn init(settings: &SqliteSettings, clock: &Clock, never_used: bool) -> Result<Facts> {
         let settings = SqliteSettings { create: true, ..settings.resolved()? };
+        let opened = Opened::claim(&settings.path)?;
         let mut connection = Connection::new(&Arc::new(settings), clock);
         let initialised = tokio::task::spawn_blocking(move || {
             if never_used {
                 connection.with(|database| database.mark_never_used())?;
             }
-            connection.with(|database| database.facts())
+            let facts = connection.with(|database| database.facts());
+            drop((connection, opened));
+            facts
         });
         match initialised.await {
             Ok(facts) => Ok(facts?),
@@ -212,6 +220,7 @@ impl Adapter for Sqlite {
         // gone has closed its file.
         let _ = self.reader.ask(close).await;
         let _ = self.writer.ask(close).await;
+        self.opened.release();
     }
 }
 

@@ -1,0 +1,111 @@
+//! Who waits for something, and is told when it is there.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::engine::Engine;
+use crate::teller::Wake;
+
+/// Rung when there may be something to take. Ringing never waits for whoever is told.
+pub(crate) struct Bell {
+    /// Who carries the news; none where it rang from the start.
+    engine: Option<&'static Engine>,
+    state: Mutex<State>,
+    rang: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    has_rung: bool,
+    wakes: Vec<Wake>,
+}
+
+impl Bell {
+    pub(crate) fn new(engine: &'static Engine) -> Arc<Self> {
+        Arc::new(Self { engine: Some(engine), state: Mutex::default(), rang: Condvar::new() })
+    }
+
+    /// A bell that has rung and needs nobody to ring it.
+    pub(crate) fn rung() -> Arc<Self> {
+        let state = State { has_rung: true, wakes: Vec::new() };
+        Arc::new(Self { engine: None, state: Mutex::new(state), rang: Condvar::new() })
+    }
+
+    /// Whether nobody is left to ring it, because the process forked.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        self.engine.is_some_and(Engine::is_elsewhere)
+    }
+
+    pub(crate) fn ring(&self) {
+        let mut state = self.lock();
+        state.has_rung = true;
+        let wakes = std::mem::take(&mut state.wakes);
+        drop(state);
+        self.rang.notify_all();
+        if let Some(engine) = self.engine {
+            wakes.into_iter().for_each(|wake| engine.teller.tell(wake));
+        }
+    }
+
+    /// Forgets that it has rung: the caller is about to look.
+    pub(crate) fn reset(&self) {
+        self.lock().has_rung = false;
+    }
+
+    /// Drops the wakes that were not called, and with them what they hold: the bell itself, perhaps.
+    pub(crate) fn forget(&self) {
+        let wakes = std::mem::take(&mut self.lock().wakes);
+        drop(wakes);
+    }
+
+    /// Waits on this thread until it rings, up to `limit`; whether it has.
+    pub(crate) fn wait(&self, limit: Option<Duration>) -> bool {
+        if self.is_elsewhere() {
+            return true;
+        }
+        // A limit beyond what the clock can tell is none.
+        let until = limit.and_then(|limit| Instant::now().checked_add(limit));
+        let mut state = self.lock();
+        while !state.has_rung {
+            state = match until {
+                None => self.rang.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Some(until) => {
+                    let left = until.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        return false;
+                    }
+                    self.rang.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+        }
+        true
+    }
+
+    /// Has `wake` called when it rings. Where it has rung already, `wake` is dropped and the answer is
+    /// false: look again instead.
+    pub(crate) fn tell(&self, wake: Wake) -> bool {
+        if self.is_elsewhere() {
+            return false;
+        }
+        let mut state = self.lock();
+        if state.has_rung {
+            return false;
+        }
+        state.wakes.push(wake);
+        true
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::task::Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.ring();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.ring();
+    }
+}

@@ -1,0 +1,177 @@
+//! Something that comes again and again, in order.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use crate::bell::Bell;
+use crate::engine::Engine;
+use crate::here::Here;
+use crate::teller::Wake;
+use crate::{Error, Result};
+
+/// Where a feed comes from: a bounded queue that the driver writes to without ever waiting.
+pub(crate) trait Source<T>: Send {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>>;
+
+    /// How many were left out because nobody read them in time.
+    fn missed(&self) -> u64;
+}
+
+/// Something that comes again and again, in order, each to one taker.
+///
+/// The protocol is that of an [`Operation`](crate::Operation): take; where nothing is there, wait or have an
+/// event loop told; then again.
+pub struct Feed<T> {
+    source: Here<Mutex<Option<Box<dyn Source<T>>>>>,
+    bell: Arc<Bell>,
+}
+
+/// What a feed had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Taken<T> {
+    /// The next one.
+    Item(T),
+    /// Nothing at present.
+    Nothing,
+    /// Nothing any more.
+    Over,
+}
+
+impl<T> Feed<T> {
+    pub(crate) fn new(source: impl Source<T> + 'static) -> Result<Self> {
+        // Rung by its first `take`, if nothing else: a bell of a feed nobody has looked at is not heard.
+        let bell = Bell::new(Engine::get()?);
+        bell.ring();
+        Ok(Self { source: Here::new(Mutex::new(Some(Box::new(source)))), bell })
+    }
+
+    /// The next one, if it is there. Never waits.
+    ///
+    /// # Errors
+    /// `Forked` in a forked child.
+    pub fn take(&self) -> Result<Taken<T>> {
+        let mut place = self.lock()?;
+        let Some(source) = place.as_mut() else { return Ok(Taken::Over) };
+        // Forgotten before the queue is looked at, so that what comes in between is heard.
+        self.bell.reset();
+        let waker = Waker::from(Arc::clone(&self.bell));
+        let taken = match source.poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(Some(item)) => Taken::Item(item),
+            Poll::Ready(None) => Taken::Over,
+            Poll::Pending => return Ok(Taken::Nothing),
+        };
+        // There may be more, and others may wait for it: nobody is told of what was there already.
+        self.bell.ring();
+        Ok(taken)
+    }
+
+    /// Waits on this thread until there may be something to take, up to `limit`; whether there may.
+    pub fn wait(&self, limit: Option<Duration>) -> bool {
+        self.bell.wait(limit)
+    }
+
+    /// Has `wake` called, on the teller's thread, when there may be something to take. Where there may be
+    /// already, `wake` is dropped and this returns false: look.
+    pub fn tell(&self, wake: Wake) -> bool {
+        self.bell.tell(wake)
+    }
+
+    /// How many were left out because nobody took them in time.
+    pub fn missed(&self) -> u64 {
+        self.lock().ok().and_then(|place| place.as_ref().map(|source| source.missed())).unwrap_or(0)
+    }
+
+    /// Nothing more is taken; whoever waits is told that it is over.
+    pub fn close(&self) {
+        let Ok(mut place) = self.lock() else { return };
+        let source = place.take();
+        drop(place);
+        drop(source);
+        self.bell.ring();
+    }
+
+    fn lock(&self) -> Result<MutexGuard<'_, Option<Box<dyn Source<T>>>>> {
+        let source = self.source.get("feed").map_err(|_| Error::forked())?;
+        Ok(source.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl<T> fmt::Debug for Feed<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Feed").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::StreamExt;
+    use std::sync::mpsc;
+
+    /// As tokio's own channel would be read.
+    struct Numbers(futures_util::stream::BoxStream<'static, u32>);
+
+    impl Source<u32> for Numbers {
+        fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<u32>> {
+            self.0.poll_next_unpin(cx)
+        }
+
+        fn missed(&self) -> u64 {
+            0
+        }
+    }
+
+    fn feed() -> (tokio::sync::mpsc::UnboundedSender<u32>, Feed<u32>) {
+        let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
+        let stream = futures_util::stream::poll_fn(move |cx| receiver.poll_recv(cx)).boxed();
+        (sender, Feed::new(Numbers(stream)).unwrap())
+    }
+
+    #[test]
+    fn what_comes_wakes_who_waits_and_is_taken_in_order() {
+        let (sender, feed) = feed();
+        assert_eq!(feed.take(), Ok(Taken::Nothing));
+        let (told, heard) = mpsc::channel();
+        assert!(feed.tell(Box::new(move || told.send(()).unwrap())));
+        sender.send(1).unwrap();
+        sender.send(2).unwrap();
+        heard.recv().unwrap();
+        assert_eq!(
+            [feed.take(), feed.take(), feed.take()],
+            [Ok(Taken::Item(1)), Ok(Taken::Item(2)), Ok(Taken::Nothing)]
+        );
+        drop(sender);
+        assert!(feed.wait(None));
+        assert_eq!(feed.take(), Ok(Taken::Over));
+    }
+
+    #[test]
+    fn a_second_waiter_hears_of_what_the_first_left() {
+        let (sender, feed) = feed();
+        assert_eq!(feed.take(), Ok(Taken::Nothing));
+        sender.send(1).unwrap();
+        sender.send(2).unwrap();
+        assert_eq!(feed.take(), Ok(Taken::Item(1)));
+        assert!(feed.wait(Some(Duration::ZERO)), "a second one is there");
+    }
+
+    #[test]
+    fn a_feed_that_is_closed_is_over_for_who_waits() {
+        let (_sender, feed) = feed();
+        assert_eq!(feed.take(), Ok(Taken::Nothing));
+        let (told, heard) = mpsc::channel();
+        assert!(feed.tell(Box::new(move || told.send(()).unwrap())));
+        feed.close();
+        heard.recv().unwrap();
+        assert_eq!(feed.take(), Ok(Taken::Over));
+    }
+
+    #[test]
+    fn waiting_ends_at_its_limit() {
+        let (_sender, feed) = feed();
+        assert_eq!(feed.take(), Ok(Taken::Nothing));
+        assert!(!feed.wait(Some(Duration::from_millis(1))));
+    }
+}

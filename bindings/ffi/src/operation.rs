@@ -1,0 +1,103 @@
+//! Something that takes time and has one answer.
+
+use std::fmt;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use tokio::task::AbortHandle;
+
+use crate::bell::Bell;
+use crate::engine::Engine;
+use crate::teller::Wake;
+use crate::{Code, Error, Result};
+
+/// Something that takes time and has one answer, running on the engine since it was made.
+///
+/// The protocol for a language: [`take`](Self::take); where there is no answer yet, [`wait`](Self::wait) on a
+/// thread or [`tell`](Self::tell) an event loop; then again. Dropping it gives up what was asked for, as
+/// far as that is possible: a request that was sent stays sent.
+pub struct Operation<T> {
+    answer: Arc<Mutex<Option<Result<T>>>>,
+    bell: Arc<Bell>,
+    task: Option<AbortHandle>,
+}
+
+impl<T: Send + 'static> Operation<T> {
+    /// Runs `work` on the engine.
+    pub(crate) fn start(work: impl Future<Output = Result<T>> + Send + 'static) -> Self {
+        let engine = match Engine::get() {
+            Ok(engine) => engine,
+            Err(error) => return Self::ready(Err(error)),
+        };
+        let bell = Bell::new(engine);
+        let answer = Arc::new(Mutex::new(None));
+        let (slot, ringer) = (Arc::clone(&answer), Arc::clone(&bell));
+        let task = engine.runtime().spawn(async move {
+            let outcome = AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_| {
+                Err(Error::new(Code::Internal, "incumbent panicked; please report what was logged"))
+            });
+            *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+            ringer.ring();
+        });
+        Self { answer, bell, task: Some(task.abort_handle()) }
+    }
+
+    /// One that is answered already.
+    pub(crate) fn ready(outcome: Result<T>) -> Self {
+        Self { answer: Arc::new(Mutex::new(Some(outcome))), bell: Bell::rung(), task: None }
+    }
+
+    /// The answer, if it is there and was not taken before. Never waits.
+    ///
+    /// `Forked` in a forked child.
+    pub fn take(&self) -> Option<Result<T>> {
+        if self.bell.is_elsewhere() {
+            return Some(Err(Error::forked()));
+        }
+        self.answer.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Gives up what was asked for, as dropping it does: an answer that is there is dropped, and so is
+    /// every wake.
+    pub fn cancel(&self) {
+        if self.bell.is_elsewhere() {
+            return;
+        }
+        if let Some(task) = &self.task {
+            task.abort();
+        }
+        drop(self.take());
+        self.bell.forget();
+    }
+
+    /// Waits on this thread for the answer, up to `limit`; whether it is there.
+    pub fn wait(&self, limit: Option<Duration>) -> bool {
+        self.bell.wait(limit)
+    }
+
+    /// Has `wake` called, on the teller's thread, when the answer is there. Where it is there already, `wake`
+    /// is dropped and this returns false: take it.
+    pub fn tell(&self, wake: Wake) -> bool {
+        self.bell.tell(wake)
+    }
+}
+
+impl<T> Drop for Operation<T> {
+    fn drop(&mut self) {
+        if self.bell.is_elsewhere() {
+            // Aborting takes locks that the parent's threads may have held, and so may the answer.
+            std::mem::forget(self.task.take());
+            std::mem::forget(Arc::clone(&self.answer));
+        } else if let Some(task) = &self.task {
+            task.abort();
+        }
+    }
+}
+
+impl<T> fmt::Debug for Operation<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Operation").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,128 @@
+//! A candidate's settings.
+
+use incumbent::{CampaignOptions, Preset, WinDelay};
+
+use super::fields::{Fields, refuse};
+use super::{Dialect, Map, Value};
+use crate::Result;
+
+/// What a candidate wants, read.
+#[derive(Clone, Debug)]
+pub struct Campaign {
+    pub(crate) options: CampaignOptions,
+}
+
+/// The names of a candidate's settings.
+pub const CAMPAIGN: [&str; 12] = [
+    "name",
+    "preset",
+    "lease",
+    "skew",
+    "drift_ppm",
+    "slack",
+    "win_delay",
+    "splay",
+    "drain",
+    "interval",
+    "backoff",
+    "metadata",
+];
+
+/// Reads a candidate's settings. Those of `metadata` are its own names.
+///
+/// # Errors
+/// `InvalidSetting` names the field and what it accepts.
+pub fn campaign(map: Map, dialect: Dialect) -> Result<Campaign> {
+    let mut fields = Fields::new("a campaign", &CAMPAIGN, map, dialect)?;
+    let mut options = CampaignOptions::new();
+    if let Some(name) = fields.text("name")? {
+        options = options.name(name);
+    }
+    if let Some(value) = fields.value("preset") {
+        options = options.preset(preset(&value)?);
+    }
+    if let Some(lease) = fields.length("lease")? {
+        options = options.lease(lease);
+    }
+    if let Some(skew) = fields.length("skew")? {
+        options = options.skew(skew);
+    }
+    if let Some(ppm) = fields.whole("drift_ppm")? {
+        options = options.drift_ppm(ppm);
+    }
+    if let Some(slack) = fields.length("slack")? {
+        options = options.slack(slack);
+    }
+    if let Some(value) = fields.value("win_delay") {
+        options = options.win_delay(win_delay(&fields, &value)?);
+    }
+    if let Some(splay) = fields.length("splay")? {
+        options = options.splay(splay);
+    }
+    if let Some(drain) = fields.length("drain")? {
+        options = options.drain(drain);
+    }
+    if let Some(interval) = fields.length("interval")? {
+        options = options.interval(interval);
+    }
+    if let Some(value) = fields.value("backoff") {
+        options = backoff(&fields, options, &value)?;
+    }
+    if let Some(value) = fields.value("metadata") {
+        options = metadata(options, &value)?;
+    }
+    Ok(Campaign { options })
+}
+
+fn preset(value: &Value) -> Result<Preset> {
+    let word = if let Value::Text(text) = value { text.as_str() } else { "" };
+    Ok(match word {
+        "standard" => Preset::Standard,
+        "fast" => Preset::Fast,
+        "go_compatible" => Preset::GoCompatible,
+        // Leases of milliseconds, for tests; not among those that are offered.
+        "test" => Preset::Test,
+        _ => return refuse("preset", value, "\"standard\", \"fast\" or \"go_compatible\""),
+    })
+}
+
+fn win_delay(fields: &Fields, value: &Value) -> Result<WinDelay> {
+    match value {
+        Value::Text(text) if text == "automatic" => Ok(WinDelay::Automatic),
+        Value::Text(text) if text == "cautious" => Ok(WinDelay::Cautious),
+        fixed => match fields.as_length("win_delay", fixed) {
+            Ok(fixed) => Ok(WinDelay::Fixed(fixed)),
+            Err(_) => {
+                let accepted = format!("\"automatic\", \"cautious\", or {}", fields.lengths());
+                refuse("win_delay", fixed, &accepted)
+            }
+        },
+    }
+}
+
+/// One wait for all failures, or one for each in a row, the last of which stands for all further ones.
+fn backoff(fields: &Fields, options: CampaignOptions, value: &Value) -> Result<CampaignOptions> {
+    let Value::List(values) = value else {
+        return Ok(options.fixed_backoff(fields.as_length("backoff", value)?));
+    };
+    let read = |value| fields.as_length("backoff", value);
+    let waits = values.iter().map(read).collect::<Result<Vec<_>>>()?;
+    let Some(&last) = waits.last() else {
+        return refuse("backoff", &Value::Other("an empty list".into()), "a list of one wait or more");
+    };
+    Ok(options.backoff(|failures| {
+        let place = usize::try_from(failures).unwrap_or(usize::MAX).saturating_sub(1);
+        waits.get(place).copied().unwrap_or(last)
+    }))
+}
+
+fn metadata(mut options: CampaignOptions, value: &Value) -> Result<CampaignOptions> {
+    let Value::Map(map) = value else { return refuse("metadata", value, "a map of texts") };
+    for (key, value) in map {
+        let Value::Text(text) = value else {
+            return refuse(&format!("metadata[{key:?}]"), value, "a text");
+        };
+        options = options.metadata(key, text);
+    }
+    Ok(options)
+}

@@ -1,0 +1,123 @@
+//! Reading a map, field by field.
+
+use std::time::Duration;
+
+use super::{Dialect, Map, Unit, Value};
+use crate::{Code, Error, Result};
+
+/// A map that is being read: each field is taken by name.
+pub(super) struct Fields {
+    map: Map,
+    dialect: Dialect,
+}
+
+impl Fields {
+    /// Begins to read `map`, whose names must be among `known`; `what` says whose settings they are.
+    pub(super) fn new(what: &str, known: &[&str], map: Map, dialect: Dialect) -> Result<Self> {
+        for (place, (name, _)) in map.iter().enumerate() {
+            if !known.contains(&name.as_str()) {
+                return Err(unknown(what, known, name));
+            }
+            if map[..place].iter().any(|(other, _)| other == name) {
+                return Err(invalid(format!("{name} is given twice; give it once")));
+            }
+        }
+        Ok(Self { map, dialect })
+    }
+
+    /// A field as it was given; none where it is missing, or nothing.
+    pub(super) fn value(&mut self, name: &str) -> Option<Value> {
+        let place = self.map.iter().position(|(other, _)| other == name)?;
+        Some(self.map.swap_remove(place).1).filter(|value| *value != Value::Nothing)
+    }
+
+    pub(super) fn text(&mut self, name: &str) -> Result<Option<String>> {
+        match self.value(name) {
+            None => Ok(None),
+            Some(Value::Text(text)) => Ok(Some(text)),
+            Some(other) => refuse(name, &other, "a text"),
+        }
+    }
+
+    pub(super) fn flag(&mut self, name: &str) -> Result<Option<bool>> {
+        match self.value(name) {
+            None => Ok(None),
+            Some(Value::Flag(flag)) => Ok(Some(flag)),
+            Some(other) => refuse(name, &other, "true or false"),
+        }
+    }
+
+    pub(super) fn length(&mut self, name: &str) -> Result<Option<Duration>> {
+        self.value(name).map(|value| self.as_length(name, &value)).transpose()
+    }
+
+    /// A length of time, out of whatever it was given as.
+    pub(super) fn as_length(&self, name: &str, value: &Value) -> Result<Duration> {
+        let length = match value {
+            Value::Time(time) => Some(*time),
+            Value::Number(number) => seconds(*number, self.dialect.unit),
+            Value::Text(text) => incumbent::store::duration(text),
+            _ => None,
+        };
+        length.map_or_else(|| refuse(name, value, &self.lengths()), Ok)
+    }
+
+    /// What is accepted as a length of time, for messages.
+    pub(super) fn lengths(&self) -> String {
+        format!("{}, not negative; or a text such as \"10s\" or \"500ms\"", self.dialect.lengths)
+    }
+
+    /// A whole number from 0 to `u32::MAX`.
+    pub(super) fn whole(&mut self, name: &str) -> Result<Option<u32>> {
+        let Some(value) = self.value(name) else { return Ok(None) };
+        if let Value::Number(number) = value {
+            // Every u32 has an f64, and back: a saturating conversion that changes it was out of range.
+            let whole = number as u32;
+            if f64::from(whole) == number {
+                return Ok(Some(whole));
+            }
+        }
+        refuse(name, &value, "a whole number, not negative")
+    }
+}
+
+fn seconds(number: f64, unit: Unit) -> Option<Duration> {
+    let seconds = match unit {
+        Unit::Seconds => number,
+        Unit::Milliseconds => number / 1000.0,
+    };
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+/// A value that a field does not accept.
+pub(super) fn refuse<T>(name: &str, value: &Value, accepted: &str) -> Result<T> {
+    Err(invalid(format!("{name} is {}, and must be {accepted}", shown(value))))
+}
+
+fn unknown(what: &str, known: &[&str], name: &str) -> Error {
+    let nearest = known.iter().map(|one| (strsim::damerau_levenshtein(one, name), *one)).min();
+    let meant = match nearest {
+        Some((distance, one)) if distance <= name.chars().count().max(3) / 3 => {
+            format!("did you mean {one}? ")
+        }
+        _ => String::new(),
+    };
+    invalid(format!("{what} has no setting {name:?}: {meant}known are {}", known.join(", ")))
+}
+
+fn invalid(message: String) -> Error {
+    Error::new(Code::InvalidSetting, message)
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Nothing => "nothing".into(),
+        Value::Flag(flag) => flag.to_string(),
+        Value::Number(number) => number.to_string(),
+        Value::Text(text) => format!("{text:?}"),
+        Value::Time(time) => format!("{time:?}"),
+        Value::List(_) => "a list".into(),
+        Value::Map(_) => "a map".into(),
+        Value::Other(shown) => shown.clone(),
+    }
+}

@@ -1,0 +1,123 @@
+//! How to open a store.
+
+use std::time::Duration;
+
+use incumbent::store::StoreSettings;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+
+use super::fields::{Fields, refuse};
+use super::{Dialect, Map, Value};
+use crate::Result;
+
+/// How to open a store, read.
+#[derive(Clone)]
+pub struct Opening {
+    pub(crate) url: String,
+    pub(crate) fail_fast: bool,
+    pub(crate) expected_lease: Option<Duration>,
+}
+
+/// What a parameter of a store's URL is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Flag,
+    Length,
+}
+
+/// What every store has.
+const COMMON: [&str; 2] = ["fail_fast", "expected_lease"];
+
+const MEMORY: [(&str, Kind); 1] = [("markers", Kind::Flag)];
+
+const SQLITE: [(&str, Kind); 2] = [("poll", Kind::Length), ("create", Kind::Flag)];
+
+const NATS: [(&str, Kind); 13] = [
+    ("context", Kind::Text),
+    ("creds", Kind::Text),
+    ("nkey", Kind::Text),
+    ("token", Kind::Text),
+    ("tls_ca", Kind::Text),
+    ("tls_cert", Kind::Text),
+    ("tls_key", Kind::Text),
+    ("tls_first", Kind::Flag),
+    ("inbox_prefix", Kind::Text),
+    ("domain", Kind::Text),
+    ("api_prefix", Kind::Text),
+    ("connect_timeout", Kind::Length),
+    ("ping_interval", Kind::Length),
+];
+
+fn of_scheme(url: &str) -> (&'static str, &'static [(&'static str, Kind)]) {
+    match url.split_once(':').map_or("", |(scheme, _)| scheme) {
+        "memory" => ("a memory: store", &MEMORY),
+        "sqlite" => ("a sqlite: store", &SQLITE),
+        "nats" | "tls" | "ws" | "wss" => ("a nats: store", &NATS),
+        // What it is not known for is said when it is opened.
+        _ => ("the store", &[]),
+    }
+}
+
+/// The names of the settings with which that URL can be opened, besides those of every store.
+pub fn parameters(url: &str) -> Vec<&'static str> {
+    of_scheme(url).1.iter().map(|(name, _)| *name).collect()
+}
+
+/// Reads how to open the store that `url` names: `fail_fast`, `expected_lease`, and what the URL could say as
+/// parameters.
+///
+/// # Errors
+/// `InvalidSetting` names the field and what it accepts.
+pub fn opening(url: &str, map: Map, dialect: Dialect) -> Result<Opening> {
+    let (what, kinds) = of_scheme(url);
+    let known: Vec<&str> = kinds.iter().map(|(name, _)| *name).chain(COMMON).collect();
+    let mut fields = Fields::new(what, &known, map, dialect)?;
+    let mut opening = Opening {
+        url: url.to_owned(),
+        fail_fast: fields.flag("fail_fast")?.unwrap_or(false),
+        expected_lease: fields.length("expected_lease")?,
+    };
+    for (name, kind) in kinds {
+        let text = match kind {
+            Kind::Text => fields.text(name)?,
+            Kind::Flag => fields.flag(name)?.map(|flag| flag.to_string()),
+            Kind::Length => fields.length(name)?.map(|length| millis(name, length)).transpose()?,
+        };
+        if let Some(text) = text {
+            opening.add(name, &text);
+        }
+    }
+    Ok(opening)
+}
+
+/// As a URL writes it.
+fn millis(name: &str, length: Duration) -> Result<String> {
+    if length.subsec_nanos().is_multiple_of(1_000_000) {
+        return Ok(format!("{}ms", length.as_millis()));
+    }
+    refuse(name, &Value::Time(length), "a whole number of milliseconds")
+}
+
+impl Opening {
+    /// Refuses a URL that cannot be read, without opening anything.
+    ///
+    /// # Errors
+    /// `InvalidUrl`, `InvalidName`, `Credentials`, `Unsupported`.
+    pub fn check(&self) -> Result<()> {
+        self.url.parse::<StoreSettings>()?;
+        Ok(())
+    }
+
+    fn add(&mut self, name: &str, text: &str) {
+        let separator = if self.url.contains('?') { '&' } else { '?' };
+        let text = utf8_percent_encode(text, NON_ALPHANUMERIC);
+        self.url.push_str(&format!("{separator}{name}={text}"));
+    }
+}
+
+impl std::fmt::Debug for Opening {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The URL may hold a password.
+        f.debug_struct("Opening").field("fail_fast", &self.fail_fast).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,217 @@
+//! An election that follows a script, a store with faults, a clock that stands still: for tests in every language.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use incumbent::clock::Clock;
+use incumbent::store::StoreSettings;
+use incumbent::{Instant, Leader, Reason, Token, Trouble};
+
+use crate::here::Here;
+use crate::settings::Opening;
+use crate::{Candidate, Operation, Result, Store};
+
+/// A clock that stands still until it is moved on.
+#[derive(Clone, Debug)]
+pub struct ManualClock {
+    clock: Clock,
+}
+
+impl ManualClock {
+    /// A clock that shows one hour, so that there is a past.
+    pub fn new() -> Self {
+        Self { clock: Clock::manual(Instant::ZERO + Duration::from_secs(3600)) }
+    }
+
+    /// Moves it on.
+    pub fn advance(&self, span: Duration) {
+        self.clock.advance(span);
+    }
+}
+
+impl Default for ManualClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// An election that does what a test says; see [`incumbent::testing::ScriptedElection`].
+#[derive(Clone, Debug)]
+pub struct Script {
+    inner: Arc<Here<incumbent::testing::ScriptedElection>>,
+}
+
+impl Script {
+    /// An election and its only candidate, which does not lead.
+    ///
+    /// # Errors
+    /// `Broken` where the operating system refuses a thread.
+    pub fn new(election: &str, candidate: &str, clock: Option<&ManualClock>) -> Result<(Self, Candidate)> {
+        let clock = clock.map_or_else(Clock::system, |manual| manual.clock.clone());
+        let (script, candidate) = incumbent::testing::ScriptedElection::new(election, candidate, clock);
+        Ok((Self { inner: Arc::new(Here::new(script)) }, Candidate::new(candidate)?))
+    }
+
+    /// The candidate wins; with a lease where one is given, else until something happens.
+    ///
+    /// # Errors
+    /// `Forked` in a forked child, as everything else here.
+    pub fn acquire(&self, lease: Option<Duration>) -> Result<Token> {
+        let script = self.get()?;
+        Ok(lease.map_or_else(|| script.acquire(), |lease| script.acquire_for(lease)))
+    }
+
+    /// The term ends at once, for that reason.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn revoke(&self, reason: Reason) -> Result<()> {
+        self.get()?.revoke(reason);
+        Ok(())
+    }
+
+    /// The term drains, for that reason.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn drain(&self, reason: Reason) -> Result<()> {
+        self.get()?.drain(reason);
+        Ok(())
+    }
+
+    /// The seat is seen to be held by that name, or by nobody.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn leader(&self, name: Option<&str>) -> Result<()> {
+        let leader = |name: &str| Leader {
+            name: name.to_owned(),
+            nonce: None,
+            revision: incumbent::core::Revision(1),
+            metadata: Vec::new(),
+        };
+        self.get()?.leader(name.map(leader));
+        Ok(())
+    }
+
+    /// Another process is seen to campaign under the candidate's name: trouble of the mildest kind.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn trouble(&self) -> Result<()> {
+        self.get()?.trouble(Trouble::MarkersMislead);
+        Ok(())
+    }
+
+    /// What the code under test has asked for: a name, and what goes with it.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn asked(&self) -> Result<Vec<(&'static str, Option<String>)>> {
+        use incumbent::testing::Asked;
+        let plain = |asked| match asked {
+            Asked::Resign => ("resign", None),
+            Asked::HandOver(to) => ("hand_over", Some(to)),
+            Asked::Close => ("close", None),
+            Asked::Healthy(is_well) => ("set_healthy", Some(is_well.to_string())),
+            Asked::AcceptReset => ("accept_reset", None),
+            Asked::HandlerFailed => ("fail", None),
+        };
+        Ok(self.get()?.asked().into_iter().map(plain).collect())
+    }
+
+    fn get(&self) -> Result<&incumbent::testing::ScriptedElection> {
+        self.inner.get("script")
+    }
+}
+
+/// What makes faults in a store; see [`incumbent::testing::Faults`].
+#[derive(Clone, Debug)]
+pub struct Faults {
+    inner: Arc<Here<incumbent::testing::Faults>>,
+}
+
+/// A fault of the next writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteFault {
+    /// Done, and nobody hears of it.
+    LoseAnswer,
+    /// Never done.
+    LoseRequest,
+    /// Refused because another write is in flight.
+    Busy,
+}
+
+impl Faults {
+    /// Opens a store that has faults on demand.
+    pub fn open(opening: Opening, clock: Option<&ManualClock>) -> Operation<(Store, Self)> {
+        let clock = clock.map_or_else(Clock::system, |manual| manual.clock.clone());
+        Operation::start(async move {
+            let adapter = opening.url.parse::<StoreSettings>()?.open(&clock).await?;
+            let (faulty, faults) = incumbent::testing::Faulty::new(adapter);
+            let builder = incumbent::Store::builder().clock(clock).fail_fast(opening.fail_fast);
+            let store = Store::new(builder.adapter(Box::new(faulty))?)?;
+            Ok((store, Self { inner: Arc::new(Here::new(faults)) }))
+        })
+    }
+
+    /// The next `count` writes meet that fault.
+    ///
+    /// # Errors
+    /// `Forked` in a forked child, as everything else here.
+    pub fn writes(&self, fault: WriteFault, count: usize) -> Result<()> {
+        let faults = self.get()?;
+        match fault {
+            WriteFault::LoseAnswer => faults.lose_answers(count),
+            WriteFault::LoseRequest => faults.lose_requests(count),
+            WriteFault::Busy => faults.busy(count),
+        }
+        Ok(())
+    }
+
+    /// From now on every answer comes this much later; zero ends it.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn delay_answers(&self, delay: Duration) -> Result<()> {
+        self.get()?.delay_answers(delay);
+        Ok(())
+    }
+
+    /// Writes are refused for that reason until `None` is given.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn deny_writes(&self, reason: Option<&str>) -> Result<()> {
+        let faults = self.get()?;
+        reason.map_or_else(|| faults.allow_writes(), |reason| faults.deny_writes(reason));
+        Ok(())
+    }
+
+    /// Cuts the line, or mends it.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn partition(&self, is_cut: bool) -> Result<()> {
+        let faults = self.get()?;
+        if is_cut {
+            faults.partition()
+        } else {
+            faults.heal()
+        }
+        Ok(())
+    }
+
+    /// Every watch there is tells nothing any more.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn kill_watches(&self) -> Result<()> {
+        self.get()?.kill_watches();
+        Ok(())
+    }
+
+    fn get(&self) -> Result<&incumbent::testing::Faults> {
+        self.inner.get("store")
+    }
+}

@@ -1,0 +1,159 @@
+//! Elections by handles, as a language sees them.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests panic as tests do")]
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use incumbent_ffi::settings::{Dialect, Unit, Value, campaign, opening};
+use incumbent_ffi::{Candidate, Code, Error, Event, EventKind, Feed, Operation, Reason, Store, Taken};
+
+const DIALECT: Dialect = Dialect { unit: Unit::Seconds, lengths: "a number of seconds" };
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn answer<T: Send + 'static>(operation: &Operation<T>) -> Result<T, Error> {
+    assert!(operation.wait(Some(PATIENCE)), "it takes too long");
+    operation.take().unwrap()
+}
+
+fn store() -> Store {
+    answer(&Store::open(opening("memory:", Vec::new(), DIALECT).unwrap())).unwrap()
+}
+
+fn candidate(store: &Store, name: &str) -> Candidate {
+    let settings = vec![
+        ("name".to_owned(), Value::Text(name.into())),
+        ("preset".to_owned(), Value::Text("fast".into())),
+        ("splay".to_owned(), Value::Number(0.0)),
+    ];
+    answer(&store.campaign("jobs".into(), campaign(settings, DIALECT).unwrap())).unwrap()
+}
+
+/// Reads a feed until an event of that kind comes.
+fn next(feed: &Feed<Event>, kind: EventKind) -> Event {
+    loop {
+        match feed.take().unwrap() {
+            Taken::Item(event) if event.kind() == kind => return event,
+            Taken::Item(_) => {}
+            Taken::Nothing => assert!(feed.wait(Some(PATIENCE)), "no {kind:?} comes"),
+            Taken::Over => panic!("the feed is over"),
+        }
+    }
+}
+
+#[test]
+fn a_candidate_wins_resigns_and_is_told() {
+    let store = store();
+    let candidate = candidate(&store, "a");
+    let events = candidate.events().unwrap();
+    let Event::Won(term) = next(&events, EventKind::Won) else { unreachable!() };
+    assert!(candidate.is_leader() && term.is_current() && term.reason().is_none());
+    answer(&candidate.resign(false)).unwrap();
+    assert!(!term.is_current());
+    assert_eq!((term.reason(), answer(&term.ended())), (Some(Reason::Resigned), Ok(Reason::Resigned)));
+    assert!(matches!(next(&events, EventKind::Lost), Event::Lost(lost, Reason::Resigned) if lost == term));
+    answer(&candidate.close(false)).unwrap();
+}
+
+#[test]
+fn a_drain_waits_for_a_hold_and_not_for_who_looks_on() {
+    let store = store();
+    let candidate = candidate(&store, "a");
+    let mut hold = answer(&candidate.next_term(None)).unwrap().unwrap();
+    let term = hold.term().clone();
+    let resigning = candidate.resign(false);
+    answer(&term.draining()).unwrap();
+    assert!(term.is_current() && term.drain_remaining().unwrap() > Duration::from_secs(1));
+    assert!(resigning.take().is_none());
+    hold.release();
+    answer(&resigning).unwrap();
+    assert!(!term.is_current());
+    assert_eq!(hold.check().unwrap_err().code, Code::Closed);
+}
+
+#[test]
+fn a_resignation_from_inside_of_the_work_answers_once_the_drain_has_begun() {
+    let store = store();
+    let candidate = candidate(&store, "a");
+    let hold = answer(&candidate.next_term(None)).unwrap().unwrap();
+    answer(&candidate.resign(true)).unwrap();
+    assert!(hold.term().is_current() && hold.term().drain_remaining().is_some());
+}
+
+#[test]
+fn a_closing_from_inside_of_the_work_answers_once_the_drain_was_told() {
+    // Over and over, since what came first was a matter of luck.
+    for _ in 0..50 {
+        let store = store();
+        let candidate = candidate(&store, "a");
+        let hold = answer(&candidate.next_term(None)).unwrap().unwrap();
+        answer(&candidate.close(true)).unwrap();
+        assert!(hold.term().is_current() && hold.term().drain_remaining().is_some());
+    }
+}
+
+#[test]
+fn each_term_is_answered_once_and_after_the_last_comes_none() {
+    let store = store();
+    let candidate = candidate(&store, "a");
+    let first = answer(&candidate.next_term(None)).unwrap().unwrap();
+    let next = candidate.next_term(Some(first.term().clone()));
+    assert!(next.take().is_none());
+    let token = first.term().token();
+    drop(first);
+    answer(&candidate.resign(false)).unwrap();
+    let second = answer(&next).unwrap().unwrap();
+    assert!(second.term().token() > token);
+    let none = candidate.next_term(Some(second.term().clone()));
+    drop(second);
+    answer(&candidate.close(false)).unwrap();
+    assert!(answer(&none).unwrap().is_none());
+}
+
+#[test]
+fn an_answer_wakes_who_asked_to_be_told() {
+    let store = store();
+    let (told, heard) = mpsc::channel();
+    let operation = store.leader("jobs".into());
+    if operation.tell(Box::new(move || told.send(()).unwrap())) {
+        heard.recv_timeout(PATIENCE).unwrap();
+    }
+    assert_eq!(operation.take().unwrap(), Ok(None));
+}
+
+#[test]
+fn an_observer_is_told_who_leads() {
+    let store = store();
+    let watching = answer(&store.observe("jobs".into())).unwrap();
+    let _candidate = candidate(&store, "a");
+    loop {
+        match watching.take().unwrap() {
+            Taken::Item(seen) if seen.leader.as_ref().is_some_and(|leader| leader.name == "a") => break,
+            Taken::Item(seen) => assert_eq!((seen.election.as_str(), seen.leader), ("jobs", None)),
+            Taken::Nothing => assert!(watching.wait(Some(PATIENCE))),
+            Taken::Over => panic!("the store is open"),
+        }
+    }
+    answer(&store.close(false)).unwrap();
+    assert_eq!(answer(&store.leader("jobs".into())).unwrap_err().code, Code::Closed);
+}
+
+#[test]
+fn a_candidate_that_is_dropped_leaves_the_seat_to_the_next() {
+    let store = store();
+    let first = candidate(&store, "a");
+    drop(answer(&first.next_term(None)).unwrap());
+    let second = candidate(&store, "b");
+    let term = second.next_term(None);
+    drop(first);
+    assert!(answer(&term).unwrap().is_some());
+}
+
+#[test]
+fn what_is_refused_below_has_its_code() {
+    let settings = vec![("lease".to_owned(), Value::Number(0.01))];
+    let asked = store().campaign("jobs".into(), campaign(settings, DIALECT).unwrap());
+    let error = answer(&asked).unwrap_err();
+    assert_eq!(error.code, Code::InvalidSetting);
+    assert!(error.message.starts_with("lease is 10ms, and must be at least 5s"), "{}", error.message);
+}

@@ -1,0 +1,138 @@
+//! What is accepted as a setting, and what is said where it is not.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+
+use std::time::Duration;
+
+use incumbent_ffi::settings::{CAMPAIGN, Campaign, Dialect, Unit, Value, campaign, opening, parameters};
+use incumbent_ffi::{Code, Result};
+
+const PYTHON: Dialect = Dialect { unit: Unit::Seconds, lengths: "a number of seconds or a timedelta" };
+
+fn read(settings: &[(&str, Value)]) -> Result<Campaign> {
+    campaign(settings.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect(), PYTHON)
+}
+
+fn refused(name: &str, value: Value) -> String {
+    let error = read(&[(name, value)]).unwrap_err();
+    assert_eq!(error.code, Code::InvalidSetting);
+    error.message
+}
+
+fn text(text: &str) -> Value {
+    Value::Text(text.into())
+}
+
+#[test]
+fn a_length_of_time_is_a_number_a_time_or_a_text() {
+    for two in [Value::Number(2.0), Value::Time(Duration::from_secs(2)), text("2s"), text("2000ms")] {
+        let shown = format!("{:?}", read(&[("lease", two)]).unwrap());
+        assert!(shown.contains("lease: Some(2s)"), "{shown}");
+    }
+}
+
+#[test]
+fn a_bare_number_counts_what_the_language_counts() {
+    let node = Dialect { unit: Unit::Milliseconds, lengths: "a number of milliseconds" };
+    let read = campaign(vec![("drain".into(), Value::Number(1500.0))], node).unwrap();
+    assert!(format!("{read:?}").contains("drain: 1.5s"), "{read:?}");
+}
+
+#[test]
+fn a_value_that_is_no_length_of_time_is_refused_with_what_is() {
+    let accepted =
+        "must be a number of seconds or a timedelta, not negative; or a text such as \"10s\" or \"500ms\"";
+    for (value, shown) in [
+        (Value::Number(-1.0), "-1"),
+        (Value::Number(f64::NAN), "NaN"),
+        (Value::Number(1e300), "1000"),
+        (text("soon"), "\"soon\""),
+        (Value::Flag(true), "true"),
+        (Value::List(Vec::new()), "a list"),
+        (Value::Other("<object>".into()), "<object>"),
+    ] {
+        let message = refused("lease", value);
+        assert!(message.starts_with(&format!("lease is {shown}")), "{message}");
+        assert!(message.ends_with(accepted), "{message}");
+    }
+}
+
+#[test]
+fn an_unknown_name_is_refused_with_the_one_that_was_meant() {
+    let message = refused("leese", Value::Number(1.0));
+    assert!(message.starts_with("a campaign has no setting \"leese\": did you mean lease? known are name, "));
+    let message = refused("colour", text("red"));
+    assert!(message.starts_with("a campaign has no setting \"colour\": known are name, "), "{message}");
+}
+
+#[test]
+fn nothing_means_the_default() {
+    let defaults = format!("{:?}", read(&[]).unwrap());
+    let nothing: Vec<_> = CAMPAIGN.iter().map(|name| (*name, Value::Nothing)).collect();
+    assert_eq!(format!("{:?}", read(&nothing).unwrap()), defaults);
+}
+
+#[test]
+fn words_and_numbers_are_read_where_they_are_meant() {
+    let read = read(&[
+        ("preset", text("fast")),
+        ("win_delay", text("cautious")),
+        ("drift_ppm", Value::Number(20_000.0)),
+        ("metadata", Value::Map(vec![("address".into(), text("10.0.0.7"))])),
+    ]);
+    let shown = format!("{:?}", read.unwrap());
+    for part in ["Fast", "Cautious", "drift_ppm: 20000", "(\"address\", \"10.0.0.7\")"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+}
+
+#[test]
+fn a_value_of_the_wrong_kind_is_refused_with_the_right_one() {
+    for (name, value, message) in [
+        ("name", Value::Number(7.0), "name is 7, and must be a text"),
+        (
+            "preset",
+            text("slow"),
+            "preset is \"slow\", and must be \"standard\", \"fast\" or \"go_compatible\"",
+        ),
+        ("drift_ppm", Value::Number(1.5), "drift_ppm is 1.5, and must be a whole number, not negative"),
+        ("metadata", text("x"), "metadata is \"x\", and must be a map of texts"),
+        (
+            "metadata",
+            Value::Map(vec![("port".into(), Value::Number(1.0))]),
+            "metadata[\"port\"] is 1, and must be a text",
+        ),
+        (
+            "backoff",
+            Value::List(Vec::new()),
+            "backoff is an empty list, and must be a list of one wait or more",
+        ),
+    ] {
+        assert_eq!(refused(name, value), message);
+    }
+    let message = refused("win_delay", text("later"));
+    assert!(
+        message.starts_with("win_delay is \"later\", and must be \"automatic\", \"cautious\", or a number")
+    );
+}
+
+#[test]
+fn what_a_url_can_say_is_a_setting_too() {
+    assert_eq!(parameters("sqlite:e.db"), ["poll", "create"]);
+    let map = vec![("poll".to_owned(), Value::Number(0.005)), ("create".to_owned(), Value::Flag(false))];
+    assert!(opening("sqlite:e.db", map, PYTHON).is_ok());
+    let error = opening("sqlite:e.db", vec![("pol".into(), Value::Number(1.0))], PYTHON).unwrap_err();
+    assert_eq!(
+        error.message,
+        "a sqlite: store has no setting \"pol\": did you mean poll? known are poll, create, fail_fast, expected_lease"
+    );
+    let error = opening("sqlite:e.db", vec![("poll".into(), Value::Number(0.0005))], PYTHON).unwrap_err();
+    assert_eq!(error.message, "poll is 500µs, and must be a whole number of milliseconds");
+}
+
+#[test]
+fn an_opening_does_not_show_what_the_url_holds() {
+    let map = vec![("token".to_owned(), text("hunter2"))];
+    let opening = opening("nats://ada:hunter2@localhost/B", map, PYTHON).unwrap();
+    assert!(!format!("{opening:?}").contains("hunter2"));
+}

@@ -1,0 +1,32 @@
+//! Leaving in good order before the process ends. One test: what is shut down stays so.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+
+use std::time::{Duration, Instant};
+
+use incumbent_ffi::settings::{Dialect, Unit, Value, campaign, opening};
+use incumbent_ffi::{Reason, Store, engine, shut_down};
+
+#[test]
+fn a_process_that_ends_gives_its_seats_up_at_once_though_terms_are_held() {
+    assert!(!engine::is_running());
+    shut_down(Duration::from_secs(10));
+    assert!(!engine::is_running(), "nothing was opened, so there was nothing to make");
+
+    let dialect = Dialect { unit: Unit::Seconds, lengths: "a number of seconds" };
+    let opened = Store::open(opening("memory:", Vec::new(), dialect).unwrap());
+    assert!(opened.wait(Some(Duration::from_secs(30))));
+    let store = opened.take().unwrap().unwrap();
+    let settings = vec![("splay".to_owned(), Value::Number(0.0)), ("drain".to_owned(), Value::Number(60.0))];
+    let campaigned = store.campaign("jobs".into(), campaign(settings, dialect).unwrap());
+    assert!(campaigned.wait(Some(Duration::from_secs(30))));
+    let candidate = campaigned.take().unwrap().unwrap();
+    let won = candidate.next_term(None);
+    assert!(won.wait(Some(Duration::from_secs(30))));
+    let hold = won.take().unwrap().unwrap().unwrap();
+
+    let begun = Instant::now();
+    shut_down(Duration::from_secs(30));
+    assert_eq!(hold.term().reason(), Some(Reason::Closed));
+    assert!(begun.elapsed() < Duration::from_secs(20), "it waited for the drain");
+}

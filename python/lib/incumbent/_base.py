@@ -1,0 +1,132 @@
+"""What terms and candidates say at once, in both faces alike."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from incumbent._types import Leader, Reason, State, Token, leader_of
+
+if TYPE_CHECKING:
+    from incumbent import _incumbent
+
+
+class BaseTerm:
+    """One uninterrupted leadership. Nothing here waits."""
+
+    __slots__ = ("__weakref__", "_native")
+    _native: _incumbent.Term
+
+    def __init__(self, native: _incumbent.Term) -> None:
+        self._native = native
+
+    @property
+    def token(self) -> Token:
+        """The fencing token: constant for the term, larger for every later one. Send it with every request."""
+        return Token(*self._native.token)
+
+    @property
+    def election(self) -> str:
+        """The key of the election."""
+        return self._native.election
+
+    @property
+    def remaining(self) -> float:
+        """For how many seconds the lease is proven so far; renewals move it on. Zero once the term is over."""
+        return self._native.remaining
+
+    @property
+    def drain_remaining(self) -> float | None:
+        """How many seconds a draining leader may still take to finish its work; None while it is not draining."""
+        return self._native.drain_remaining
+
+    @property
+    def is_draining(self) -> bool:
+        """Whether the leader is leaving of its own will: time to stop taking on new work."""
+        return self._native.drain_remaining is not None and self._native.is_current()
+
+    @property
+    def reason(self) -> Reason | None:
+        """Why the term is over; None while it is not."""
+        reason = self._native.reason
+        return None if reason is None else Reason(reason)
+
+    def is_current(self) -> bool:
+        """Whether the term is not over *now*, by the clock and not by a timer; never in a forked child."""
+        return self._native.is_current()
+
+    def fail(self) -> None:
+        """Ends the term because its work failed, with ``Reason.HANDLER_FAILED``; nothing is drained."""
+        self._native.fail()
+
+    def drained(self) -> None:
+        """Says that the work of the term is done, whoever else is at it: a draining term ends now."""
+        self._native.drained()
+
+    def __eq__(self, other: object) -> bool:
+        return self._native == other._native if isinstance(other, BaseTerm) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._native)
+
+    def __repr__(self) -> str:
+        state = "current" if self.is_current() else f"over: {self.reason.name if self.reason else ''}"
+        return f"<Term of {self.election!r}, token {self.token}, {state}>"
+
+
+class BaseCandidate:
+    """One participant of an election. Nothing here waits."""
+
+    __slots__ = ("__weakref__", "_native")
+    _native: _incumbent.Candidate
+
+    def __init__(self, native: _incumbent.Candidate) -> None:
+        self._native = native
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this candidate leads *now*.
+
+        It compares the proven deadline with the clock at every call, and trusts no timer: it turns false by
+        itself while the event loop is blocked, or the process stopped. It is never true in a forked child.
+        What it cannot do is stop the clock between the answer and what you do with it: send the term's token along
+        where that matters.
+        """
+        return self._native.is_leader
+
+    @property
+    def election(self) -> str:
+        """The key of the election."""
+        return self._native.election
+
+    @property
+    def name(self) -> str:
+        """The candidate's name, as others see it."""
+        return self._native.name
+
+    @property
+    def state(self) -> State:
+        """Where the campaign stands."""
+        return State(self._native.state)
+
+    @property
+    def leader(self) -> Leader | None:
+        """Who holds the seat, as far as this candidate has seen."""
+        return leader_of(self._native.leader)
+
+    def set_healthy(self, is_well: bool) -> None:  # noqa: FBT001, it is a statement
+        """Says whether this candidate is well; it is at first.
+
+        An unhealthy candidate does not campaign, an unhealthy leader drains and leaves.
+        """
+        self._native.set_healthy(is_well)
+
+    def accept_reset(self) -> None:
+        """Accepts that tokens may start again after the store was reset.
+
+        For a candidate that stays out because of it (trouble ``STORE_RESET``), and only where nothing remembers
+        the tokens from before.
+        """
+        self._native.accept_reset()
+
+    def __repr__(self) -> str:
+        return f"<Candidate {self.name!r} for {self.election!r}, {self.state.name}>"

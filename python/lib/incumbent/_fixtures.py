@@ -1,0 +1,42 @@
+"""Fixtures for pytest, found by its entry point. Imports nothing of the package until one is used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@pytest.fixture
+def scripted_election() -> Callable[..., Any]:
+    """Makes elections that follow a script, for asyncio; see :mod:`incumbent.testing`."""
+    from incumbent import testing
+
+    return testing.scripted_election
+
+
+@pytest.fixture
+def scripted_election_sync() -> Callable[..., Any]:
+    """Makes elections that follow a script, for threads; see :mod:`incumbent.testing`."""
+    from incumbent import testing
+
+    return testing.scripted_election_sync
+
+
+@pytest.fixture
+def faulty_store() -> Callable[..., Any]:
+    """Opens stores with faults on demand, for asyncio; see :mod:`incumbent.testing`."""
+    from incumbent import testing
+
+    return testing.faulty_store
+
+
+@pytest.fixture
+def faulty_store_sync() -> Callable[..., Any]:
+    """Opens stores with faults on demand, for threads; see :mod:`incumbent.testing`."""
+    from incumbent import testing
+
+    return testing.faulty_store_sync

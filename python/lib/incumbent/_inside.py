@@ -1,0 +1,71 @@
+"""Whether code runs inside of the work that a drain waits for.
+
+Whoever resigns there and waits for it to be done would wait for itself.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from incumbent import _incumbent
+
+
+class Work:
+    """Work that holds a term, until it is over."""
+
+    __slots__ = ("hold", "outer", "term")
+
+    def __init__(self, term: _incumbent.Term, hold: _incumbent.Hold | None = None) -> None:
+        self.term = term
+        self.hold: _incumbent.Hold | None = term.hold() if hold is None else hold
+        outer = _WORK.get()
+        while outer is not None and outer.hold is None:
+            outer = outer.outer
+        self.outer: Work | None = outer
+        _WORK.set(self)
+
+    def finish(self) -> None:
+        """The work is over. Finishing it twice is no error."""
+        hold, self.hold = self.hold, None
+        if hold is not None:
+            hold.release()
+        if _WORK.get() is self:
+            _WORK.set(self.outer)
+
+
+_WORK: ContextVar[Work | None] = ContextVar("incumbent_work", default=None)
+
+
+def is_inside(term: _incumbent.Term | None) -> bool:
+    """Whether the caller is part of work that holds this term; any term, where none is given."""
+    work = _WORK.get()
+    while work is not None:
+        if work.hold is not None and (term is None or work.term == term):
+            return True
+        work = work.outer
+    return False
+
+
+def hand_on(term: _incumbent.Term, owner: object) -> None:
+    """Work of its own begins on this term: the loop around it, which held the term until then, holds it no more.
+
+    Only a loop of the same owner, a task or a thread: what runs beside it is not all of its work.
+    """
+    work = _WORK.get()
+    while work is not None:
+        if isinstance(work, Turn) and work.owner == owner and work.hold is not None and work.term == term:
+            work.finish()
+            return
+        work = work.outer
+
+
+class Turn(Work):
+    """One turn of a loop over terms."""
+
+    __slots__ = ("owner",)
+
+    def __init__(self, hold: _incumbent.Hold, owner: object) -> None:
+        super().__init__(hold.term, hold)
+        self.owner = owner

@@ -1,0 +1,53 @@
+"""The settings of a store and of a campaign, for type checkers; what is accepted is decided by the compiled part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from os import PathLike
+from typing import Literal, TypedDict, Union
+
+Length = Union[float, timedelta, str]
+"""A length of time: seconds, a timedelta, or a text such as ``"10s"`` or ``"500ms"``."""
+
+
+class StoreSettings(TypedDict, total=False):
+    """How a store is opened; what a URL can say as a parameter can be said here."""
+
+    fail_fast: bool
+    expected_lease: Length
+    # memory:
+    markers: bool
+    # sqlite:
+    poll: Length
+    create: bool
+    # nats:
+    context: str
+    creds: str | PathLike[str]
+    nkey: str | PathLike[str]
+    token: str
+    tls_ca: str | PathLike[str]
+    tls_cert: str | PathLike[str]
+    tls_key: str | PathLike[str]
+    tls_first: bool
+    inbox_prefix: str
+    domain: str
+    api_prefix: str
+    connect_timeout: Length
+    ping_interval: Length
+
+
+class CampaignSettings(TypedDict, total=False):
+    """What a candidate wants, but for its drain."""
+
+    name: str
+    preset: Literal["standard", "fast", "go_compatible", "test"]
+    lease: Length
+    skew: Length
+    drift_ppm: int
+    slack: Length
+    win_delay: Literal["automatic", "cautious"] | Length
+    splay: Length
+    interval: Length
+    backoff: Length | Sequence[Length]
+    metadata: Mapping[str, str]

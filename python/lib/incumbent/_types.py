@@ -1,0 +1,271 @@
+"""The nouns that both faces share."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from incumbent import _incumbent
+
+T = TypeVar("T")
+
+_DESCRIPTIONS = {code: (may_drain, text) for code, may_drain, text in _incumbent.REASONS}
+
+
+class Token(NamedTuple):
+    """A fencing token: constant for a term, larger for every later one of the election.
+
+    Send it with every request, and let the resource refuse a smaller one than it has seen. Tokens compare as pairs;
+    as text (``str(token)``, 33 characters) they sort the same, in every language.
+    """
+
+    incarnation: int
+    """Which life of the store the term belongs to."""
+
+    sequence: int
+    """The number of the write that won the term."""
+
+    def __str__(self) -> str:
+        return f"{self.incarnation:016x}-{self.sequence:016x}"
+
+    @classmethod
+    def parse(cls, text: str) -> Token:
+        """The token that ``str`` made this text of; ``ValueError`` for anything else."""
+        parts = text.split("-")
+        digits = "0123456789abcdefABCDEF"
+        if len(parts) != 2 or any(len(part) != 16 or part.strip(digits) for part in parts):
+            message = f"{text!r} is not a fencing token: expected 16 hexadecimal digits, '-', 16 more"
+            raise ValueError(message)
+        return cls(int(parts[0], 16), int(parts[1], 16))
+
+
+class Reason(str, Enum):
+    """Why a term ended."""
+
+    RESIGNED = "RESIGNED"
+    """The leader resigned."""
+    HANDED_OVER = "HANDED_OVER"
+    """The leader handed over to a named successor."""
+    USURPED = "USURPED"
+    """The key is somebody else's."""
+    DELETED = "DELETED"
+    """Somebody deleted the key."""
+    EXPIRED = "EXPIRED"
+    """The lease could not be proven to go on."""
+    REVOKED = "REVOKED"
+    """A consumer group took the leadership away."""
+    UNHEALTHY = "UNHEALTHY"
+    """The candidate said that it is not well."""
+    HANDLER_FAILED = "HANDLER_FAILED"
+    """The work of the term failed."""
+    STORE_RESET = "STORE_RESET"
+    """The store was replaced, restored, or lost what it had acknowledged."""
+    CLOSED = "CLOSED"
+    """The campaign was closed."""
+
+    @property
+    def may_drain(self) -> bool:
+        """Whether the work could be brought to an end while the lease was still held."""
+        return _DESCRIPTIONS[self.value][0]
+
+    @property
+    def description(self) -> str:
+        """The reason in words."""
+        return _DESCRIPTIONS[self.value][1]
+
+
+class State(str, Enum):
+    """Where a campaign stands."""
+
+    IDLE = "IDLE"
+    """Not in the race: not yet asked to campaign, or unhealthy."""
+    SPLAYING = "SPLAYING"
+    """Waiting a random while before its first campaign."""
+    WAITING = "WAITING"
+    """In the race; the seat is held by somebody else, or not yet looked at."""
+    ACQUIRING = "ACQUIRING"
+    """An acquire is on its way."""
+    HOLDING = "HOLDING"
+    """Holds the seat and is not yet told, because a previous leader might still believe it leads."""
+    LEADING = "LEADING"
+    """Leads."""
+    DRAINING = "DRAINING"
+    """Leads, and is finishing its work."""
+    RELEASING = "RELEASING"
+    """Leads no more, and is giving the seat back."""
+    CLOSED = "CLOSED"
+    """Over."""
+
+
+class _Record:
+    """Named values that do not change; a dataclass, but for what importing those costs."""
+
+    __slots__ = ()
+    __match_args__: tuple[str, ...] = ()
+
+    def __init__(self, *values: Any) -> None:
+        for name, value in zip(self.__match_args__, values, strict=True):
+            object.__setattr__(self, name, value)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        message = f"{type(self).__name__} does not change"
+        raise AttributeError(message)
+
+    def __delattr__(self, name: str) -> None:
+        self.__setattr__(name, None)
+
+    def _values(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, name) for name in self.__match_args__)
+
+    def __eq__(self, other: object) -> bool:
+        return self._values() == other._values() if isinstance(other, type(self)) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((type(self).__name__, *self._values()))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__match_args__)
+        return f"{type(self).__name__}({shown})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self._values()
+
+
+class Leader(_Record):
+    """Who holds the seat of an election."""
+
+    __slots__ = ("_metadata", "name", "nonce", "revision")
+    __match_args__ = ("name", "revision", "nonce", "_metadata")
+
+    name: str
+    """Its name."""
+    revision: int
+    """The revision of its newest record when it was first seen to hold the seat."""
+    nonce: str | None
+    """Its campaign; None for other software."""
+    _metadata: tuple[tuple[str, str], ...]
+
+    def __init__(
+        self, name: str, revision: int = 0, nonce: str | None = None, metadata: Any = ()
+    ) -> None:
+        super().__init__(name, revision, nonce, tuple(tuple(pair) for pair in metadata))
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """What it publishes about itself."""
+        return dict(self._metadata)
+
+    def __repr__(self) -> str:
+        return f"Leader(name={self.name!r}, revision={self.revision!r}, metadata={self.metadata!r})"
+
+
+class Won(_Record, Generic[T]):
+    """This candidate leads, from now until :class:`Lost`."""
+
+    __slots__ = ("term",)
+    __match_args__ = ("term",)
+    term: T
+    """The term that begins."""
+
+
+class Draining(_Record, Generic[T]):
+    """This leader leaves of its own will; it still leads, and has ``term.drain_remaining`` seconds to finish."""
+
+    __slots__ = ("reason", "term")
+    __match_args__ = ("term", "reason")
+    term: T
+    """The term that is ending."""
+    reason: Reason
+    """Why."""
+
+
+class Lost(_Record, Generic[T]):
+    """This candidate leads no more. Told exactly once for every :class:`Won`."""
+
+    __slots__ = ("reason", "term")
+    __match_args__ = ("term", "reason")
+    term: T
+    """The term that ended."""
+    reason: Reason
+    """Why."""
+
+
+class LeaderChanged(_Record):
+    """The seat is known to be held by somebody else than before, or by nobody."""
+
+    __slots__ = ("leader",)
+    __match_args__ = ("leader",)
+    leader: Leader | None
+    """Who holds it; None: nobody does."""
+
+
+class Campaigned(_Record):
+    """The campaign entered another state."""
+
+    __slots__ = ("state",)
+    __match_args__ = ("state",)
+    state: State
+    """Which."""
+
+
+class Trouble(_Record):
+    """Something a person should look at: the store is unreachable, a permission is missing, a setting is unsafe."""
+
+    __slots__ = ("code", "message")
+    __match_args__ = ("code", "message")
+    code: str
+    """A stable name, the same in every language."""
+    message: str
+    """What it is, and what to do."""
+
+
+class Observation(_Record):
+    """Who leads an election, as the store shows it."""
+
+    __slots__ = ("age", "election", "leader")
+    __match_args__ = ("election", "leader", "age")
+    election: str
+    """The election's key."""
+    leader: Leader | None
+    """Who holds the seat; None: it is vacant."""
+    age: float
+    """For how many seconds it had been so when it was told."""
+
+
+class Listed(_Record):
+    """An election of a store, and who leads it."""
+
+    __slots__ = ("election", "leader")
+    __match_args__ = ("election", "leader")
+    election: str
+    """The election's key."""
+    leader: Leader | None
+    """Who holds the seat; None: nobody does."""
+
+
+def leader_of(plain: _incumbent.LeaderTuple | None) -> Leader | None:
+    """A leader, of what the compiled part says."""
+    return None if plain is None else Leader(*plain)
+
+
+def observation_of(plain: _incumbent.ObservedTuple) -> Observation:
+    """An observation, of what the compiled part says."""
+    election, leader, age = plain
+    return Observation(election, leader_of(leader), age)
+
+
+def event_of(plain: _incumbent.EventTuple, term_of: Any) -> Any:
+    """An event, of what the compiled part says; ``term_of`` makes the face's own kind of term."""
+    kind, term, detail, leader = plain
+    if kind == "LEADER_CHANGED":
+        return LeaderChanged(leader_of(leader))
+    if kind == "WON":
+        return Won(term_of(term))
+    word, text = detail if detail is not None else ("", None)
+    if kind == "DRAINING":
+        return Draining(term_of(term), Reason(word))
+    if kind == "LOST":
+        return Lost(term_of(term), Reason(word))
+    if kind == "CAMPAIGNED":
+        return Campaigned(State(word))
+    return Trouble(word, text)

@@ -1,0 +1,188 @@
+"""What can go wrong: one base, one class a kind, the same codes in every language.
+
+Catch :class:`IncumbentError` for all of it. Programs act on the class or on ``code``; the message is for people, and
+says what to do. What caused an error is its ``__cause__``.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from incumbent._types import Reason
+
+__all__ = [
+    "BrokenError",
+    "Cause",
+    "ClosedError",
+    "CredentialsError",
+    "DeniedError",
+    "ForkedError",
+    "IncumbentError",
+    "InternalError",
+    "InvalidNameError",
+    "InvalidSettingError",
+    "InvalidUrlError",
+    "NotFoundError",
+    "NotLeaderError",
+    "TermEnded",
+    "TimedOutError",
+    "UnreachableError",
+    "UnsafeStoreError",
+    "UnsupportedError",
+]
+
+
+class IncumbentError(Exception):
+    """The base of every error of this package."""
+
+    code: ClassVar[str] = ""
+    """A stable name of the kind, the same in every language."""
+
+    is_temporary: ClassVar[bool] = False
+    """Whether the same call can succeed later without anybody changing anything."""
+
+
+class InvalidUrlError(IncumbentError, ValueError):
+    """A store's URL cannot be read, or names a parameter that does not exist."""
+
+    code = "INVALID_URL"
+
+
+class InvalidSettingError(IncumbentError, ValueError):
+    """A setting is refused; the message names it, its value, what is accepted and the remedy."""
+
+    code = "INVALID_SETTING"
+
+
+class InvalidNameError(IncumbentError, ValueError):
+    """The store cannot hold this key or candidate name."""
+
+    code = "INVALID_NAME"
+
+
+class CredentialsError(IncumbentError):
+    """Credentials cannot be read, or are malformed."""
+
+    code = "CREDENTIALS"
+
+
+class UnreachableError(IncumbentError, ConnectionError):
+    """The store does not answer."""
+
+    code = "UNREACHABLE"
+    is_temporary = True
+
+
+class DeniedError(IncumbentError, PermissionError):
+    """The store refuses: authentication or a permission."""
+
+    code = "DENIED"
+
+
+class NotFoundError(IncumbentError, LookupError):
+    """The bucket, file or topic does not exist; ``incumbent init`` makes it."""
+
+    code = "NOT_FOUND"
+
+
+class UnsafeStoreError(IncumbentError):
+    """The store is set up so that an election on it would be unsafe."""
+
+    code = "UNSAFE_STORE"
+
+
+class UnsupportedError(IncumbentError):
+    """This build, store or server version cannot do what is asked."""
+
+    code = "UNSUPPORTED"
+
+
+class ClosedError(IncumbentError):
+    """The candidate or the store is closed."""
+
+    code = "CLOSED"
+
+
+class ForkedError(IncumbentError):
+    """The handle was made before the process forked; the child is never the leader."""
+
+    code = "FORKED"
+
+
+class NotLeaderError(IncumbentError):
+    """Only the leader may do this."""
+
+    code = "NOT_LEADER"
+
+
+class BrokenError(IncumbentError):
+    """The store is there and cannot serve: it is full, locked or damaged."""
+
+    code = "BROKEN"
+    is_temporary = True
+
+
+class TermEnded(IncumbentError):  # noqa: N818, it is news rather than an error
+    """The term ended before the work that was done in it."""
+
+    code = "TERM_ENDED"
+
+    reason: Reason
+    """Why the term ended."""
+
+    def __init__(self, reason: Reason, message: str | None = None) -> None:
+        super().__init__(message if message is not None else f"the term ended: {reason.description}")
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[type[TermEnded], tuple[Reason, str]]:
+        return type(self), (self.reason, str(self))
+
+
+class TimedOutError(IncumbentError, TimeoutError):
+    """What was waited for did not come within the time given."""
+
+    code = "TIMED_OUT"
+    is_temporary = True
+
+
+class InternalError(IncumbentError):
+    """A bug of ours; please report it."""
+
+    code = "INTERNAL"
+
+
+class Cause(Exception):  # noqa: N818, it is only ever the cause of one
+    """What caused an error, where that was no exception of Python's: the ``__cause__`` of one that was raised."""
+
+
+_CLASSES: dict[str, type[IncumbentError]] = {
+    kind.code: kind
+    for kind in (
+        InvalidUrlError,
+        InvalidSettingError,
+        InvalidNameError,
+        CredentialsError,
+        UnreachableError,
+        DeniedError,
+        NotFoundError,
+        UnsafeStoreError,
+        UnsupportedError,
+        ClosedError,
+        ForkedError,
+        NotLeaderError,
+        BrokenError,
+        TermEnded,
+        TimedOutError,
+        InternalError,
+    )
+}
+
+
+def _make(code: str, message: str, causes: list[str], reason: str | None) -> IncumbentError:
+    """The exception for an error of the compiled part."""
+    error = TermEnded(Reason(reason), message) if reason is not None else _CLASSES[code](message)
+    below: BaseException = error
+    for cause in causes:
+        below.__cause__ = Cause(cause)
+        below = below.__cause__
+    return error

@@ -1,0 +1,26 @@
+"""The same nouns and verbs for threads: Celery, APScheduler, plain scripts.
+
+::
+
+    import incumbent.sync
+
+    with incumbent.sync.connect("sqlite:elections.db") as store:
+        with store.campaign("billing-cron", name="worker-7") as candidate:
+            for term in candidate.terms():
+                with term:
+                    while term.is_current() and not term.is_draining:
+                        work(term.token)
+
+What waits here releases the interpreter's lock, and on the main thread Ctrl-C ends it. A thread cannot be interrupted
+from outside, so work asks whether its term goes on: ``term.is_current()``, or ``term.check()``, which raises
+:class:`incumbent.TermEnded`. :func:`leader_only` guards a function, and ``candidate.attach`` calls functions on a
+thread of their own. Everything else, errors and events included, is in :mod:`incumbent`.
+"""
+
+from incumbent.sync._candidate import Candidate, Event, Terms
+from incumbent.sync._leader_only import leader_only
+from incumbent.sync._store import Store, connect
+from incumbent.sync._term import Term
+from incumbent.sync._wait import Stream
+
+__all__ = ["Candidate", "Event", "Store", "Stream", "Term", "Terms", "connect", "leader_only"]

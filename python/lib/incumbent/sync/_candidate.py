@@ -1,0 +1,168 @@
+"""A candidate, for threads."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Union
+
+from incumbent import _incumbent, _inside
+from incumbent._base import BaseCandidate
+from incumbent._types import (
+    Campaigned,
+    Draining,
+    LeaderChanged,
+    Lost,
+    Reason,
+    State,
+    Trouble,
+    Won,
+    event_of,
+)
+from incumbent.errors import ClosedError
+from incumbent.sync._callbacks import Callbacks
+from incumbent.sync._term import Term
+from incumbent.sync._wait import Stream, answer
+
+Event = Union[Won[Term], Draining[Term], Lost[Term], LeaderChanged, Campaigned, Trouble]
+"""Something the user of a candidate should know."""
+
+
+def _event(plain: _incumbent.EventTuple) -> Event:
+    event: Event = event_of(plain, Term)
+    return event
+
+
+class Terms:
+    """The terms of a candidate, one after another, as an iterator; see :meth:`Candidate.terms`."""
+
+    __slots__ = ("_candidate", "_last", "_turn")
+
+    def __init__(self, candidate: _incumbent.Candidate) -> None:
+        self._candidate = candidate
+        self._last: _incumbent.Term | None = None
+        self._turn: _inside.Turn | None = None
+
+    def __iter__(self) -> Terms:
+        return self
+
+    def __next__(self) -> Term:
+        self._finish()
+        hold = answer(self._candidate.next_term(self._last))
+        if hold is None:
+            raise StopIteration
+        self._last = hold.term
+        self._turn = _inside.Turn(hold, threading.get_ident())
+        return Term(hold.term)
+
+    def close(self) -> None:
+        """Ends the iteration."""
+        self._finish()
+
+    def _finish(self) -> None:
+        turn, self._turn = self._turn, None
+        if turn is not None:
+            turn.finish()
+
+    def __del__(self) -> None:
+        self._finish()
+
+
+class Candidate(BaseCandidate):
+    """One participant of an election, made by :meth:`Store.campaign`.
+
+    It campaigns until it is closed, over and over: a candidate that lost a term is in the race for the next. As a
+    context manager it closes itself at the end. One that is dropped without being closed ends its term at once, and
+    gives the seat back in the background. Every method may be called on any thread.
+    """
+
+    __slots__ = ()
+
+    @property
+    def term(self) -> Term | None:
+        """The present term; None while this candidate does not lead."""
+        term = self._native.term
+        return None if term is None else Term(term)
+
+    def won(self, timeout: float | None = None) -> Term:
+        """Waits for the present or the next term. The term is not held: ``with term`` does that.
+
+        Raises :class:`ClosedError` when the campaign is over, :class:`TimedOutError` after ``timeout`` seconds.
+        """
+        hold = answer(self._native.next_term(None), timeout)
+        if hold is None:
+            message = "the candidate is closed"
+            raise ClosedError(message)
+        hold.release()
+        return Term(hold.term)
+
+    def terms(self) -> Terms:
+        """Every term of this candidate, each once, until the campaign is over::
+
+            for term in candidate.terms():
+                with term:
+                    while term.is_current() and not term.is_draining:
+                        work(term.token)
+
+        The body of the loop is work of the term: a drain waits for it. When it ends before the term does, the term
+        goes on, and the next turn begins with the next term.
+        """
+        return Terms(self._native)
+
+    def events(self, timeout: float | None = None) -> Stream[_incumbent.EventTuple, Event]:
+        """What happens from now on, beginning with what holds now, as an iterator of its own for every caller.
+
+        Nothing waits for a reader: one that falls 1024 events behind loses the oldest that are neither ``Won`` nor
+        ``Lost``, and ``missed`` counts them. With ``timeout``, waiting longer than so many seconds for the next one
+        raises :class:`TimedOutError`; the iterator goes on after that.
+        """
+        return Stream(self._native.events(), _event, timeout)
+
+    def attach(
+        self,
+        *,
+        on_won: Callable[[Term], object] | None = None,
+        on_draining: Callable[[Term, float], object] | None = None,
+        on_lost: Callable[[Term, Reason], object] | None = None,
+        on_campaigned: Callable[[State], object] | None = None,
+        on_trouble: Callable[[Trouble], object] | None = None,
+        error_ends_term: bool = False,
+    ) -> None:
+        """Calls functions for what happens from now on, beginning with what holds now, until the campaign is over.
+
+        They are called one at a time, in order, on a thread of their own: one that is slow delays those after it
+        and nothing else. ``on_draining`` has the seconds it may take; the term is held until it has returned. One
+        that raises is reported by ``sys.unraisablehook``, and with ``error_ends_term`` it ends the term.
+        """
+        callbacks = Callbacks(on_won, on_draining, on_lost, on_campaigned, on_trouble)
+        callbacks.start(self.events(), self.name, error_ends_term=error_ends_term)
+
+    def resign(self, timeout: float | None = None) -> None:
+        """Leaves the seat, if this candidate holds it, and stays in the race behind the others.
+
+        Returns once the work has drained and the seat is given back. Inside of that work, a ``with term`` say, it
+        returns as soon as the term is draining, since it cannot end before that very code does.
+        """
+        answer(self._native.resign(self._is_inside()), timeout)
+
+    def hand_over(self, to: str, timeout: float | None = None) -> None:
+        """Leaves the seat to the candidate named ``to``; otherwise as :meth:`resign`.
+
+        The others hold back for a moment; if the successor does not take the seat, one of them does. Raises
+        :class:`NotLeaderError` where this candidate does not lead.
+        """
+        answer(self._native.hand_over(to, self._is_inside()), timeout)
+
+    def close(self, timeout: float | None = None) -> None:
+        """Leaves the seat and the race for good; otherwise as :meth:`resign`. Closing twice is no error."""
+        answer(self._native.close(self._is_inside()), timeout)
+
+    def __enter__(self) -> Candidate:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _is_inside(self) -> bool:
+        term = self._native.term
+        return term is not None and _inside.is_inside(term)

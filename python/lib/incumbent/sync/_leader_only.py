@@ -1,0 +1,75 @@
+"""Functions that only the leader runs."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Literal, TypeVar, Union, overload
+
+from typing import TYPE_CHECKING
+
+from incumbent.errors import NotLeaderError, TermEnded
+from incumbent.sync._candidate import Candidate
+
+if TYPE_CHECKING:
+    from typing_extensions import ParamSpec
+
+    P = ParamSpec("P")
+
+R = TypeVar("R")
+
+CandidateOrGetter = Union[Candidate, Callable[[], Candidate]]
+
+
+@overload
+def leader_only(
+    candidate: CandidateOrGetter, *, otherwise: Literal["raise"] = ...
+) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+@overload
+def leader_only(
+    candidate: CandidateOrGetter, *, otherwise: Literal["skip"]
+) -> Callable[[Callable[P, R]], Callable[P, R | None]]: ...
+
+
+def leader_only(
+    candidate: CandidateOrGetter, *, otherwise: Literal["raise", "skip"] = "raise"
+) -> Callable[[Callable[P, R]], Callable[P, R | None]]:
+    """A decorator: the function runs only where ``candidate`` leads, and the term is held while it does.
+
+    Elsewhere a call raises :class:`NotLeaderError`, or with ``otherwise="skip"`` does nothing and returns None. For a
+    candidate that is made later, as in a worker that forks first, give a function that returns it::
+
+        @leader_only(lambda: worker.candidate, otherwise="skip")
+        def send_invoices() -> None: ...
+
+    What it cannot do is stop a function that runs when the term ends: inside, ``candidate.term`` has the token, and
+    ``term.check()`` raises.
+    """
+    if otherwise not in ("raise", "skip"):
+        message = f"otherwise is {otherwise!r}, and must be 'raise' or 'skip'"
+        raise ValueError(message)
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R | None]:
+        @functools.wraps(function)
+        def guarded(*args: P.args, **kwargs: P.kwargs) -> R | None:
+            chosen = candidate if isinstance(candidate, Candidate) else candidate()
+            term = chosen.term
+            if term is not None:
+                try:
+                    term.__enter__()
+                except TermEnded:
+                    # It ended between the two lines.
+                    term = None
+            if term is None:
+                if otherwise == "skip":
+                    return None
+                message = f"{chosen.name!r} does not lead {chosen.election!r}: only the leader may call this"
+                raise NotLeaderError(message)
+            try:
+                return function(*args, **kwargs)
+            finally:
+                term.__exit__(None, None, None)
+
+        return guarded
+
+    return decorate

@@ -1,0 +1,84 @@
+"""A store, for threads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from incumbent import _incumbent, _inside, _log
+from incumbent._types import Leader, Listed, Observation, leader_of, observation_of
+from incumbent.sync._candidate import Candidate
+from incumbent.sync._wait import Stream, answer
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from incumbent._settings import CampaignSettings, Length, StoreSettings
+
+
+class Store:
+    """A store that is open for elections, made by :func:`incumbent.sync.connect`.
+
+    One connection, one watch and one thread, however many elections run on it. As a context manager it closes itself
+    at the end. Every method may be called on any thread.
+    """
+
+    __slots__ = ("__weakref__", "_native")
+
+    def __init__(self, native: _incumbent.Store) -> None:
+        self._native = native
+
+    def campaign(
+        self,
+        election: str,
+        *,
+        drain: Length | None = None,
+        **settings: Unpack[CampaignSettings],
+    ) -> Candidate:
+        """Campaigns in the election of that key, from now until the candidate is closed.
+
+        ``drain`` is how long a leader that leaves of its own will may take to finish its work, 10 s by default; to be
+        called then, see :meth:`Candidate.attach`. The other settings, and what is raised, are those of
+        :meth:`incumbent.Store.campaign`.
+        """
+        _log.refresh()
+        given: dict[str, object] = {**settings, "drain": drain}
+        return Candidate(answer(self._native.campaign(election, given)))
+
+    def observe(
+        self, election: str, timeout: float | None = None
+    ) -> Stream[_incumbent.ObservedTuple, Observation]:
+        """Watches the election of that key without taking part: an iterator of :class:`Observation`, beginning with
+        who holds the seat now. It ends when the store is closed.
+
+        With ``timeout``, waiting longer than so many seconds for the next one raises :class:`TimedOutError`.
+        """
+        return Stream(answer(self._native.observe(election)), observation_of, timeout)
+
+    def leader(self, election: str) -> Leader | None:
+        """Who holds the seat of that election now, read from whoever leads the store."""
+        return leader_of(answer(self._native.leader(election)))
+
+    def list(self) -> list[Listed]:
+        """All elections of the store, by key."""
+        listed = answer(self._native.list())
+        return [Listed(election, leader_of(leader)) for election, leader in listed]
+
+    def close(self, timeout: float | None = None) -> None:
+        """Closes every candidate in good order, and then the store. Closing twice is no error."""
+        answer(self._native.close(_inside.is_inside(None)), timeout)
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def connect(url: str, **settings: Unpack[StoreSettings]) -> Store:
+    """Opens the store that ``url`` names: ``with incumbent.sync.connect(url) as store``.
+
+    As :func:`incumbent.connect`, which lists what a URL and the settings can say, but that it waits.
+    """
+    given: dict[str, object] = {**settings}
+    _log.start()
+    return Store(answer(_incumbent.open_store(url, given)))

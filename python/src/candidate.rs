@@ -1,0 +1,100 @@
+//! One participant of an election.
+
+use pyo3::prelude::*;
+
+use crate::error::OrRaise;
+use crate::feed::Feed;
+use crate::operation::Operation;
+use crate::term::{Hold, Term};
+use crate::value::{LeaderTuple, leader};
+
+/// One participant of an election.
+#[pyclass(frozen, module = "incumbent._incumbent")]
+pub struct Candidate {
+    candidate: incumbent_ffi::Candidate,
+}
+
+impl From<incumbent_ffi::Candidate> for Candidate {
+    fn from(candidate: incumbent_ffi::Candidate) -> Self {
+        Self { candidate }
+    }
+}
+
+#[pymethods]
+impl Candidate {
+    /// Whether this candidate leads now, by the clock.
+    #[getter]
+    fn is_leader(&self) -> bool {
+        self.candidate.is_leader()
+    }
+
+    /// The key of the election.
+    #[getter]
+    fn election(&self) -> &str {
+        self.candidate.election()
+    }
+
+    /// The candidate's name.
+    #[getter]
+    fn name(&self) -> &str {
+        self.candidate.name()
+    }
+
+    /// Where the campaign stands.
+    #[getter]
+    fn state(&self) -> &'static str {
+        self.candidate.state().code()
+    }
+
+    /// Who holds the seat, as far as this candidate has seen.
+    #[getter]
+    fn leader(&self) -> Option<LeaderTuple> {
+        self.candidate.leader().map(leader)
+    }
+
+    /// The present term; None while this candidate does not lead.
+    #[getter]
+    fn term(&self) -> Option<Term> {
+        self.candidate.term().map(Term::from)
+    }
+
+    /// What happens from now on, beginning with what holds now.
+    fn events(&self, py: Python<'_>) -> PyResult<Feed> {
+        self.candidate.events().or_raise(py).map(Feed::of_events)
+    }
+
+    /// Answers with a hold on the present or the next term, or on the one after `after`; None once the campaign is over.
+    #[pyo3(signature = (after))]
+    fn next_term(&self, after: Option<&Bound<'_, Term>>) -> Operation {
+        let after = after.map(|term| term.get().into());
+        Operation::new(self.candidate.next_term(after), |py, hold| match hold {
+            Some(hold) => Ok(Py::new(py, Hold::from(hold))?.into_any()),
+            None => Ok(py.None()),
+        })
+    }
+
+    /// Leaves the seat; answers once it is given back, or from inside of the work once the drain has begun.
+    fn resign(&self, inside: bool) -> Operation {
+        Operation::of_nothing(self.candidate.resign(inside))
+    }
+
+    /// Leaves the seat to the candidate named `to`.
+    fn hand_over(&self, to: &str, inside: bool) -> Operation {
+        Operation::of_nothing(self.candidate.hand_over(to, inside))
+    }
+
+    /// Leaves the seat and the race for good.
+    fn close(&self, inside: bool) -> Operation {
+        Operation::of_nothing(self.candidate.close(inside))
+    }
+
+    /// Says whether this candidate is well.
+    fn set_healthy(&self, py: Python<'_>, is_well: bool) -> PyResult<()> {
+        self.candidate.set_healthy(is_well).or_raise(py)
+    }
+
+    /// Accepts that tokens may start again after the store was reset.
+    fn accept_reset(&self, py: Python<'_>) -> PyResult<()> {
+        self.candidate.accept_reset().or_raise(py)
+    }
+}

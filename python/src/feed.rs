@@ -1,0 +1,124 @@
+//! Something that comes again and again, in order.
+
+use std::time::Duration;
+
+use incumbent_ffi::{Event, Observed, Taken};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::error::OrRaise;
+use crate::term::Term;
+use crate::value::{LeaderTuple, leader};
+use crate::wait::{waited, wake};
+
+/// Something that comes again and again, in order, each to one taker.
+#[pyclass(frozen, generic, module = "incumbent._incumbent")]
+pub struct Feed {
+    source: Box<dyn Source>,
+}
+
+/// A feed of whatever.
+trait Source: Send + Sync {
+    fn take<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>>;
+    fn wait(&self, limit: Option<Duration>) -> bool;
+    fn tell(&self, wake: incumbent_ffi::Wake) -> bool;
+    fn missed(&self) -> u64;
+    fn close(&self);
+}
+
+struct Mapped<T, F> {
+    feed: incumbent_ffi::Feed<T>,
+    map: F,
+}
+
+impl<T, F> Source for Mapped<T, F>
+where
+    T: Send + 'static,
+    F: for<'py> Fn(Python<'py>, T) -> PyResult<Bound<'py, PyAny>> + Send + Sync,
+{
+    fn take<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        match self.feed.take().or_raise(py)? {
+            Taken::Item(item) => PyTuple::new(py, [(self.map)(py, item)?]).map(Some),
+            Taken::Nothing => Ok(None),
+            Taken::Over => Ok(Some(PyTuple::empty(py))),
+        }
+    }
+
+    fn wait(&self, limit: Option<Duration>) -> bool {
+        self.feed.wait(limit)
+    }
+
+    fn tell(&self, wake: incumbent_ffi::Wake) -> bool {
+        self.feed.tell(wake)
+    }
+
+    fn missed(&self) -> u64 {
+        self.feed.missed()
+    }
+
+    fn close(&self) {
+        self.feed.close();
+    }
+}
+
+impl Feed {
+    pub(crate) fn of_events(feed: incumbent_ffi::Feed<Event>) -> Self {
+        Self { source: Box::new(Mapped { feed, map: event }) }
+    }
+
+    pub(crate) fn of_observations(feed: incumbent_ffi::Feed<Observed>) -> Self {
+        Self { source: Box::new(Mapped { feed, map: observed }) }
+    }
+}
+
+#[pymethods]
+impl Feed {
+    /// The next one in a tuple; an empty tuple where nothing comes any more; None while there is nothing.
+    fn take<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        self.source.take(py)
+    }
+
+    /// Waits until there may be something, with the interpreter's lock released; whether there may.
+    #[pyo3(signature = (timeout, interruptible))]
+    fn wait(&self, py: Python<'_>, timeout: Option<f64>, interruptible: bool) -> PyResult<bool> {
+        waited(py, timeout, interruptible, |limit| self.source.wait(limit))
+    }
+
+    /// Has `callback` called, on another thread, when there may be something; False where there may be already.
+    fn tell(&self, callback: Py<PyAny>) -> bool {
+        self.source.tell(wake(callback))
+    }
+
+    /// How many were left out because nobody took them in time.
+    #[getter]
+    fn missed(&self) -> u64 {
+        self.source.missed()
+    }
+
+    /// Nothing more is taken; whoever waits is told that it is over.
+    fn close(&self) {
+        self.source.close();
+    }
+}
+
+/// `(kind, term, detail, leader)`: the detail is a reason, a state, or a trouble's code and message.
+type EventTuple = (&'static str, Option<Term>, Option<(&'static str, Option<String>)>, Option<LeaderTuple>);
+
+fn event(py: Python<'_>, event: Event) -> PyResult<Bound<'_, PyAny>> {
+    let kind = event.kind().code();
+    let plain: EventTuple = match event {
+        Event::Won(term) => (kind, Some(term.into()), None, None),
+        Event::Draining(term, reason) | Event::Lost(term, reason) => {
+            (kind, Some(term.into()), Some((reason.code(), None)), None)
+        }
+        Event::LeaderChanged(holder) => (kind, None, None, holder.map(leader)),
+        Event::Campaigned(state) => (kind, None, Some((state.code(), None)), None),
+        Event::Trouble(trouble) => (kind, None, Some((trouble.code, Some(trouble.message))), None),
+    };
+    plain.into_pyobject(py).map(Bound::into_any)
+}
+
+fn observed(py: Python<'_>, seen: Observed) -> PyResult<Bound<'_, PyAny>> {
+    let plain = (seen.election, seen.leader.map(leader), seen.age.as_secs_f64());
+    plain.into_pyobject(py).map(Bound::into_any)
+}

@@ -1,0 +1,69 @@
+//! The compiled part of the Python package `incumbent`: handles, and nothing that feels like Python. That is
+//! written in Python, on top.
+//!
+//! A call either returns at once, or waits with the interpreter's lock released, or has a callable called later on
+//! a thread of our own. No user code runs where a lease is renewed.
+
+#![deny(unsafe_code)]
+// What is public is so for Python, and described in the stubs.
+#![allow(unreachable_pub, missing_docs)]
+
+mod candidate;
+mod error;
+mod feed;
+mod log;
+mod operation;
+mod store;
+mod term;
+mod testing;
+mod value;
+mod wait;
+
+use incumbent_ffi::{Code, Reason, State};
+use pyo3::prelude::*;
+
+/// Sound without the interpreter's lock: every class is frozen, and what changes in it is behind a lock of its own.
+#[pymodule(gil_used = false)]
+mod _incumbent {
+    use super::*;
+
+    #[pymodule_export]
+    use super::candidate::Candidate;
+    #[pymodule_export]
+    use super::feed::Feed;
+    #[pymodule_export]
+    use super::log::{forward_logs, report, set_log_threshold};
+    #[pymodule_export]
+    use super::operation::Operation;
+    #[pymodule_export]
+    use super::store::{Store, check_campaign, check_opening, open_store};
+    #[pymodule_export]
+    use super::term::{Hold, Term};
+    #[pymodule_export]
+    use super::testing::{Faults, ManualClock, Script, open_faulty};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        let codes = Code::ALL.map(|code| (code.text(), code.is_temporary()));
+        module.add("CODES", codes.to_vec())?;
+        let reasons = Reason::ALL.map(|reason| (reason.code(), reason.may_drain(), reason.to_string()));
+        module.add("REASONS", reasons.to_vec())?;
+        module.add("STATES", State::ALL.map(State::code).to_vec())?;
+        module.add("CAMPAIGN_SETTINGS", incumbent_ffi::settings::CAMPAIGN.to_vec())
+    }
+
+    /// Whether this process has opened anything yet.
+    #[pyfunction]
+    fn is_running() -> bool {
+        incumbent_ffi::engine::is_running()
+    }
+
+    /// Gives up every seat of this process, waiting at most `limit` seconds; nothing is called back any more.
+    #[pyfunction]
+    fn shut_down(py: Python<'_>, limit: f64) -> PyResult<()> {
+        let limit = wait::limit(Some(limit))?.unwrap_or_default();
+        py.detach(|| incumbent_ffi::shut_down(limit));
+        Ok(())
+    }
+}

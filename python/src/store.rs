@@ -1,0 +1,91 @@
+//! A store that is open for elections.
+
+use incumbent_ffi::settings;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::candidate::Candidate;
+use crate::error::OrRaise;
+use crate::feed::Feed;
+use crate::operation::Operation;
+use crate::value::{self, DIALECT, leader};
+
+/// A store that is open for elections.
+#[pyclass(frozen, module = "incumbent._incumbent")]
+pub struct Store {
+    store: incumbent_ffi::Store,
+}
+
+impl From<incumbent_ffi::Store> for Store {
+    fn from(store: incumbent_ffi::Store) -> Self {
+        Self { store }
+    }
+}
+
+/// Opens the store that `url` names.
+#[pyfunction]
+pub fn open_store(py: Python<'_>, url: &str, settings: &Bound<'_, PyDict>) -> PyResult<Operation> {
+    let opening = settings::opening(url, value::settings(settings)?, DIALECT).or_raise(py)?;
+    let operation = incumbent_ffi::Store::open(opening);
+    Ok(Operation::new(operation, |py, store| Ok(Py::new(py, Store::from(store))?.into_any())))
+}
+
+/// Refuses what can be refused of how a store is opened, without opening it.
+#[pyfunction]
+pub fn check_opening(py: Python<'_>, url: &str, settings: &Bound<'_, PyDict>) -> PyResult<()> {
+    settings::opening(url, value::settings(settings)?, DIALECT)
+        .and_then(|opening| opening.check())
+        .or_raise(py)
+}
+
+/// Refuses what can be refused of a candidate's settings without a store.
+#[pyfunction]
+pub fn check_campaign(py: Python<'_>, settings: &Bound<'_, PyDict>) -> PyResult<()> {
+    settings::campaign(value::settings(settings)?, DIALECT).or_raise(py).map(drop)
+}
+
+#[pymethods]
+impl Store {
+    /// Campaigns in the election of that key.
+    fn campaign(
+        &self,
+        py: Python<'_>,
+        election: String,
+        settings: &Bound<'_, PyDict>,
+    ) -> PyResult<Operation> {
+        let campaign = settings::campaign(value::settings(settings)?, DIALECT).or_raise(py)?;
+        let operation = self.store.campaign(election, campaign);
+        Ok(Operation::new(operation, |py, candidate| Ok(Py::new(py, Candidate::from(candidate))?.into_any())))
+    }
+
+    /// Watches the election of that key without taking part.
+    fn observe(&self, election: String) -> Operation {
+        let operation = self.store.observe(election);
+        Operation::new(operation, |py, feed| Ok(Py::new(py, Feed::of_observations(feed))?.into_any()))
+    }
+
+    /// Who holds the seat of that election now.
+    fn leader(&self, election: String) -> Operation {
+        let operation = self.store.leader(election);
+        Operation::new(operation, |py, holder| Ok(holder.map(leader).into_pyobject(py)?.unbind()))
+    }
+
+    /// All elections of the store, and who leads each.
+    fn list(&self) -> Operation {
+        Operation::new(self.store.list(), |py, listed| {
+            let plain: Vec<_> =
+                listed.into_iter().map(|one| (one.election, one.leader.map(leader))).collect();
+            Ok(plain.into_pyobject(py)?.unbind())
+        })
+    }
+
+    /// Closes every candidate, and then the store.
+    fn close(&self, inside: bool) -> Operation {
+        Operation::of_nothing(self.store.close(inside))
+    }
+
+    /// Fails in a forked child.
+    fn check(&self, py: Python<'_>) -> PyResult<()> {
+        self.store.check().or_raise(py)
+    }
+}

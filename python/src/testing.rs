@@ -1,0 +1,153 @@
+//! For tests: an election that follows a script, a store with faults, a clock that stands still.
+
+use incumbent_ffi::settings;
+use incumbent_ffi::testing as ffi;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::candidate::Candidate;
+use crate::error::OrRaise;
+use crate::operation::Operation;
+use crate::store::Store;
+use crate::value::{self, DIALECT};
+use crate::wait::limit;
+
+/// A clock that stands still until it is moved on.
+#[pyclass(frozen, module = "incumbent._incumbent")]
+pub struct ManualClock {
+    clock: ffi::ManualClock,
+}
+
+#[pymethods]
+impl ManualClock {
+    #[new]
+    fn new() -> Self {
+        Self { clock: ffi::ManualClock::new() }
+    }
+
+    /// Moves it on by so many seconds.
+    fn advance(&self, seconds: f64) -> PyResult<()> {
+        self.clock.advance(limit(Some(seconds))?.unwrap_or_default());
+        Ok(())
+    }
+}
+
+/// An election that does what a test says.
+#[pyclass(frozen, module = "incumbent._incumbent")]
+pub struct Script {
+    script: ffi::Script,
+    candidate: incumbent_ffi::Candidate,
+}
+
+#[pymethods]
+impl Script {
+    #[new]
+    #[pyo3(signature = (election, candidate, clock))]
+    fn new(
+        py: Python<'_>,
+        election: &str,
+        candidate: &str,
+        clock: Option<&Bound<'_, ManualClock>>,
+    ) -> PyResult<Self> {
+        let clock = clock.map(|clock| clock.get().clock.clone());
+        let (script, candidate) = ffi::Script::new(election, candidate, clock.as_ref()).or_raise(py)?;
+        Ok(Self { script, candidate })
+    }
+
+    /// Its candidate.
+    fn candidate(&self) -> Candidate {
+        self.candidate.clone().into()
+    }
+
+    /// The candidate wins; with a lease of so many seconds, or until something happens.
+    #[pyo3(signature = (lease))]
+    fn acquire(&self, py: Python<'_>, lease: Option<f64>) -> PyResult<(u64, u64)> {
+        let token = self.script.acquire(limit(lease)?).or_raise(py)?;
+        Ok((token.incarnation.0, token.sequence.0))
+    }
+
+    /// The term ends at once, for that reason.
+    fn revoke(&self, py: Python<'_>, reason: &str) -> PyResult<()> {
+        self.script.revoke(value::reason(reason)?).or_raise(py)
+    }
+
+    /// The term drains, for that reason.
+    fn drain(&self, py: Python<'_>, reason: &str) -> PyResult<()> {
+        self.script.drain(value::reason(reason)?).or_raise(py)
+    }
+
+    /// The seat is seen to be held by that name, or by nobody.
+    #[pyo3(signature = (name))]
+    fn leader(&self, py: Python<'_>, name: Option<&str>) -> PyResult<()> {
+        self.script.leader(name).or_raise(py)
+    }
+
+    /// Something happens that a person should look at.
+    fn trouble(&self, py: Python<'_>) -> PyResult<()> {
+        self.script.trouble().or_raise(py)
+    }
+
+    /// What the code under test has asked for, in order.
+    #[getter]
+    fn asked(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, Option<String>)>> {
+        self.script.asked().or_raise(py)
+    }
+}
+
+/// What makes faults in a store.
+#[pyclass(frozen, module = "incumbent._incumbent")]
+pub struct Faults {
+    faults: ffi::Faults,
+}
+
+/// Opens a store that has faults on demand: answers with the store and what makes them.
+#[pyfunction]
+#[pyo3(signature = (url, settings, clock))]
+pub fn open_faulty(
+    py: Python<'_>,
+    url: &str,
+    settings: &Bound<'_, PyDict>,
+    clock: Option<&Bound<'_, ManualClock>>,
+) -> PyResult<Operation> {
+    let opening = settings::opening(url, value::settings(settings)?, DIALECT).or_raise(py)?;
+    let clock = clock.map(|clock| clock.get().clock.clone());
+    Ok(Operation::new(ffi::Faults::open(opening, clock.as_ref()), |py, (store, faults)| {
+        Ok((Store::from(store), Faults { faults }).into_pyobject(py)?.into_any().unbind())
+    }))
+}
+
+#[pymethods]
+impl Faults {
+    /// The next `count` writes meet that fault: `lose_answer`, `lose_request` or `busy`.
+    fn writes(&self, py: Python<'_>, fault: &str, count: usize) -> PyResult<()> {
+        let fault = match fault {
+            "lose_answer" => ffi::WriteFault::LoseAnswer,
+            "lose_request" => ffi::WriteFault::LoseRequest,
+            "busy" => ffi::WriteFault::Busy,
+            _ => return Err(PyValueError::new_err(format!("{fault:?} is no fault of a write"))),
+        };
+        self.faults.writes(fault, count).or_raise(py)
+    }
+
+    /// Every answer comes so many seconds later; zero ends it.
+    fn delay_answers(&self, py: Python<'_>, seconds: f64) -> PyResult<()> {
+        self.faults.delay_answers(limit(Some(seconds))?.unwrap_or_default()).or_raise(py)
+    }
+
+    /// Writes are refused for that reason until None is given.
+    #[pyo3(signature = (reason))]
+    fn deny_writes(&self, py: Python<'_>, reason: Option<&str>) -> PyResult<()> {
+        self.faults.deny_writes(reason).or_raise(py)
+    }
+
+    /// Cuts the line, or mends it.
+    fn partition(&self, py: Python<'_>, is_cut: bool) -> PyResult<()> {
+        self.faults.partition(is_cut).or_raise(py)
+    }
+
+    /// Every watch there is tells nothing any more.
+    fn kill_watches(&self, py: Python<'_>) -> PyResult<()> {
+        self.faults.kill_watches().or_raise(py)
+    }
+}

@@ -1,0 +1,60 @@
+//! Values across the border.
+
+use std::time::Duration;
+
+use incumbent_ffi::settings::{Dialect, Map, Unit, Value};
+use incumbent_ffi::{Leader, Reason};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+
+pub(crate) const DIALECT: Dialect =
+    Dialect { unit: Unit::Seconds, lengths: "a number of seconds or a timedelta" };
+
+/// `(name, revision, nonce, metadata)`
+pub(crate) type LeaderTuple = (String, u64, Option<String>, Vec<(String, String)>);
+
+pub(crate) fn leader(leader: Leader) -> LeaderTuple {
+    (leader.name, leader.revision, leader.nonce, leader.metadata)
+}
+
+/// The reason of that code.
+pub(crate) fn reason(code: &str) -> PyResult<Reason> {
+    let found = Reason::ALL.into_iter().find(|reason| reason.code() == code);
+    found.ok_or_else(|| PyValueError::new_err(format!("{code:?} is no reason for which a term ends")))
+}
+
+/// Settings as they were given.
+pub(crate) fn settings(given: &Bound<'_, PyDict>) -> PyResult<Map> {
+    given.iter().map(|(name, given)| Ok((name.str()?.to_string(), value(&given)?))).collect()
+}
+
+fn value(given: &Bound<'_, PyAny>) -> PyResult<Value> {
+    if given.is_none() {
+        return Ok(Value::Nothing);
+    }
+    if let Ok(flag) = given.cast::<PyBool>() {
+        return Ok(Value::Flag(flag.is_true()));
+    }
+    if given.is_instance_of::<PyInt>() || given.is_instance_of::<PyFloat>() {
+        // An integer too large for a float is out of every range.
+        return Ok(Value::Number(given.extract().unwrap_or(f64::INFINITY)));
+    }
+    if let Ok(text) = given.cast::<PyString>() {
+        return Ok(Value::Text(text.to_string_lossy().into_owned()));
+    }
+    if let Ok(map) = given.cast::<PyDict>() {
+        return settings(map).map(Value::Map);
+    }
+    if given.is_instance_of::<PyList>() || given.is_instance_of::<PyTuple>() {
+        let values = given.try_iter()?.map(|one| value(&one?));
+        return values.collect::<PyResult<_>>().map(Value::List);
+    }
+    if let Ok(time) = given.extract::<Duration>() {
+        return Ok(Value::Time(time));
+    }
+    if let Ok(path) = given.extract::<std::path::PathBuf>() {
+        return Ok(Value::Text(path.to_string_lossy().into_owned()));
+    }
+    Ok(Value::Other(given.repr()?.to_string()))
+}

@@ -1,0 +1,76 @@
+"""Fixtures: a real nats-server with a bucket, the command line, processes that never outlive a test."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+
+import pytest
+from support import FAST, ROOT, Process, nats_server, tool
+
+import incumbent
+
+@pytest.fixture(scope="session")
+def cli() -> Path:
+    """The command line."""
+    return tool("INCUMBENT_CLI", ROOT / "target/debug/incumbent")
+
+
+@pytest.fixture(scope="session")
+def nats_url() -> Iterator[str]:
+    """A nats-server of our own."""
+    with nats_server() as (_, url):
+        yield url
+
+
+BUCKETS = iter(range(1_000_000))
+
+
+@pytest.fixture
+def bucket(nats_url: str, cli: Path) -> str:
+    """A bucket of the test's own on that server, as a store's URL."""
+    url = f"{nats_url}/B{next(BUCKETS)}"
+    subprocess.run([cli, "init", "--store", url, "--lease", "2s", "--new"], check=True, capture_output=True)
+    return url
+
+
+@pytest.fixture
+async def store() -> AsyncIterator[incumbent.Store]:
+    async with await incumbent.connect("memory:") as store:
+        yield store
+
+
+@pytest.fixture
+async def candidate(store: incumbent.Store) -> AsyncIterator[incumbent.Candidate]:
+    async with store.campaign("jobs", name="a", **FAST) as candidate:
+        yield candidate
+
+
+@pytest.fixture
+def python() -> Iterator[Callable[..., Process]]:
+    """Starts Python processes, and kills what is left of them."""
+    started: list[Process] = []
+
+    def start(code: str, *arguments: str) -> Process:
+        process = Process(code, *arguments)
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        if process.popen.poll() is None:
+            process.popen.kill()
+        process.popen.wait()
+        for pipe in (process.popen.stdin, process.popen.stdout, process.popen.stderr):
+            if pipe is not None:
+                pipe.close()
+
+
+@pytest.fixture
+def sqlite(tmp_path: Path, cli: Path) -> str:
+    """A file of the test's own, as a store's URL; said to be new, so that its first leader need not wait."""
+    url = f"sqlite:{tmp_path / 'elections.db'}"
+    subprocess.run([cli, "init", "--store", url, "--new"], check=True, capture_output=True)
+    return url
+

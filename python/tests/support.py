@@ -1,0 +1,130 @@
+"""What the tests share: waiting, and processes that say a line at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+FAST: dict[str, Any] = {"preset": "test", "lease": 0.8, "splay": 0}
+"""A campaign on a store in this process."""
+NATS_LEASE = 2.0
+PATIENCE = 30.0
+
+
+def tool(variable: str, *fallbacks: Path) -> Path:
+    """A program that `cargo xtask test python` names in the environment, or the one that a build has left."""
+    named = os.environ.get(variable)
+    for path in [Path(named)] if named else fallbacks:
+        if path.is_file():
+            return path
+    looked = ", ".join(str(path) for path in fallbacks)
+    pytest.fail(f"set {variable}, or run `cargo xtask test python`: none of {looked}")
+
+
+def answers(port: int) -> bool:
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=1) as connection:
+            return connection.recv(4) == b"INFO"
+    except OSError:
+        return False
+
+
+def until(condition: Callable[[], Any], otherwise: str) -> Any:
+    """Waits for a condition."""
+    end = time.monotonic() + PATIENCE
+    while not (value := condition()):
+        assert time.monotonic() < end, otherwise
+        time.sleep(0.005)
+    return value
+
+
+async def soon(awaitable: Any) -> Any:
+    """Waits for something that comes, unless something is wrong."""
+    return await asyncio.wait_for(awaitable, PATIENCE)
+
+
+async def event(events: Any, kind: type[Any]) -> Any:
+    """The next event of a kind."""
+
+    async def read() -> Any:
+        async for one in events:
+            if isinstance(one, kind):
+                return one
+        pytest.fail(f"no {kind.__name__} comes any more")
+
+    return await soon(read())
+
+
+class Process:
+    """A Python process that says a line at a time."""
+
+    def __init__(self, code: str, *arguments: str) -> None:
+        environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+        # What runs the tests may have been started with Ctrl-C ignored, and processes inherit that.
+        code = f"import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n{code}"
+        self.popen = subprocess.Popen(
+            [sys.executable, "-W", "error", "-c", code, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+            cwd=tempfile.gettempdir(),
+        )
+        self.pid = self.popen.pid
+
+    def line(self) -> str:
+        assert self.popen.stdout is not None
+        line = self.popen.stdout.readline().strip()
+        if not line:
+            _, errors = self.popen.communicate(timeout=PATIENCE)
+            pytest.fail(f"the process ended with {self.popen.returncode}: {errors}")
+        return line
+
+    def expect(self, wanted: str) -> str:
+        """Reads up to a line that begins with `wanted`; what follows it."""
+        while True:
+            line = self.line()
+            if line.startswith(wanted):
+                return line[len(wanted) :].strip()
+
+    def say(self, line: str) -> None:
+        assert self.popen.stdin is not None
+        self.popen.stdin.write(line + "\n")
+        self.popen.stdin.flush()
+
+    def ended(self) -> tuple[int, str, str]:
+        """Waits for its end: the exit code, and what it said."""
+        output, errors = self.popen.communicate(timeout=PATIENCE)
+        return self.popen.returncode, output, errors
+
+
+@contextmanager
+def nats_server() -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    """A nats-server of our own, and its URL."""
+    program = tool("NATS_SERVER", ROOT / "target/tools/nats-server/2.15.1/nats-server")
+    with tempfile.TemporaryDirectory(prefix="incumbent-python-") as folder:
+        with socket.socket() as held:
+            held.bind(("127.0.0.1", 0))
+            port = held.getsockname()[1]
+        command = [program, "-a", "127.0.0.1", "-p", str(port), "-js", "-sd", folder]
+        with open(os.path.join(folder, "log"), "wb") as log:
+            server = subprocess.Popen(command, stdout=log, stderr=log)
+        try:
+            until(lambda: answers(port), "the nats-server does not answer")
+            yield server, f"nats://127.0.0.1:{port}"
+        finally:
+            server.kill()
+            server.wait()

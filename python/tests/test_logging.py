@@ -1,0 +1,82 @@
+"""What is logged goes to `logging`, and nowhere unless asked."""
+
+from __future__ import annotations
+
+import logging
+
+from support import FAST, soon, until
+
+import incumbent
+
+
+async def test_terms_are_told_to_the_logger_with_what_they_are_about(caplog):
+    with caplog.at_level(logging.INFO, logger="incumbent"):
+        async with await incumbent.connect("memory:") as store:
+            async with store.campaign("logged", name="a", **FAST) as candidate:
+                await soon(candidate.won())
+        ours = lambda: [one for one in caplog.records if getattr(one, "incumbent", {}).get("election") == "logged"]
+        until(lambda: len(ours()) >= 2, "nothing is logged")
+    assert [record.getMessage().split()[0] for record in ours()] == ["won", "lost:"]
+    assert {record.levelno for record in ours()} == {logging.INFO}
+    assert {record.name for record in ours()} == {"incumbent"}
+
+
+def test_without_a_handler_nothing_is_shown(python):
+    code = """
+import incumbent.sync, incumbent.testing, time
+store, faults = incumbent.testing.faulty_store_sync()
+faults.deny_writes("no permission")
+with store, store.campaign("jobs", preset="test", lease=0.8, splay=0) as candidate:
+    # Logged as an error, which Python shows where a logger has no handler at all.
+    for event in candidate.events(timeout=30):
+        if isinstance(event, incumbent.Trouble):
+            break
+    print(event.code)
+"""
+    assert python("import incumbent\n" + code).ended() == (0, "DENIED\n", "")
+
+
+def test_a_program_that_configures_logging_sees_the_error(python):
+    code = """
+import logging, sys, incumbent.sync, incumbent.testing
+logging.basicConfig(stream=sys.stdout, format="%(levelname)s %(name)s %(message)s")
+with incumbent.sync.connect("memory:"):
+    pass
+store, faults = incumbent.testing.faulty_store_sync()
+faults.deny_writes("no permission")
+with store, store.campaign("jobs", preset="test", lease=0.8, splay=0) as candidate:
+    for event in candidate.events(timeout=30):
+        if isinstance(event, incumbent.Trouble):
+            break
+"""
+    code_, output, errors = python("import incumbent\n" + code).ended()
+    assert (code_, errors) == (0, "")
+    assert output.startswith("ERROR incumbent ") and "no permission" in output
+
+
+def test_a_logging_handler_that_blocks_delays_no_event(python):
+    code = """
+import asyncio, logging, threading, incumbent
+
+stuck, release = threading.Event(), threading.Event()
+
+class Blocks(logging.Handler):
+    def emit(self, record):
+        stuck.set()
+        release.wait(30)
+
+logging.getLogger("incumbent").addHandler(Blocks())
+logging.getLogger("incumbent").setLevel("INFO")
+
+async def main():
+    async with await incumbent.connect("memory:") as store:
+        async with store.campaign("jobs", preset="test", lease=0.8, splay=0) as candidate:
+            term = await candidate.won()
+            assert await asyncio.to_thread(stuck.wait, 30)
+            await candidate.resign()
+            print(term.reason.name, release.is_set())
+    release.set()
+
+asyncio.run(main())
+"""
+    assert python(code).ended() == (0, "RESIGNED False\n", "")

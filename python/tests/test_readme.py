@@ -1,0 +1,98 @@
+"""Every program of the README runs as it stands there, but for the address of the server."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+from support import until
+
+README = Path(__file__).resolve().parents[1] / "README.md"
+PROGRAMS = [
+    part.split("```")[0] for part in README.read_text(encoding="utf-8").split("```python\n")[1:]
+]
+
+
+def kind(program: str) -> str:
+    if "FastAPI(" in program:
+        return "service"
+    return "test" if "def test_" in program else "worker"
+
+
+def of(wanted: str) -> list[object]:
+    return [
+        pytest.param(program, id=f"{wanted}_{number}")
+        for number, program in enumerate(PROGRAMS)
+        if kind(program) == wanted
+    ]
+
+
+@pytest.fixture
+def at(nats_url, cli, request):
+    """The program, on a bucket of its own on our server."""
+    url = f"{nats_url}/README{abs(hash(request.node.name))}"
+    subprocess.run([cli, "init", "--store", url, "--lease", "5s", "--new"], check=True, capture_output=True)
+    return lambda program: program.replace("nats://localhost:4222/ELECTIONS", url)
+
+
+@pytest.mark.parametrize("program", of("worker"))
+def test_a_worker_leads_and_ends_well(python, at, program):
+    process = python(at(program))
+    process.expect("leading")
+    if "while True" in program or "for term in candidate.terms()" in program:
+        process.popen.send_signal(signal.SIGINT)
+        _, _, errors = process.ended()
+        # What Ctrl-C leaves in any program that does not catch it.
+        assert errors.strip().endswith("KeyboardInterrupt"), errors
+    else:
+        code, _, errors = process.ended()
+        assert (code, errors) == (0, "")
+
+
+@pytest.mark.parametrize("program", of("service"))
+def test_a_service_serves_who_leads_and_ends_well(at, tmp_path, program):
+    (tmp_path / "service.py").write_text(at(program))
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        port = held.getsockname()[1]
+    command = [sys.executable, "-m", "uvicorn", "service:app", "--port", str(port), "--log-level", "warning"]
+    server = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, env={**os.environ})
+
+    def leads():
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/leader", timeout=5) as answer:
+                said = json.load(answer)
+        except (urllib.error.URLError, OSError):
+            assert server.poll() is None, server.communicate()[1]
+            return None
+        return said if said["me"] else None
+
+    try:
+        said = until(leads, "it never leads")
+        assert said["leader"].endswith(f"-{server.pid}")
+        server.send_signal(signal.SIGINT)
+        _, errors = server.communicate(timeout=30)
+        assert b"Traceback" not in errors.replace(b"KeyboardInterrupt", b"") or b"KeyboardInterrupt" in errors
+    finally:
+        server.kill()
+        server.wait()
+
+
+@pytest.mark.parametrize("program", of("test"))
+def test_a_test_passes(tmp_path, program):
+    (tmp_path / "test_worker.py").write_text(program)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_worker.py"]
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=60)
+
+
+def test_there_are_programs_of_every_kind():
+    kinds = [kind(program) for program in PROGRAMS]
+    assert kinds.count("worker") >= 4 and kinds.count("service") == 1 and kinds.count("test") == 1

@@ -1,0 +1,260 @@
+"""The face for threads."""
+
+from __future__ import annotations
+
+import gc
+import os
+import queue
+import signal
+import threading
+import time
+
+import pytest
+from support import FAST, PATIENCE, until
+
+import incumbent
+from incumbent import Campaigned, Draining, Lost, Reason, State, TermEnded, Won, sync
+
+
+@pytest.fixture
+def threads_store():
+    with sync.connect("memory:") as store:
+        yield store
+
+
+@pytest.fixture
+def candidate(threads_store):
+    with threads_store.campaign("jobs", name="a", **FAST) as candidate:
+        yield candidate
+
+
+def beside(work):
+    """Runs work on another thread; a queue with its outcome."""
+    outcome = queue.Queue()
+
+    def run():
+        try:
+            outcome.put(work())
+        except BaseException as error:
+            outcome.put(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return outcome
+
+
+def test_the_one_that_is_there_wins_and_leads_until_it_resigns(candidate):
+    term = candidate.won(PATIENCE)
+    assert candidate.is_leader and candidate.term == term and term.is_current()
+    term.check()
+    candidate.resign(PATIENCE)
+    assert term.ended(PATIENCE) is Reason.RESIGNED
+    with pytest.raises(TermEnded):
+        term.check()
+    with pytest.raises(TermEnded):
+        with term:
+            pytest.fail("the body runs")
+
+
+def test_every_term_comes_once_and_the_iteration_ends_with_the_campaign(candidate):
+    tokens = []
+    for term in candidate.terms():
+        with term:
+            tokens.append(term.token)
+            if len(tokens) == 3:
+                candidate.close(PATIENCE)
+            else:
+                candidate.resign(PATIENCE)
+            assert term.is_draining
+    assert tokens == sorted(set(tokens)) and len(tokens) == 3
+    with pytest.raises(incumbent.ClosedError):
+        candidate.won(PATIENCE)
+
+
+def test_a_resignation_waits_for_the_work_of_another_thread(candidate):
+    order, inside = [], threading.Event()
+
+    def work():
+        with candidate.won(PATIENCE) as term:
+            inside.set()
+            term.draining(PATIENCE)
+            order.append("worked")
+
+    outcome = beside(work)
+    assert inside.wait(PATIENCE)
+    candidate.resign(PATIENCE)
+    order.append("resigned")
+    assert outcome.get(timeout=PATIENCE) is None
+    assert order == ["worked", "resigned"]
+
+
+def test_events_are_an_iterator(candidate):
+    candidate.won(PATIENCE)
+    events = candidate.events(timeout=PATIENCE)
+    kinds = [type(next(events))]
+    candidate.close(PATIENCE)
+    kinds += [type(event) for event in events]
+    assert kinds[0] is Won and kinds[-1] is Campaigned
+    assert kinds.index(Draining) < kinds.index(Lost)
+
+
+def test_nothing_within_the_time_given_is_an_error_and_the_iterator_goes_on(candidate):
+    candidate.won(PATIENCE)
+    events = candidate.events(timeout=0.05)
+    with pytest.raises(incumbent.TimedOutError) as timed_out:
+        for _ in events:
+            pass
+    assert isinstance(timed_out.value, TimeoutError) and timed_out.value.is_temporary
+    candidate.resign(PATIENCE)
+    assert isinstance(next(events), Draining | Campaigned)
+
+
+def test_callbacks_run_in_order_on_a_thread_of_their_own(candidate):
+    calls = queue.Queue()
+    here = threading.get_ident()
+
+    def note(what):
+        return lambda *arguments: calls.put((what, threading.get_ident() != here, *arguments))
+
+    candidate.attach(
+        on_won=note("won"), on_draining=note("draining"), on_lost=note("lost"), on_campaigned=note("state")
+    )
+    candidate.won(PATIENCE)
+    candidate.close(PATIENCE)
+    seen = []
+    while not (seen and seen[-1][0] == "state" and seen[-1][2] is State.CLOSED):
+        seen.append(calls.get(timeout=PATIENCE))
+    assert all(other for _, other, *_ in seen)
+    assert [what for what, *_ in seen if what != "state"] == ["won", "draining", "lost"]
+
+
+def test_a_drain_waits_for_its_callback_which_has_the_time_that_is_left(threads_store):
+    drained, may_return = queue.Queue(), threading.Event()
+
+    def drain(term, seconds):
+        drained.put((seconds, candidate.is_leader))
+        may_return.wait(PATIENCE)
+
+    with threads_store.campaign("jobs", drain=20, **FAST) as candidate:
+        won = threading.Event()
+        candidate.attach(on_won=lambda term: won.set(), on_draining=drain)
+        assert won.wait(PATIENCE)
+        resigned = beside(candidate.resign)
+        seconds, was_leader = drained.get(timeout=PATIENCE)
+        assert 15 < seconds <= 20 and was_leader
+        assert candidate.is_leader and resigned.empty()
+        may_return.set()
+        assert resigned.get(timeout=PATIENCE) is None
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_callback_that_raises_is_reported_and_ends_the_term_where_asked(
+    scripted_election_sync, monkeypatch, ends
+):
+    reported, lost = queue.Queue(), queue.Queue()
+    monkeypatch.setattr("sys.unraisablehook", reported.put)
+    election = scripted_election_sync()
+
+    def fail(term):
+        raise KeyError("on purpose")
+
+    election.candidate.attach(
+        on_won=fail, on_lost=lambda term, reason: lost.put(reason), error_ends_term=ends
+    )
+    election.acquire()
+    assert type(reported.get(timeout=PATIENCE).exc_value) is KeyError
+    if ends:
+        assert lost.get(timeout=PATIENCE) is Reason.HANDLER_FAILED
+        assert election.asked == [("fail", None)]
+    else:
+        assert election.candidate.is_leader
+    # Those after it are still called.
+    election.acquire()
+    election.revoke(Reason.DELETED)
+    assert lost.get(timeout=PATIENCE) is Reason.DELETED
+
+
+def test_a_slow_callback_delays_no_renewal(candidate):
+    blocked = threading.Event()
+    candidate.attach(on_won=lambda term: blocked.wait(PATIENCE))
+    term = candidate.won(PATIENCE)
+    began = time.monotonic()
+    until(lambda: time.monotonic() - began > 2 * FAST["lease"], "")
+    assert term.is_current()
+    blocked.set()
+
+
+def test_only_the_leader_runs_a_guarded_function(scripted_election_sync):
+    election = scripted_election_sync()
+    held = []
+
+    @sync.leader_only(election.candidate)
+    def double(number: int) -> int:
+        """Doubles."""
+        election.drain()
+        held.append(election.candidate.is_leader)
+        return 2 * number
+
+    skipped = sync.leader_only(lambda: election.candidate, otherwise="skip")(lambda: "ran")
+    assert double.__doc__ == "Doubles."
+    with pytest.raises(incumbent.NotLeaderError, match="only the leader may call this"):
+        double(4)
+    assert skipped() is None
+    election.acquire()
+    assert skipped() == "ran"
+    assert double(4) == 8
+    # The drain waited for the function, and not for anything else.
+    assert held == [True] and not election.candidate.is_leader
+    with pytest.raises(ValueError, match="otherwise"):
+        sync.leader_only(election.candidate, otherwise="maybe")
+
+
+@pytest.mark.parametrize("wait", ["won", "events", "ended", "observe"])
+def test_ctrl_c_works_in_every_wait(threads_store, wait):
+    with threads_store.campaign("jobs", **FAST) as leader:
+        term = leader.won(PATIENCE)
+        follower = threads_store.campaign("jobs", name="b", **FAST)
+        waits = {
+            "won": follower.won,
+            "events": lambda: [None for _ in follower.events()],
+            "ended": term.ended,
+            "observe": lambda: [None for _ in threads_store.observe("jobs")],
+        }
+        # What runs the tests may have been started with Ctrl-C ignored.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        timer = threading.Timer(0.2, os.kill, [os.getpid(), signal.SIGINT])
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            waits[wait]()
+        timer.join()
+        follower.close(PATIENCE)
+
+
+def test_the_interpreters_lock_is_released_while_a_thread_waits(candidate):
+    candidate.won(PATIENCE)
+    with sync.connect("memory:") as other, other.campaign("jobs", **FAST) as leader:
+        leader.won(PATIENCE)
+        with other.campaign("jobs", name="b", **FAST) as follower:
+            waiting = beside(follower.won)
+            # This thread runs on, which it could not do otherwise.
+            assert candidate.is_leader
+            follower.close(PATIENCE)
+            assert isinstance(waiting.get(timeout=PATIENCE), incumbent.ClosedError)
+
+
+def test_a_candidate_that_is_dropped_gives_its_seat_back(threads_store):
+    first = threads_store.campaign("jobs", name="a", **FAST)
+    first.won(PATIENCE)
+    del first
+    gc.collect()
+    with threads_store.campaign("jobs", name="b", **FAST) as second:
+        second.won(PATIENCE)
+
+
+def test_who_leads_can_be_asked_listed_and_observed(threads_store, candidate):
+    candidate.won(PATIENCE)
+    assert threads_store.leader("jobs").name == "a"
+    assert [one.election for one in threads_store.list()] == ["jobs"]
+    for one in threads_store.observe("jobs", timeout=PATIENCE):
+        if one.leader is not None:
+            assert one.leader.name == "a"
+            break

@@ -1,0 +1,83 @@
+"""The package is typed, and the stubs say what the compiled module is."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import incumbent
+from incumbent import sync, testing
+
+EXAMPLE = Path(__file__).parent / "typed" / "example.py"
+PACKAGE = Path(incumbent.__file__).parent
+
+
+def checked(*command: str, cwd: Path) -> None:
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    ran = subprocess.run(
+        [sys.executable, "-m", *command], cwd=cwd, env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+@pytest.mark.timeout(300)
+def test_the_stubs_are_what_the_compiled_module_is(tmp_path):
+    allowed = tmp_path / "allowed"
+    # Names of types, which exist for type checkers only; what makes a class generic; the order of the names.
+    names = ["T_co", "(Leader|Event|Observed)Tuple", "(Feed|Operation).__class_getitem__"]
+    allowed.write_text("".join(f"incumbent._incumbent.{name}\n" for name in names))
+    checked("mypy.stubtest", "incumbent._incumbent", "--allowlist", str(allowed), "--ignore-unused-allowlist", cwd=tmp_path)
+
+
+@pytest.mark.timeout(300)
+def test_a_program_that_uses_the_package_passes_mypy_strict(tmp_path):
+    checked("mypy", "--strict", "--cache-dir", str(tmp_path), str(EXAMPLE), cwd=tmp_path)
+
+
+@pytest.mark.timeout(300)
+def test_the_package_passes_mypy_strict(tmp_path):
+    checked("mypy", "--strict", "--cache-dir", str(tmp_path), "-p", "incumbent", cwd=tmp_path)
+
+
+@pytest.mark.timeout(300)
+def test_a_program_that_uses_the_package_passes_pyright_strict(tmp_path):
+    (tmp_path / "pyrightconfig.json").write_text('{"typeCheckingMode": "strict"}')
+    (tmp_path / "example.py").write_text(EXAMPLE.read_text())
+    checked("pyright", "--pythonpath", sys.executable, cwd=tmp_path)
+
+
+@pytest.mark.parametrize("module", [incumbent, sync, testing, incumbent.errors])
+def test_everything_public_says_what_it_is(module):
+    silent = []
+    for name in module.__all__:
+        thing = getattr(module, name)
+        if name in ("__version__", "Event", "DrainHandler"):
+            continue
+        if not inspect.getdoc(thing):
+            silent.append(name)
+        if inspect.isclass(thing):
+            own = [member for member in vars(thing) if not member.startswith("_")]
+            silent += [f"{name}.{member}" for member in own if not described(thing, member)]
+    assert module.__doc__ and silent == []
+
+
+def described(thing: type, member: str) -> bool:
+    value = inspect.getattr_static(thing, member)
+    plain = not callable(value) and not isinstance(value, (property, classmethod, staticmethod))
+    # Attributes are described where they are written, by a text below them.
+    return plain or bool(inspect.getdoc(value))
+
+
+def test_help_shows_how_it_is_used():
+    text = inspect.getdoc(incumbent)
+    assert "async with term" in text and "incumbent.sync" in text
+
+
+def test_the_package_says_that_it_is_typed_and_which_version_it_is():
+    assert (PACKAGE / "py.typed").is_file()
+    assert incumbent.__version__.count(".") == 2

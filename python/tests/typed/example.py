@@ -1,0 +1,73 @@
+"""A program as users write it, for the type checkers: everything it touches has a type."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+import incumbent
+import incumbent.sync
+from incumbent import testing
+
+
+async def drain(term: incumbent.Term, deadline: float) -> None:
+    print(term.token.sequence + 1, deadline + 1.0)
+
+
+async def aio() -> incumbent.Reason | None:
+    async with await incumbent.connect("memory:", fail_fast=True, markers=True) as store:
+        async with store.campaign(
+            "jobs", name="a", lease=timedelta(seconds=20), drain=drain, drain_time="5s", metadata={"k": "v"}
+        ) as candidate:
+            async for term in candidate.terms():
+                try:
+                    async with term as same:
+                        token: incumbent.Token = same.token
+                        print(str(token), same.remaining > 1.0, same.is_current())
+                except incumbent.TermEnded as ended:
+                    return ended.reason
+            async for event in candidate.events():
+                match event:
+                    case incumbent.Won(term) | incumbent.Draining(term, _):
+                        print(term.drain_remaining)
+                    case incumbent.Lost(term, reason):
+                        print(term.token, reason.may_drain)
+                    case incumbent.LeaderChanged(leader):
+                        print(leader.name if leader else None)
+                    case incumbent.Campaigned(state):
+                        print(state.name)
+                    case incumbent.Trouble(code, message):
+                        print(code.lower(), message.lower())
+            leader = await store.leader("jobs")
+            print([one.election for one in await store.list()], leader and leader.metadata["k"])
+            await candidate.hand_over(to="b")
+            await asyncio.wait_for(candidate.resign(), 3)
+    return None
+
+
+def threads() -> None:
+    with incumbent.sync.connect("sqlite:e.db", poll=0.01) as store:
+        with store.campaign("jobs", preset="fast", backoff=[0.1, 1]) as candidate:
+
+            @incumbent.sync.leader_only(candidate, otherwise="skip")
+            def double(number: int) -> int:
+                return number * 2
+
+            maybe: int | None = double(3)
+            print(maybe)
+            candidate.attach(on_won=lambda term: print(term.token), error_ends_term=True)
+            for term in candidate.terms():
+                with term:
+                    term.check()
+            for event in candidate.events(timeout=3):
+                print(event)
+
+
+async def tested() -> None:
+    election = testing.scripted_election()
+    token: incumbent.Token = election.acquire(lease=3)
+    candidate: incumbent.Candidate = election.candidate
+    other: incumbent.sync.Candidate = testing.scripted_election_sync().candidate
+    print(token, candidate.is_leader, other.is_leader)
+    _, faults = await testing.faulty_store()
+    faults.partition()

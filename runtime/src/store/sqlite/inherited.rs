@@ -1,0 +1,87 @@
+//! Files that were open when the process forked. SQLite keeps notes of the locks its process holds, a child
+//! inherits the notes without the locks, and would use the file as if it held them
+//! (<https://www.sqlite.org/howtocorrupt.html>, "Carrying an open database file across a fork"). So it may not.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::fork::Birth;
+use crate::{Error, ErrorKind, Result};
+
+/// How long the list is waited for. Nobody holds it for longer than a look, unless the process forked meanwhile.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+static OPEN: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
+
+struct Entry {
+    number: u64,
+    path: PathBuf,
+    birth: Birth,
+}
+
+/// A file that this process has open.
+#[derive(Debug)]
+pub(super) struct Opened {
+    number: u64,
+    birth: Birth,
+}
+
+impl Opened {
+    /// Notes that the file at `path`, which is absolute, is about to be opened.
+    ///
+    /// # Errors
+    /// `Forked` where it was open when the process forked.
+    pub(super) fn claim(path: &Path) -> Result<Self> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let (number, birth) = (NUMBER.fetch_add(1, Ordering::Relaxed), Birth::here());
+        let Some(mut open) = entries() else { return Err(inherited(path)) };
+        if open.iter().any(|entry| entry.path == path && entry.birth.is_elsewhere()) {
+            return Err(inherited(path));
+        }
+        open.push(Entry { number, path: path.to_owned(), birth });
+        Ok(Self { number, birth })
+    }
+
+    /// Notes that it is closed. Twice is no error.
+    pub(super) fn release(&self) {
+        if self.birth.is_elsewhere() {
+            return;
+        }
+        if let Some(mut open) = entries() {
+            open.retain(|entry| entry.number != self.number);
+        }
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+/// The list; none where another thread held it when the process forked, and nobody gives it back.
+fn entries() -> Option<MutexGuard<'static, Vec<Entry>>> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match OPEN.try_lock() {
+            Ok(open) => return Some(open),
+            Err(TryLockError::Poisoned(open)) => return Some(open.into_inner()),
+            Err(TryLockError::WouldBlock) if Instant::now() < until => thread::yield_now(),
+            Err(TryLockError::WouldBlock) => return None,
+        }
+    }
+}
+
+fn inherited(path: &Path) -> Error {
+    let path = path.display();
+    Error::new(
+        ErrorKind::Forked,
+        format!(
+            "{path} was open when this process was forked, and SQLite cannot use it in the child: open the \
+             store after the fork only, or start the process anew (spawn)"
+        ),
+    )
+}

@@ -1,0 +1,87 @@
+//! The hunt for one mutant.
+
+use std::panic::catch_unwind;
+
+use incumbent_core::mutant::Mutant;
+use incumbent_sim::{Choice, Kind, run};
+
+use crate::finding::{Finding, name_of};
+
+/// How many seeds are run with all kinds of faults, and how many with each swarm.
+pub(crate) const BLIND: u64 = 1_000;
+/// See [`BLIND`].
+pub(crate) const SWARM: u64 = 300;
+
+/// Choices of fewer faults, so that what takes two of them in a row gets its turn. None is made for a mutant.
+const SWARMS: &[(&str, &[Kind])] = &[
+    ("network", &[Kind::Loss, Kind::Delay, Kind::Duplication, Kind::DeafWatch]),
+    ("partitions", &[Kind::Cut, Kind::CutRequests, Kind::CutReplies, Kind::Queue]),
+    ("stops", &[Kind::Pause, Kind::Suspend, Kind::Crash, Kind::Starve, Kind::Drift]),
+    ("leaving", &[Kind::Resign, Kind::Illness, Kind::Handler, Kind::Close, Kind::Loss]),
+    ("servers", &[Kind::FailOver, Kind::Isolate, Kind::Quorum, Kind::SlowCommit, Kind::Skew]),
+    ("operators", &[Kind::Delete, Kind::Overwrite, Kind::Recreate, Kind::Loss, Kind::Erase]),
+    ("vanishing", &[Kind::Purge, Kind::LowerAge, Kind::ClockStep]),
+    ("going back", &[Kind::LostWrites, Kind::Restore]),
+    ("remaking", &[Kind::Recreate, Kind::Delay, Kind::Queue, Kind::Resign, Kind::CutReplies]),
+    ("deleting and leaving", &[Kind::Delete, Kind::Illness, Kind::CutReplies, Kind::Resign]),
+    ("late and leaving", &[Kind::Delay, Kind::Illness, Kind::Resign, Kind::Isolate, Kind::Loss]),
+    ("late and vanishing", &[Kind::Delay, Kind::Purge, Kind::LostWrites, Kind::Full, Kind::Overwrite]),
+];
+
+/// How long to hunt.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hunt {
+    pub(crate) blind: u64,
+    pub(crate) swarm: u64,
+}
+
+impl Hunt {
+    /// Hunts the mutant that is switched on: in simulated elections, then in the model checker's worlds.
+    pub(crate) fn run(self, mutant: Option<Mutant>) -> Finding {
+        // What a broken core panics with is not for the terminal.
+        std::panic::set_hook(Box::new(|_| {}));
+        let mut runs = 0;
+        let blind = (0..self.blind).map(|seed| Choice::of_seed(seed));
+        let swarms = SWARMS.iter().flat_map(|(_, kinds)| {
+            (0..self.swarm).map(|seed| Choice { faults: Some(kinds.to_vec()), ..Choice::of_seed(seed) })
+        });
+        for choice in blind.chain(swarms) {
+            runs += 1;
+            match catch_unwind(|| run(&choice).violation) {
+                Ok(None) => {}
+                Ok(Some(violation)) => {
+                    return Finding {
+                        name: name_of(mutant).into(),
+                        caught: true,
+                        by: violation.invariant.into(),
+                        at: place(&choice),
+                        says: violation.says,
+                        runs,
+                    };
+                }
+                Err(_) => return Finding::uncaught(mutant, &format!("panic at {}", place(&choice)), runs),
+            }
+        }
+        Finding::nothing(mutant, runs)
+    }
+}
+
+/// Which run it was.
+fn place(choice: &Choice) -> String {
+    let swarm = choice.faults.as_ref().and_then(|faults| SWARMS.iter().find(|(_, kinds)| kinds == faults));
+    match swarm {
+        Some((name, _)) => format!("seed {} of {name}", choice.seed),
+        None => format!("seed {}", choice.seed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_swarm_all_faults_are_on() {
+        // Of six and more, a seed draws some.
+        assert!(SWARMS.iter().all(|(_, kinds)| kinds.len() < 6));
+    }
+}

@@ -1,0 +1,82 @@
+//! Hunting many at a time: the switch is one for a process, so each mutant gets a process of its own, which also
+//! bounds those that never end.
+
+use std::io::Read;
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow};
+use incumbent_core::mutant::Mutant;
+
+use crate::finding::{Finding, name_of};
+use crate::hunt::Hunt;
+
+/// How long a hunt may take before its mutant is said to hang. It takes half a minute at most on a machine that
+/// has nothing else to do.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Hunts every mutant, some at a time; each finding is shown when it is there, all come back in order.
+pub(crate) fn hunt(
+    mutants: &[Option<Mutant>],
+    hunt: Hunt,
+    jobs: usize,
+    show: impl Fn(&Finding) -> Result<()> + Sync,
+) -> Result<Vec<Finding>> {
+    let next = AtomicUsize::new(0);
+    let found = Mutex::new(vec![None; mutants.len()]);
+    let work = || -> Result<()> {
+        loop {
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            let Some(mutant) = mutants.get(place) else { return Ok(()) };
+            let finding = hunt_one(*mutant, hunt)?;
+            let mut found = found.lock().map_err(|_| anyhow!("another hunt panicked"))?;
+            show(&finding)?;
+            found[place] = Some(finding);
+        }
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..jobs).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().try_for_each(|worker| worker.join().map_err(|_| anyhow!("a hunt panicked"))?)
+    })?;
+    let found = found.into_inner().map_err(|_| anyhow!("a hunt panicked"))?;
+    Ok(found.into_iter().flatten().collect())
+}
+
+fn hunt_one(mutant: Option<Mutant>, hunt: Hunt) -> Result<Finding> {
+    let mut child = Command::new(std::env::current_exe().context("cannot find this program")?)
+        .args(["--alone", "--mutant", name_of(mutant)])
+        .args(["--blind", &hunt.blind.to_string(), "--swarm", &hunt.swarm.to_string()])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("cannot run this program again")?;
+    let ended = ends(&mut child)?;
+    if !ended {
+        child.kill().context("cannot stop a hunt")?;
+    }
+    let status = child.wait()?;
+    if !ended {
+        return Ok(Finding::uncaught(mutant, "hang", 0));
+    }
+    // What it says fits into a pipe.
+    let mut said = String::new();
+    child.stdout.take().context("the hunt has no output")?.read_to_string(&mut said)?;
+    match serde_json::from_str(&said) {
+        Ok(finding) => Ok(finding),
+        Err(_) => Ok(Finding::uncaught(mutant, &format!("abort: {status}"), 0)),
+    }
+}
+
+/// Whether it ends in time.
+fn ends(child: &mut Child) -> Result<bool> {
+    let until = Instant::now() + PATIENCE;
+    while Instant::now() < until {
+        if child.try_wait()?.is_some() {
+            return Ok(true);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(false)
+}

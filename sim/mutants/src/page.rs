@@ -1,0 +1,71 @@
+//! The table in the documentation.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use incumbent_core::mutant::Mutant;
+
+use crate::finding::Finding;
+
+/// Between these lines of the page is the table.
+const BEGIN: &str = "<!-- mutants: written by `incumbent-mutants --page` -->\n";
+const END: &str = "<!-- end of mutants -->\n";
+
+/// What the table's row of a mutant begins with; who catches it follows.
+fn begins(mutant: Mutant) -> String {
+    format!("| `{}` | {} | {} |", mutant.name(), mutant.says(), mutant.origin())
+}
+
+/// Writes the table of these findings into the page.
+pub(crate) fn write(file: &Path, findings: &[Finding]) -> Result<()> {
+    let text = read(file)?;
+    let (before, _, after) = split(&text, file)?;
+    let mut table = String::from("| mutant | what is wrong | known from | caught by |\n|---|---|---|---|\n");
+    for mutant in Mutant::ALL {
+        let finding = findings.iter().find(|finding| finding.name == mutant.name());
+        let finding =
+            finding.with_context(|| format!("{} was not hunted: leave --mutant out", mutant.name()))?;
+        let by = if finding.caught { format!("{}, {}", finding.by, finding.at) } else { finding.by.clone() };
+        table += &format!("{} {by} |\n", begins(*mutant));
+    }
+    fs::write(file, format!("{before}{BEGIN}\n{table}\n{END}{after}"))
+        .with_context(|| format!("cannot write {}", file.display()))
+}
+
+/// Checks that the page lists the mutants there are, and no others. Who catches them is left open: it changes with
+/// every draw of the simulator's.
+pub(crate) fn check(file: &Path) -> Result<()> {
+    let text = read(file)?;
+    let (_, table, _) = split(&text, file)?;
+    let rows: Vec<&str> = table.lines().filter(|line| line.starts_with("| `")).collect();
+    let missing: Vec<_> = Mutant::ALL
+        .iter()
+        .filter(|mutant| !rows.iter().any(|row| row.starts_with(&begins(**mutant))))
+        .map(|mutant| mutant.name())
+        .collect();
+    if !missing.is_empty() || rows.len() != Mutant::ALL.len() {
+        bail!(
+            "{} lists {} mutants of {}; not there, or said otherwise: {}; `cargo xtask test mutants --help` says \
+             how to write it anew",
+            file.display(),
+            rows.len(),
+            Mutant::ALL.len(),
+            missing.join(", ")
+        );
+    }
+    Ok(())
+}
+
+fn read(file: &Path) -> Result<String> {
+    fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))
+}
+
+/// What is before the table, the table, and what is after it.
+fn split<'a>(text: &'a str, file: &Path) -> Result<(&'a str, &'a str, &'a str)> {
+    let split = text.split_once(BEGIN).and_then(|(before, rest)| {
+        let (table, after) = rest.split_once(END)?;
+        Some((before, table, after))
+    });
+    split.with_context(|| format!("{} has no place for the table, between {BEGIN}and {END}", file.display()))
+}

@@ -1,0 +1,107 @@
+//! I9, the other half: an answer that is stale, or that only seems to be somebody else's, ends nothing.
+
+use std::collections::VecDeque;
+
+use incumbent_core::campaign::{Event, Output, Reason, Term};
+use incumbent_core::record::{Entry, Nonce};
+use incumbent_core::{Incarnation, Instant, Revision};
+
+use super::Oracle;
+use crate::kind::Kind;
+use crate::moment::{Moment, View};
+
+/// Knows from the store itself whether anything happened to a holder's record.
+pub(super) struct NoLossWithoutCause {
+    nodes: Vec<Node>,
+    /// When the store was made anew, or went back, for the last time.
+    reset: Instant,
+}
+
+#[derive(Clone, Default)]
+struct Node {
+    nonce: Option<Nonce>,
+    /// When something else than a record of its own came under the key.
+    disturbed: Instant,
+    /// When its writes were applied, and in which life.
+    applied: VecDeque<(Incarnation, Revision, Instant)>,
+    latest: Instant,
+    deadline: Option<Instant>,
+}
+
+impl NoLossWithoutCause {
+    pub(super) fn new(count: usize) -> Self {
+        Self { nodes: vec![Node::default(); count], reset: Instant::ZERO }
+    }
+
+    fn judge(&self, view: &View<'_>, node: &Node, term: &Term, reason: Reason) -> Result<(), String> {
+        let (life, revision) = (term.token.incarnation, term.token.sequence);
+        let taken = node.applied.iter().find(|(l, r, _)| (*l, *r) == (life, revision));
+        let Some(&(_, _, taken)) = taken else { return Ok(()) };
+        if view.promises.ever_went_back() || view.plan.has(Kind::OldLife) {
+            return Ok(());
+        }
+        let touched = node.disturbed > taken || self.reset > taken;
+        match reason {
+            Reason::Usurped | Reason::Deleted if !touched => Err("nobody touched its record".into()),
+            Reason::StoreReset if self.reset <= taken => Err("the store is the same".into()),
+            // A maximum age that is lowered moves the deadline in the same step.
+            Reason::Expired if !touched && !view.plan.has(Kind::LowerAge) => match node.deadline {
+                Some(deadline) if node.latest < deadline => {
+                    Err(format!("it is {:?} and the deadline {deadline:?}", node.latest))
+                }
+                _ => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Oracle for NoLossWithoutCause {
+    fn states(&self) -> (&'static str, &'static str) {
+        (
+            "I9",
+            "Busy, Unknown, NotSent and stale answers neither win nor lose: no term is lost without a cause.",
+        )
+    }
+
+    fn see(&mut self, view: &View<'_>, moment: &Moment<'_>) -> Result<(), String> {
+        match moment {
+            Moment::Begins { node, nonce } => {
+                self.nodes[*node] = Node { nonce: Some(*nonce), ..Node::default() };
+            }
+            Moment::Remade => self.reset = view.now,
+            Moment::Key { entry } => {
+                let owner = match entry {
+                    Entry::Live(record) => record.stamp.map(|stamp| stamp.nonce),
+                    _ => None,
+                };
+                for node in self.nodes.iter_mut().filter(|node| node.nonce != owner || owner.is_none()) {
+                    node.disturbed = view.now;
+                }
+            }
+            Moment::Applied { nonce, life, revision, .. } => {
+                if let Some(node) = self.nodes.iter_mut().find(|node| node.nonce == Some(*nonce)) {
+                    if node.applied.len() == 256 {
+                        node.applied.pop_front();
+                    }
+                    node.applied.push_back((*life, *revision, view.now));
+                }
+            }
+            Moment::Hands { node, clock, .. } => {
+                let node = &mut self.nodes[*node];
+                node.latest = node.latest.max(*clock);
+            }
+            Moment::Stands { node, campaign, .. } => {
+                if let Some(lease) = campaign.lease() {
+                    self.nodes[*node].deadline = Some(lease.deadline);
+                }
+            }
+            Moment::Says { node, output: Output::Event(Event::Lost { term, reason }), .. } => {
+                let judged = self.judge(view, &self.nodes[*node], term, *reason);
+                return judged.map_err(|says| format!("c{node} lost {} ({reason}), but {says}", term.token));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,87 @@
+//! I15, closely: what an orderly change of leaders takes when nothing is wrong.
+
+use std::time::Duration;
+
+use incumbent_core::Instant;
+use incumbent_core::campaign::{Event, Output};
+
+use super::Oracle;
+use crate::moment::{Moment, Order, View};
+use crate::plan::Plan;
+
+/// For messages, a race or two, and the longest that anybody holds back.
+const ROOM: Duration = Duration::from_secs(4);
+
+pub(super) struct OrderOfTheCalm {
+    /// What was asked for, of whom, and by when it must be done.
+    order: Option<(Order, Instant)>,
+}
+
+impl OrderOfTheCalm {
+    pub(super) fn new() -> Self {
+        Self { order: None }
+    }
+
+    /// How long it may take.
+    fn most(plan: &Plan, order: Order) -> Duration {
+        let longest = plan.settings.iter().map(|setting| setting.lease).max().unwrap_or_default();
+        // A user who wants a win to be told no earlier gets that.
+        let fixed = plan.delay();
+        ROOM + fixed
+            + match order {
+                Order::Resign { .. } | Order::HandOver { .. } => plan.drain(),
+                // Whoever was deleted may have had the longest lease that the store keeps.
+                Order::Delete { .. } => plan.max_age,
+                Order::Crash { .. } => longest,
+                Order::Isolate { .. } => longest,
+            }
+    }
+}
+
+impl Oracle for OrderOfTheCalm {
+    fn states(&self) -> (&'static str, &'static str) {
+        (
+            "I15",
+            "Without faults, a successor leads at once after a release, in a lease after a crash or a deletion; the one \
+             that is named comes first, the one that resigned does not; one isolated server ends no long lease.",
+        )
+    }
+
+    fn see(&mut self, view: &View<'_>, moment: &Moment<'_>) -> Result<(), String> {
+        match moment {
+            Moment::Order(order) => {
+                // Clocks may run slow by a hundredth.
+                let most = Self::most(view.plan, *order) * 102 / 100;
+                self.order = Some((*order, view.now + most));
+            }
+            Moment::Says { node, output: Output::Event(Event::Won(_)), .. } => {
+                match self.order.take().map(|(order, _)| order) {
+                    Some(Order::Resign { leader }) if leader == *node => {
+                        return Err(format!("c{node} resigned and is the next to lead"));
+                    }
+                    Some(Order::HandOver { successor, .. }) if successor != *node => {
+                        return Err(format!("c{node} leads, and the seat was handed to c{successor}"));
+                    }
+                    _ => {}
+                }
+            }
+            Moment::Says { node, output: Output::Event(Event::Lost { reason, .. }), .. } => {
+                if let Some((Order::Isolate { leader }, _)) = self.order
+                    && leader == *node
+                {
+                    return Err(format!("c{node} lost ({reason}) because one server of three was isolated"));
+                }
+            }
+            Moment::Stands { .. } | Moment::Over => {
+                if let Some((order, _)) = self.order.filter(|(_, until)| view.now > *until) {
+                    self.order = None;
+                    if !matches!(order, Order::Isolate { .. }) {
+                        return Err(format!("nobody leads in time after {order:?}"));
+                    }
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,114 @@
+//! DESIGN.md, Leaving on one's own will.
+
+use std::time::Duration;
+
+use incumbent_core::Instant;
+use incumbent_core::campaign::{Event, Input, Output, State};
+
+use super::Oracle;
+use crate::moment::{Moment, View};
+
+/// How long a close waits for its release.
+const CLOSE: Duration = Duration::from_secs(2);
+
+pub(super) struct Leaving {
+    nodes: Vec<Node>,
+}
+
+#[derive(Clone, Default)]
+struct Node {
+    latest: Instant,
+    leads: bool,
+    /// It was just asked to leave, or its handler failed.
+    asked: bool,
+    failed: bool,
+    draining: Option<Instant>,
+    /// Since when it should be on its way to its end.
+    closing: Option<Instant>,
+    unhealthy: bool,
+}
+
+impl Leaving {
+    pub(super) fn new(count: usize) -> Self {
+        Self { nodes: vec![Node::default(); count] }
+    }
+}
+
+impl Node {
+    fn hand(&mut self, clock: Instant, input: &Input) {
+        self.latest = self.latest.max(clock);
+        (self.asked, self.failed) = (false, false);
+        match input {
+            Input::Resign | Input::HandOver(_) => self.asked = self.leads,
+            Input::Health(healthy) => {
+                self.unhealthy = !healthy;
+                self.asked = self.leads && !healthy;
+            }
+            Input::Close => {
+                self.asked = self.leads;
+                self.closing = self.closing.or(Some(self.latest));
+            }
+            Input::HandlerFailed => self.failed = self.leads,
+            _ => {}
+        }
+    }
+
+    fn hear(&mut self, event: &Event) -> Result<(), &'static str> {
+        match event {
+            Event::Won(_) if self.unhealthy => return Err("wins and is unhealthy"),
+            Event::Draining { until, .. } => self.draining = Some(*until),
+            Event::Lost { reason, .. } => {
+                if reason.may_drain() && self.draining.is_none() {
+                    return Err("left without time to finish its work");
+                }
+                self.draining = None;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl Oracle for Leaving {
+    fn states(&self) -> (&'static str, &'static str) {
+        (
+            "leaving",
+            "Who is asked to leave drains for a bounded time and leaves; a failed handler ends the term; a close ends.",
+        )
+    }
+
+    fn see(&mut self, _: &View<'_>, moment: &Moment<'_>) -> Result<(), String> {
+        match moment {
+            Moment::Begins { node, .. } => self.nodes[*node] = Node::default(),
+            Moment::Hands { node, clock, input } => self.nodes[*node].hand(*clock, input),
+            Moment::Stands { node: place, campaign, .. } => {
+                let node = &mut self.nodes[*place];
+                let led = std::mem::replace(&mut node.leads, campaign.lease().is_some());
+                if led && !node.leads {
+                    node.closing = node.closing.map(|_| node.latest);
+                }
+                if node.leads && node.draining.is_some_and(|until| node.latest >= until) {
+                    return Err(format!("c{place} drains beyond its time"));
+                }
+                let over = node.closing.is_some_and(|since| node.latest >= since + CLOSE);
+                if over && !node.leads && campaign.state() != State::Closed {
+                    return Err(format!("c{place} is closing and still {:?}", campaign.state()));
+                }
+            }
+            Moment::Says { node, output: Output::Event(event), .. } => {
+                return self.nodes[*node].hear(event).map_err(|says| format!("c{node} {says}"));
+            }
+            Moment::Says { node: place, output: Output::WakeAt(_), .. } => {
+                let node = &self.nodes[*place];
+                if node.leads && node.asked && node.draining.is_none() {
+                    return Err(format!("c{place} was asked to leave and leads on"));
+                }
+                if node.leads && node.failed {
+                    return Err(format!("c{place} leads on although its handler failed"));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}

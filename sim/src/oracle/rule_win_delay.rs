@@ -1,0 +1,211 @@
+//! DESIGN.md, Win delay and Unknown writes: what a winner must have waited for, by what really happened.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use incumbent_core::campaign::{Input, Output, Term};
+use incumbent_core::record::{Attempt, Entry, Nonce};
+use incumbent_core::store::{Action, Expect, Outcome};
+use incumbent_core::{Instant, Revision};
+
+use super::Oracle;
+use super::known::{Told, lease_end, told};
+use crate::kind::Kind;
+use crate::moment::{Moment, View};
+use crate::plan::Plan;
+
+/// By how much a reading of the clock may be older than the truth, which makes first sights too early.
+const SLACK: Duration = Duration::from_millis(260);
+
+/// Somebody else deleted what was there: when, and for how long whoever was deleted may count on its lease.
+#[derive(Clone, Copy)]
+struct Deletion {
+    at: Instant,
+    lease: Duration,
+    /// Whose record it was: it knows itself whether it leads.
+    whose: Option<Nonce>,
+}
+
+pub(super) struct WinDelay {
+    nodes: Vec<Node>,
+    key: Entry,
+    /// The last deletion in this life of the store.
+    deletion: Option<Deletion>,
+}
+
+#[derive(Clone, Default)]
+struct Node {
+    nonce: Option<Nonce>,
+    latest: Instant,
+    /// Whether it ever saw a record of somebody else.
+    saw_a_record: bool,
+    sent: VecDeque<Sent>,
+    taken: Option<Taken>,
+}
+
+#[derive(Clone, Copy)]
+struct Sent {
+    attempt: Attempt,
+    at: Instant,
+    expect: Expect,
+    acquires: bool,
+    releases: bool,
+    revision: Option<Revision>,
+    /// Where it retakes a record of its own: when the time of that one is over.
+    before: Instant,
+}
+
+/// The newest acquire of its own that was applied.
+#[derive(Clone, Copy)]
+struct Taken {
+    sent: Sent,
+    deletion: Option<Deletion>,
+    over_tombstone: bool,
+    acknowledged: Option<Instant>,
+    renewed: bool,
+}
+
+impl WinDelay {
+    pub(super) fn new(count: usize) -> Self {
+        Self { nodes: vec![Node::default(); count], key: Entry::Vacant, deletion: None }
+    }
+
+    fn applied(&mut self, plan: &Plan, place: usize, attempt: Attempt, revision: Revision) {
+        let (lease, skew) = (plan.settings[place].lease, plan.skew_of(place));
+        let is_deletion = matches!(self.key, Entry::Deleted { .. });
+        let node = &mut self.nodes[place];
+        let Some(at) = node.sent.iter().position(|sent| sent.attempt == attempt) else { return };
+        let before = match node.sent[at].expect {
+            Expect::Absent => Instant::NEVER,
+            Expect::Revision(expected) => node
+                .sent
+                .iter()
+                .find(|sent| sent.revision == Some(expected) && !sent.releases)
+                .map_or(Instant::NEVER, |sent| lease_end(sent.at, lease, skew).min(sent.before)),
+        };
+        let sent = &mut node.sent[at];
+        sent.revision = Some(revision);
+        if sent.acquires {
+            sent.before = before;
+            let (sent, deletion) = (*sent, self.deletion);
+            let over_tombstone = is_deletion;
+            node.taken = Some(Taken { sent, deletion, over_tombstone, acknowledged: None, renewed: false });
+        } else if let Some(taken) = &mut node.taken {
+            taken.renewed |= taken.acknowledged.is_some_and(|acknowledged| sent.at >= acknowledged);
+        }
+    }
+
+    fn won(&self, view: &View<'_>, place: usize, term: &Term) -> Result<(), String> {
+        let taken = self.nodes[place].taken;
+        let Some(taken) = taken.filter(|taken| taken.sent.revision == Some(term.token.sequence)) else {
+            return Ok(());
+        };
+        let sound = view.promises.one_leader(view.now) && view.promises.clocks();
+        if !sound || term.token.incarnation != view.life || view.promises.ever_went_back() {
+            return Ok(());
+        }
+        let others = taken.deletion.filter(|it| it.whose.is_none() || it.whose != self.nodes[place].nonce);
+        // Who never saw a record takes an absence for an expiry, and knows of no lease that is longer than that one's.
+        let alike = view.plan.settings.windows(2).all(|two| two[0].lease == two[1].lease);
+        if let Some(Deletion { at, lease, .. }) = others.filter(|_| alike || self.nodes[place].saw_a_record) {
+            // The first to come after it may have a shorter lease, and know nothing of a longer one.
+            let least = view.plan.settings.iter().map(|setting| setting.lease).min().unwrap_or_default();
+            let lease = if view.plan.has(Kind::LowerAge) { least } else { lease.max(least) };
+            // Its own clock may run fast by a hundredth.
+            let waited = view.now.since(at) + SLACK;
+            if waited < lease * 98 / 100 {
+                return Err(format!("won {} only {waited:?} after a deletion", term.token));
+            }
+        }
+        if taken.over_tombstone && !taken.renewed {
+            return Err(format!("won {} over a deletion without a later renewal", term.token));
+        }
+        if view.plan.markers && taken.acknowledged.is_some_and(|at| at >= taken.sent.before) {
+            return Err(format!("won {} from a record of its own whose time was over", term.token));
+        }
+        Ok(())
+    }
+}
+
+impl Oracle for WinDelay {
+    fn states(&self) -> (&'static str, &'static str) {
+        (
+            "win delay",
+            "After a deletion nobody is told a win before the lease of whoever was deleted is over, nor without a \
+             renewal; in a bucket with markers nobody wins from a record of its own whose time is over.",
+        )
+    }
+
+    fn see(&mut self, view: &View<'_>, moment: &Moment<'_>) -> Result<(), String> {
+        match moment {
+            Moment::Begins { node, nonce } => {
+                self.nodes[*node] = Node { nonce: Some(*nonce), ..Node::default() }
+            }
+            Moment::Remade => {
+                self.deletion = None;
+                self.nodes
+                    .iter_mut()
+                    .for_each(|node| node.sent.iter_mut().for_each(|sent| sent.revision = None));
+            }
+            Moment::Key { entry } => {
+                let by_somebody = match entry {
+                    Entry::Deleted { .. } => true,
+                    Entry::Released(release) => release.incarnation != view.life,
+                    Entry::Vacant | Entry::Live(_) | Entry::Expired { .. } => false,
+                };
+                if by_somebody {
+                    let record = self.key.live();
+                    let whose = record.and_then(|record| record.stamp).map(|stamp| stamp.nonce);
+                    // A holder that still waits says a longer lease than its own.
+                    let place =
+                        self.nodes.iter().position(|node| node.nonce.is_some() && node.nonce == whose);
+                    let own = place.map_or(Duration::MAX, |place| view.plan.settings[place].lease);
+                    let lease = record.and_then(|record| record.lease).unwrap_or_default().min(own);
+                    self.deletion = Some(Deletion { at: view.now, lease, whose });
+                }
+                self.key = (*entry).clone();
+            }
+            Moment::Applied { nonce, attempt, revision, .. } => {
+                if let Some(place) = self.nodes.iter().position(|node| node.nonce == Some(*nonce)) {
+                    self.applied(view.plan, place, *attempt, *revision);
+                }
+            }
+            Moment::Hands { node, clock, input } => {
+                let node = &mut self.nodes[*node];
+                node.latest = node.latest.max(*clock);
+                if let Input::Watched(Entry::Live(record))
+                | Input::Read { result: Ok(Entry::Live(record)), .. } = input
+                {
+                    node.saw_a_record |= record.stamp.map(|stamp| stamp.nonce) != node.nonce;
+                }
+                if let Input::Wrote { attempt, outcome: Outcome::Applied { .. } } = input
+                    && let Some(taken) = node.taken.as_mut().filter(|taken| taken.sent.attempt == *attempt)
+                {
+                    taken.acknowledged = taken.acknowledged.or(Some(node.latest));
+                }
+            }
+            Moment::Says { node: place, output, .. } => {
+                if let Output::Write(write) = output {
+                    let node = &mut self.nodes[*place];
+                    if node.sent.len() == 64 {
+                        node.sent.pop_front();
+                    }
+                    node.sent.push_back(Sent {
+                        attempt: write.attempt,
+                        at: node.latest,
+                        expect: write.expect,
+                        acquires: matches!(write.action, Action::Acquire(_)),
+                        releases: matches!(write.action, Action::Release { .. }),
+                        revision: None,
+                        before: Instant::NEVER,
+                    });
+                }
+                if let Some(Told::Won(term)) = told(output) {
+                    return self.won(view, *place, &term).map_err(|says| format!("c{place} {says}"));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}

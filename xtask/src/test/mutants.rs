@@ -1,0 +1,75 @@
+//! Breaks the rules of the core one at a time: each that goes unnoticed is a gap in the simulator's checks.
+//!
+//! The core is built so that it can be broken in a target folder of its own, so no other build is disturbed.
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+
+use super::Part;
+use super::tally::Report;
+use crate::shell;
+
+/// What makes the core one that can be broken.
+const CFG: &str = "--cfg incumbent_mutants";
+
+/// The page that lists the mutants.
+const PAGE: &str = "docs/mutants.md";
+
+/// What `incumbent-mutants --json` prints for each.
+#[derive(Debug, Deserialize)]
+struct Finding {
+    name: String,
+    caught: bool,
+    by: String,
+    at: String,
+    runs: u64,
+}
+
+impl Finding {
+    /// The control is as it should be when nothing is found in it.
+    fn is_well(&self) -> bool {
+        self.caught != (self.name == "none")
+    }
+}
+
+pub(super) fn run(report: &mut Report) -> Result<()> {
+    let folder = shell::target().join("mutants");
+    shell::progress("build a core that can be broken");
+    let flags = std::env::var("RUSTFLAGS").map_or_else(|_| CFG.into(), |flags| format!("{flags} {CFG}"));
+    let mut build = shell::cargo();
+    build.args(["build", "--release", "--package", "incumbent-mutants", "--target-dir"]).arg(&folder);
+    if !shell::succeeds(build.env("RUSTFLAGS", flags))? {
+        report.check(Part::Mutants, "a core that can be broken does not build", false);
+        return Ok(());
+    }
+    let program = folder.join("release").join(format!("incumbent-mutants{}", std::env::consts::EXE_SUFFIX));
+
+    let listed = shell::succeeds(shell::command(&program).args(["--check-page", PAGE]))?;
+    report.check(Part::Mutants, &format!("{PAGE} lists the mutants"), listed);
+
+    shell::progress("break one rule after the other");
+    let mut unread = None;
+    let succeeded =
+        shell::lines(shell::command(&program).arg("--json"), |line| {
+            match serde_json::from_str::<Finding>(line) {
+                Ok(finding) => {
+                    let Finding { name, by, at, runs, .. } = &finding;
+                    let well = finding.is_well();
+                    let mark = if well { "" } else { "NOT AS IT SHOULD BE: " };
+                    println!(
+                        "{name:<32} {runs:>6} runs  {mark}{by}{}{at}",
+                        if at.is_empty() { "" } else { ", " }
+                    );
+                    report.check(Part::Mutants, &format!("{name}: {by}"), well);
+                }
+                Err(error) => unread = Some((line.to_owned(), error)),
+            }
+        })?;
+    if let Some((line, error)) = unread {
+        return Err(error).with_context(|| format!("cannot read what incumbent-mutants says: {line}"));
+    }
+    if !succeeded && report.is_well(Part::Mutants) {
+        report.check(Part::Mutants, "the hunt broke off", false);
+    }
+    Ok(())
+}
