@@ -2,7 +2,7 @@
 
 use clap::{ArgAction, Parser, Subcommand};
 
-use crate::{demo, exit, init, observe, run, status};
+use crate::{demo, exit, init, observe, run, sim, status};
 
 /// Leader election on the infrastructure you already run
 ///
@@ -35,6 +35,7 @@ pub(crate) enum Command {
     Status(status::Args),
     Observe(observe::Args),
     Init(init::Args),
+    Sim(sim::Args),
     #[command(name = "demo-candidate", hide = true)]
     Candidate(demo::CandidateArgs),
     #[command(name = "run-guard", hide = true)]

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 pub(crate) enum Exit {
     /// It did what was asked.
     Done = 0,
-    /// It did not; for `demo`, there were two leaders at once, or none ever.
+    /// It did not; for `demo`, there were two leaders at once, or none ever; for `sim`, an invariant does not
+    /// hold.
     Failure = 1,
     /// The command line, a URL or a name cannot be.
     Usage = 2,
@@ -29,7 +30,7 @@ pub(crate) enum Exit {
 pub(crate) const HELP: &str = "\
 Exit codes:
   0  done
-  1  failed; for demo: two leaders at once, or nobody ever led
+  1  failed; for demo: two leaders at once, or nobody ever led; for sim: an invariant does not hold
   2  the command line, a URL, a key or a name cannot be
   3  the store does not answer (with --fail-fast)
   4  a setting is refused, or the store is not safe for an election

@@ -13,6 +13,7 @@ mod observe;
 mod output;
 mod process;
 mod run;
+mod sim;
 mod status;
 mod store;
 
@@ -51,6 +52,7 @@ fn carry_out(cli: Cli) -> Result<u8, Failure> {
             Command::Status(args) => status::run(&args, as_json).await.map(done),
             Command::Observe(args) => observe::run(&args, as_json).await.map(done),
             Command::Init(args) => init::run(&args, as_json).await.map(done),
+            Command::Sim(args) => sim::run(&args, as_json).map(|exit| exit as u8),
             Command::Candidate(args) => demo::candidate(&args).await.map(done),
             Command::Guard => {
                 run::guard().await;

@@ -79,7 +79,7 @@ impl FromStr for Stamp {
 }
 
 /// A live record: somebody holds the seat.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Record {
     /// The revision of the write that made it.
     pub revision: Revision,
@@ -94,7 +94,7 @@ pub struct Record {
 }
 
 /// A tombstone left by a holder that gave the seat up.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Release {
     /// The revision of the tombstone.
     pub revision: Revision,
@@ -109,7 +109,7 @@ pub struct Release {
 }
 
 /// What a key holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Entry {
     /// Nothing: never written, or removed without a trace.
     Vacant,
@@ -143,32 +143,37 @@ pub enum Kind {
 impl Entry {
     /// Reads the message a store found under a key.
     ///
-    /// Never fails: a header that cannot be read counts as missing, which is always the
-    /// cautious reading (a foreign record, or a deletion that certifies nothing).
+    /// Never fails: a header that cannot be read, or that says two things, counts as missing, which is
+    /// always the cautious reading (a foreign record, or a deletion that certifies nothing).
     pub fn decode<'a>(
         revision: Revision,
         kind: Kind,
         value: &[u8],
         headers: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Self {
-        let mut stamp = None;
-        let mut lease = None;
-        let mut release = None;
-        let mut successor = None;
+        let mut stamp = Said::Nothing;
+        let mut lease = Said::Nothing;
+        let mut release = Said::Nothing;
+        let mut successor = Said::Nothing;
         let mut metadata = Headers::new();
         for (name, text) in headers {
             if name.eq_ignore_ascii_case(NONCE) {
-                stamp = text.parse().ok();
+                stamp.say(text);
             } else if name.eq_ignore_ascii_case(LEASE) {
-                lease = text.parse().ok().map(Duration::from_millis).filter(|lease| !lease.is_zero());
+                lease.say(text);
             } else if name.eq_ignore_ascii_case(RELEASE) {
-                release = parse_release(text);
+                release.say(text);
             } else if name.eq_ignore_ascii_case(SUCCESSOR) {
-                successor = Some(text.to_string());
+                successor.say(text);
             } else if let Some(key) = metadata_key(name) {
                 metadata.push((key.to_string(), text.to_string()));
             }
         }
+        let stamp = stamp.text().and_then(|text| text.parse().ok());
+        let lease = lease.text().and_then(|text| text.parse().ok()).map(Duration::from_millis);
+        let lease = lease.filter(|lease| !lease.is_zero());
+        let release = release.text().and_then(parse_release);
+        let successor = successor.text().map(str::to_string);
         match (kind, release) {
             (Kind::Expired, _) => Self::Expired { revision },
             (Kind::Tombstone, Some((owed, incarnation))) => {
@@ -201,6 +206,30 @@ impl Entry {
     }
 }
 
+/// What a header says. Names are read in any case, so one may come twice, in no certain order.
+enum Said<'a> {
+    Nothing,
+    Once(&'a str),
+    TwoThings,
+}
+
+impl<'a> Said<'a> {
+    fn say(&mut self, text: &'a str) {
+        *self = match self {
+            Self::Nothing => Self::Once(text),
+            Self::Once(before) if *before == text => return,
+            _ => Self::TwoThings,
+        };
+    }
+
+    fn text(&self) -> Option<&'a str> {
+        match self {
+            Self::Once(text) => Some(text),
+            Self::Nothing | Self::TwoThings => None,
+        }
+    }
+}
+
 fn parse_release(text: &str) -> Option<(Duration, Incarnation)> {
     let (owed, incarnation) = text.split_once(' ')?;
     Some((Duration::from_millis(owed.parse().ok()?), Incarnation(incarnation.parse().ok()?)))
@@ -211,11 +240,11 @@ fn metadata_key(name: &str) -> Option<&str> {
     (prefix.eq_ignore_ascii_case(METADATA) && !key.is_empty()).then_some(key)
 }
 
-/// The headers of a live record.
+/// The headers of a live record; its lease is rounded up to whole milliseconds, since others wait as long.
 pub(crate) fn live_headers(stamp: Stamp, lease: Duration, metadata: &[(String, String)]) -> Headers {
     let mut headers = Headers::with_capacity(2 + metadata.len());
     headers.push((NONCE.into(), stamp.to_string()));
-    headers.push((LEASE.into(), lease.as_millis().to_string()));
+    headers.push((LEASE.into(), millis(lease).to_string()));
     headers.extend(metadata.iter().map(|(key, text)| (format!("{METADATA}{key}"), text.clone())));
     headers
 }
@@ -227,12 +256,16 @@ pub(crate) fn release_headers(
     incarnation: Incarnation,
     successor: Option<&str>,
 ) -> Headers {
-    let owed = owed.as_nanos().div_ceil(1_000_000);
     let mut headers = Headers::with_capacity(3);
     headers.push((NONCE.into(), stamp.to_string()));
-    headers.push((RELEASE.into(), format!("{owed} {}", incarnation.0)));
+    headers.push((RELEASE.into(), format!("{} {}", millis(owed), incarnation.0)));
     headers.extend(successor.map(|name| (SUCCESSOR.into(), name.to_string())));
     headers
+}
+
+/// Whole milliseconds, and none too few.
+fn millis(span: Duration) -> u128 {
+    span.as_nanos().div_ceil(1_000_000)
 }
 
 #[cfg(test)]
@@ -260,6 +293,13 @@ mod tests {
                 metadata,
             })
         );
+    }
+
+    #[test]
+    fn a_lease_is_written_no_shorter_than_it_is() {
+        let headers = live_headers(STAMP, Duration::from_nanos(5_000_000_001), &[]);
+        let lease = decode(Kind::Live, b"a", &headers).live().and_then(|record| record.lease);
+        assert_eq!(lease, Some(Duration::from_millis(5001)));
     }
 
     #[test]
@@ -307,6 +347,16 @@ mod tests {
             assert_eq!(text.parse::<Stamp>(), Err(()));
         }
         assert_eq!(STAMP.to_string().parse(), Ok(STAMP));
+    }
+
+    #[test]
+    fn a_header_that_says_two_things_counts_as_missing() {
+        let lease = |texts: [&str; 2]| {
+            let headers = [LEASE, "incumbent-lease"].into_iter().zip(texts);
+            Entry::decode(Revision(3), Kind::Live, b"a", headers).live().and_then(|record| record.lease)
+        };
+        assert_eq!(lease(["5000", "5000"]), Some(Duration::from_secs(5)));
+        assert_eq!(lease(["5000", "9000"]), None);
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub enum Expect {
 }
 
 /// One compare-and-swap for the store. A write is never unconditional.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Write {
     /// Its number, under which the answer comes back.
     pub attempt: Attempt,
@@ -33,7 +33,7 @@ pub struct Write {
 }
 
 /// What a write puts under the key.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
     /// Take the seat.
     Acquire(Put),
@@ -47,7 +47,7 @@ pub enum Action {
 }
 
 /// A live record to write.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Put {
     /// The value: the candidate's name.
     pub value: String,
@@ -58,7 +58,7 @@ pub struct Put {
 }
 
 /// What became of a write.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// It is written, now, by this very attempt.
     Applied {
@@ -83,7 +83,7 @@ pub enum Outcome {
 }
 
 /// Why a store cannot do what is asked, in a way that needs a person.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Fault {
     /// What kind of fault.
     pub kind: FaultKind,
@@ -111,7 +111,7 @@ impl fmt::Display for Fault {
 impl core::error::Error for Fault {}
 
 /// What a store says of itself when it is inspected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Facts {
     /// The caller's clock, read *before* the store was asked.
     pub asked_at: Instant,

@@ -68,8 +68,14 @@ impl fmt::Debug for Instant {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+    use proptest::test_runner::{Config, RngSeed};
+
+    /// So many cases of a property, the same in every run.
+    pub(crate) fn cases() -> Config {
+        Config { rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..Config::with_cases(1000) }
+    }
 
     #[test]
     fn arithmetic_saturates_at_both_ends() {
@@ -77,5 +83,22 @@ mod tests {
         assert_eq!(Instant::from_nanos(5) + Duration::MAX, Instant::NEVER);
         assert_eq!(Instant::from_nanos(5).since(Instant::from_nanos(9)), Duration::ZERO);
         assert_eq!(Instant::NEVER + Duration::from_secs(1), Instant::NEVER);
+    }
+
+    proptest::proptest! {
+        #![proptest_config(cases())]
+
+        #[test]
+        fn a_span_is_rounded_to_the_nearest_millisecond(nanos: u64) {
+            let span = Duration::from_nanos(nanos);
+            let millis = (u128::from(nanos / 1000) + 500) / 1000;
+            assert_eq!(rounded(span).as_millis(), millis);
+        }
+
+        #[test]
+        fn nanoseconds_end_at_the_largest_number(secs: u64, nanos in 0u32..1_000_000_000) {
+            let exact = u128::from(secs) * 1_000_000_000 + u128::from(nanos);
+            assert_eq!(u128::from(super::nanos(Duration::new(secs, nanos))), exact.min(u64::MAX.into()));
+        }
     }
 }

@@ -39,6 +39,11 @@ mod driver;
 mod error;
 mod event;
 pub mod fork;
+#[cfg(all(feature = "fuzzing", feature = "nats"))]
+#[doc(hidden)]
+pub mod fuzzing {
+    pub use crate::store::nats::fuzzing::{answer, context, decode, encode, stream};
+}
 mod handlers;
 mod health;
 mod hub;

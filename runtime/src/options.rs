@@ -217,7 +217,7 @@ impl Wait {
             Self::Fixed(wait) => Backoff::Fixed(*wait),
             Self::Table(table) => {
                 let table = Arc::clone(table);
-                Backoff::Custom(Box::new(move |failures| {
+                Backoff::Custom(Arc::new(move |failures| {
                     let place = failures.clamp(1, ASKED) - 1;
                     table.get(place as usize).copied().unwrap_or_default()
                 }))

@@ -11,7 +11,9 @@ pub(crate) struct Dice(Rand64);
 impl Dice {
     /// One of several independent sources that belong to a seed.
     pub(crate) fn new(seed: u64, stream: u64) -> Self {
-        Self(Rand64::new(u128::from(seed) << 8 | u128::from(stream)))
+        // Above the seed's bits there is room for as many streams as anybody wants.
+        let (high, low) = (u128::from(stream >> 8), u128::from(stream & 0xff));
+        Self(Rand64::new(high << 72 | u128::from(seed) << 8 | low))
     }
 
     pub(crate) fn number(&mut self) -> u64 {

@@ -89,6 +89,13 @@ kinds! {
 }
 
 impl Kind {
+    /// Whether candidates of the Go library survive it: they do not defend themselves against what is deleted
+    /// or overwritten, nor against a store that forgets.
+    pub const fn spares_go_peers(self) -> bool {
+        matches!(self.promise(), Promise::Full)
+            && !matches!(self, Self::Delete | Self::Overwrite | Self::Recreate)
+    }
+
     /// Whether only what candidates keep on their own account or by their tokens is promised.
     pub const fn breaks_an_assumption(self) -> bool {
         matches!(self.promise(), Promise::Tokens | Promise::Nothing)

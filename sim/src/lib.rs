@@ -3,7 +3,8 @@
 //!
 //! It has no rules of its own: what runs is [`incumbent_core::campaign::Campaign`]. Everything that happens
 //! follows from a [`Choice`], so the same choice gives the same run, byte for byte, on every machine; a run that
-//! fails is replayed from its seed and [shrunk](shrink()) to the faults that matter.
+//! fails is replayed from its seed and [shrunk](shrink()) to the faults that matter. `incumbent sim` on the
+//! command line is this crate.
 //!
 //! A run has a stormy phase, in which faults of the kinds that the seed has switched on come and go, and a calm
 //! one, in which there are none and somebody has to lead before long. The invariants are in `oracle`, one a file.
@@ -16,22 +17,29 @@
 mod clock;
 mod dice;
 mod kind;
+mod many;
 mod moment;
 mod oracle;
 mod plan;
 mod promise;
 mod queue;
 mod report;
+mod script;
+mod setting;
 mod shrink;
 mod store;
 mod timeline;
 mod world;
 
 pub use kind::{Kind, Promise};
+pub use many::{Seeds, Summary, run_seeds};
 pub use oracle::Violation;
 pub use plan::Choice;
 pub use report::Tally;
+pub use script::{Script, ScriptedFault};
 pub use shrink::shrink;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use plan::Plan;
 use world::World;
@@ -47,59 +55,31 @@ pub struct Outcome {
 
 /// Makes a run.
 pub fn run(choice: &Choice) -> Outcome {
-    let mut world = World::new(Plan::new(choice), false, false);
-    world.run();
-    Outcome { tally: world.audience.tally, violation: world.audience.violation }
+    look(choice, false, false).outcome
 }
 
-/// Makes a run and writes down everything that happens in it.
-pub fn trace(choice: &Choice) -> (Outcome, String) {
-    let mut world = World::new(Plan::new(choice), true, false);
-    world.run();
-    (
-        Outcome { tally: world.audience.tally, violation: world.audience.violation },
-        world.trace.unwrap_or_default(),
-    )
+/// What was looked at in a run.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// What came of it.
+    pub outcome: Outcome,
+    /// Everything that happened, a line for each thing; empty where it was not asked for.
+    pub trace: String,
+    /// An SVG picture; empty where it was not asked for.
+    pub picture: String,
 }
 
-/// Makes a run and draws it, as an SVG picture.
-pub fn timeline(choice: &Choice) -> (Outcome, String) {
-    let mut world = World::new(Plan::new(choice), false, true);
-    world.run();
-    let picture = world.audience.timeline.take().map(|timeline| timeline.draw(world.now)).unwrap_or_default();
-    (Outcome { tally: world.audience.tally, violation: world.audience.violation }, picture)
-}
-
-/// A run in words: its world, its script, and what to type to see it again.
-pub fn describe(choice: &Choice) -> String {
-    use std::fmt::Write as _;
-    let plan = Plan::new(choice);
-    let mut text = String::new();
-    let yes = |set: bool, what: &'static str| if set { what } else { "" };
-    // Writing to a string does not fail.
-    let _ = writeln!(
-        text,
-        "seed {}: {} candidates, lease {:?}, maximum age {:?}, {} server(s){}{}{}{}",
-        choice.seed,
-        choice.candidates,
-        plan.lease,
-        plan.max_age,
-        plan.replicas,
-        yes(plan.own_lease, ", own leases"),
-        yes(plan.markers, ", markers"),
-        yes(plan.acked, ", incarnations acknowledged"),
-        yes(plan.never_used, ", name never used"),
-    );
-    for fault in &plan.script {
-        let _ = writeln!(
-            text,
-            "  {:>3}  {:>9.3} s  {:<14} for {:?}",
-            fault.place,
-            fault.from.as_secs_f64(),
-            fault.kind.name(),
-            fault.lasts
-        );
+/// Makes a run and writes down, or draws, what happens in it.
+pub fn look(choice: &Choice, trace: bool, picture: bool) -> Seen {
+    let mut world = World::new(Plan::new(choice), trace, picture);
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| world.run())) {
+        // The world is only looked at from now on.
+        world.audience.violation = Some(Violation::of_panic(world.now, panic.as_ref()));
     }
-    let _ = writeln!(text, "again: {}", plan.command());
-    text
+    let picture = world.audience.timeline.take().map(|timeline| timeline.draw(world.now));
+    Seen {
+        outcome: Outcome { tally: world.audience.tally, violation: world.audience.violation },
+        trace: world.trace.unwrap_or_default(),
+        picture: picture.unwrap_or_default(),
+    }
 }

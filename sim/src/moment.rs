@@ -31,6 +31,8 @@ pub(crate) enum Moment<'a> {
     Applied { nonce: Nonce, attempt: Attempt, life: Incarnation, revision: Revision },
     /// The key holds something else.
     Key { entry: &'a Entry },
+    /// A candidate of the Go library is told that it won, or that it lost.
+    Peer { peer: usize, leads: bool },
     /// The store is another one.
     Remade,
     /// A candidate is stopped, or goes on.

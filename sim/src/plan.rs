@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::dice::Dice;
 use crate::kind::{Kind, Promise};
+use crate::setting::Setting;
 
 /// Which run to make. It decides everything that happens in the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +15,11 @@ pub struct Choice {
     pub candidates: usize,
     /// The kinds of faults a seed may choose from; `None`: from all, those that break an assumption seldom.
     pub faults: Option<Vec<Kind>>,
+    /// How many candidates of the Go library `nats-kv-leader-elect` are in the election besides. It does not defend
+    /// itself against some faults: where there are any, those are left out.
+    pub peers: usize,
+    /// Every candidate has the default settings.
+    pub plain: bool,
     /// The places in the script of the faults that are kept; `None`: all.
     pub keep: Option<Vec<usize>>,
 }
@@ -21,7 +27,7 @@ pub struct Choice {
 impl Choice {
     /// A run of this seed with five candidates and all kinds of faults.
     pub fn of_seed(seed: u64) -> Self {
-        Self { seed, candidates: 5, faults: None, keep: None }
+        Self { seed, candidates: 5, faults: None, peers: 0, plain: false, keep: None }
     }
 }
 
@@ -41,7 +47,12 @@ pub(crate) struct Fault {
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) choice: Choice,
+    /// The longest lease of any candidate.
     pub(crate) lease: Duration,
+    /// What each candidate wants.
+    pub(crate) settings: Vec<Setting>,
+    /// By how much the servers' clocks may disagree, as the candidates' settings have it.
+    pub(crate) skew: Duration,
     pub(crate) max_age: Duration,
     /// Records have a lease time of their own.
     pub(crate) own_lease: bool,
@@ -82,13 +93,29 @@ impl Plan {
                 _ => {}
             }
         }
+        let (mut lease, mut own_lease, mut max_age, mut markers) = (lease, own_lease, max_age, markers);
+        if choice.peers > 0 {
+            // The shortest that the library takes; it takes a marker for a live key.
+            (lease, max_age) = (Duration::from_secs(30), Duration::from_secs(30));
+            (own_lease, markers) = (false, false);
+            kinds.retain(|kind| kind.spares_go_peers());
+        }
         let stormy = lease * 60;
         let script = script(&mut dice, &kinds, lease, stormy, choice);
         let calm = max_age * 6 + lease * 6 + Duration::from_secs(30);
+        let setting = |place| match choice.plain {
+            true => Setting::plain(lease),
+            false => Setting::drawn(choice.seed, place, lease, own_lease),
+        };
+        let settings: Vec<_> = (0..choice.candidates).map(setting).collect();
+        let shortest = settings.iter().map(|setting| setting.lease).min().unwrap_or(lease);
+        let skew = (shortest / 20).min(Duration::from_secs(1));
         let choice = choice.clone();
         Self {
             choice,
             lease,
+            settings,
+            skew,
             max_age,
             own_lease,
             markers,
@@ -109,17 +136,20 @@ impl Plan {
 
     /// What to type to see this run again.
     pub(crate) fn command(&self) -> String {
-        let Choice { seed, candidates, faults, keep } = &self.choice;
-        let mut command = format!(
-            "cargo run --release -p incumbent-sim -- --seed {seed} --seeds 1 --candidates {candidates}"
-        );
+        let Choice { seed, candidates, faults, peers, plain, keep } = &self.choice;
+        let list = |words: Vec<String>| if words.is_empty() { "none".into() } else { words.join(",") };
+        let mut command = format!("incumbent sim --seed {seed} --seeds 1 --candidates {candidates}");
         if let Some(faults) = faults {
-            let names: Vec<_> = faults.iter().map(|kind| kind.name()).collect();
-            command += &format!(" --faults {}", names.join(","));
+            command += &format!(" --faults {}", list(faults.iter().map(Kind::to_string).collect()));
+        }
+        if *peers > 0 {
+            command += &format!(" --go-peers {peers}");
+        }
+        if *plain {
+            command += " --plain";
         }
         if let Some(keep) = keep {
-            let places: Vec<_> = keep.iter().map(usize::to_string).collect();
-            command += &format!(" --keep {}", places.join(","));
+            command += &format!(" --keep {}", list(keep.iter().map(usize::to_string).collect()));
         }
         command
     }

@@ -21,6 +21,8 @@ pub struct Tally {
     pub faults: [u64; Kind::ALL.len()],
     /// Terms that were told.
     pub terms: u64,
+    /// Terms of candidates of the Go library, by their `OnWon`.
+    pub peer_terms: u64,
     /// How often two led at once, where that is not promised never to happen.
     pub overlaps: u64,
     /// Writes that the store applied.
@@ -37,6 +39,7 @@ impl Default for Tally {
             time: Duration::ZERO,
             faults: [0; Kind::ALL.len()],
             terms: 0,
+            peer_terms: 0,
             overlaps: 0,
             writes: 0,
             longest_vacancy: Default::default(),
@@ -59,6 +62,11 @@ impl Tally {
             Moment::Fault { kind, begins: true, .. } => self.faults[*kind as usize] += 1,
             Moment::Applied { .. } => self.writes += 1,
             Moment::Says { output: Output::Event(Event::Won(_)), .. } => self.terms += 1,
+            Moment::Peer { peer, leads } => {
+                self.peer_terms += u64::from(*leads);
+                let place = view.plan.choice.candidates + peer;
+                self.leads(view, place, leads.then_some(Instant::NEVER));
+            }
             Moment::Stands { node, until, .. } | Moment::Clock { node, until } => {
                 self.leads(view, *node, *until)
             }
@@ -74,7 +82,7 @@ impl Tally {
     }
 
     fn leads(&mut self, view: &View<'_>, node: usize, until: Option<Instant>) {
-        self.led.until.resize(view.plan.choice.candidates, None);
+        self.led.until.resize(view.plan.choice.candidates + view.plan.choice.peers, None);
         let before = self.led.until[node];
         if before == until {
             return;
@@ -108,6 +116,7 @@ impl Tally {
         self.runs += other.runs;
         self.time += other.time;
         self.terms += other.terms;
+        self.peer_terms += other.peer_terms;
         self.overlaps += other.overlaps;
         self.writes += other.writes;
         for (count, more) in self.faults.iter_mut().zip(other.faults) {
@@ -129,6 +138,9 @@ impl fmt::Display for Tally {
         writeln!(f, "{} runs, {:.1} simulated hours, {faults} faults", self.runs, self.hours())?;
         let Self { terms, writes, overlaps, .. } = self;
         writeln!(f, "{terms} terms, {writes} writes, {overlaps} overlaps where only tokens are promised")?;
+        if self.peer_terms > 0 {
+            writeln!(f, "{} terms of candidates of the Go library", self.peer_terms)?;
+        }
         let (stormy, calm) = self.longest_vacancy;
         writeln!(
             f,

@@ -285,7 +285,7 @@ impl Picture {
             let x = self.x(calm);
             writeln!(
                 self.svg,
-                r#"<path d="M{x:.1} 44V{}" class="calm"/><text x="{:.1}" y="56" class="soft">no more faults</text>"#,
+                r#"<path d="M{x:.1} 36V{}" class="calm"/><text x="{:.1}" y="43" class="soft">no more faults</text>"#,
                 height - 44.0,
                 x + 6.0
             )?;

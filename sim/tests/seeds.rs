@@ -2,13 +2,13 @@
 
 #![allow(clippy::panic, reason = "a test may panic; it says why")]
 
-use incumbent_sim::{Choice, Kind, describe, run, shrink, trace};
+use incumbent_sim::{Choice, Kind, Script, Tally, look, run, shrink};
 
 /// Runs a choice, and says how to see the failure again where there is one.
 fn holds(choice: &Choice) {
     if let Some(violation) = run(choice).violation {
         let (shrunk, shorter) = shrink(choice, &violation);
-        panic!("{violation}\n{}\nwith fewer faults:\n{shorter}\n{}", describe(choice), describe(&shrunk));
+        panic!("{violation}\n{}\nwith fewer faults:\n{shorter}\n{}", Script::of(choice), Script::of(&shrunk));
     }
 }
 
@@ -18,9 +18,21 @@ fn all_hold(seeds: std::ops::Range<u64>, faults: Option<&[Kind]>) {
     }
 }
 
+/// Runs a seed that once failed, in the world in which it did.
+fn still_holds(seed: u64, faults: Option<&[Kind]>) {
+    holds(&Choice { faults: faults.map(<[Kind]>::to_vec), plain: true, ..Choice::of_seed(seed) });
+}
+
 #[test]
 fn whatever_goes_wrong_what_is_promised_holds() {
     all_hold(0..600, None);
+}
+
+#[test]
+fn with_default_settings_what_is_promised_holds() {
+    for seed in 0..200 {
+        holds(&Choice { plain: true, ..Choice::of_seed(seed) });
+    }
 }
 
 #[test]
@@ -81,25 +93,36 @@ fn clocks_beyond_their_setting_leave_the_order_of_tokens() {
 #[test]
 fn a_late_acknowledgement_makes_no_leader_of_a_record_that_was_released() {
     use Kind::{Delay, Illness, Isolate, Loss, Resign};
-    all_hold(942..943, Some(&[Delay, Illness, Resign, Isolate, Loss]));
+    still_holds(942, Some(&[Delay, Illness, Resign, Isolate, Loss]));
 }
 
 #[test]
 fn an_acquire_long_under_way_waits_for_whoever_was_seen_meanwhile() {
     use Kind::{Delay, Full, LostWrites, Overwrite, Purge};
-    all_hold(94..95, Some(&[Delay, Purge, LostWrites, Full, Overwrite]));
+    still_holds(94, Some(&[Delay, Purge, LostWrites, Full, Overwrite]));
 }
 
 #[test]
 fn a_lowered_maximum_age_makes_no_new_life_of_the_store_look_old() {
-    all_hold(32_528..32_529, None);
+    still_holds(32_528, None);
+}
+
+#[test]
+fn a_leader_that_was_never_seen_may_have_a_longer_lease_than_ours() {
+    use Kind::{Close, Crash, Cut, Loss, Recreate};
+    all_hold(1_824..1_825, Some(&[Recreate, Loss, Cut, Close, Crash]));
+    holds(&Choice {
+        candidates: 3,
+        faults: Some(vec![Recreate, Loss, Cut, Close]),
+        ..Choice::of_seed(1_782)
+    });
 }
 
 #[test]
 fn the_same_seed_gives_the_same_trace() {
     for seed in [3, 8] {
         let choice = Choice::of_seed(seed);
-        let (first, again) = (trace(&choice).1, trace(&choice).1);
+        let (first, again) = (look(&choice, true, false).trace, look(&choice, true, false).trace);
         assert!(first.len() > 10_000, "the trace says what happens");
         assert!(first == again, "seed {seed}");
     }
@@ -113,4 +136,15 @@ fn without_a_promise_two_do_lead_at_once() {
         run(&Choice { faults: Some(vec![Kind::Freeze]), ..Choice::of_seed(seed) }).tally.overlaps
     });
     assert!(outcomes.sum::<u64>() > 0);
+}
+
+#[test]
+fn with_candidates_of_the_go_library_at_most_one_leads_and_both_kinds_win() {
+    let mut total = Tally::default();
+    for seed in 0..150 {
+        let choice = Choice { candidates: 3, peers: 3, ..Choice::of_seed(seed) };
+        holds(&choice);
+        total.add(&run(&choice).tally);
+    }
+    assert!(total.terms > 1_000 && total.peer_terms > 100, "{total}");
 }

@@ -4,6 +4,7 @@
 //! - [`proxy`]: a TCP proxy that cuts, holds and delays what passes through it;
 //! - [`process`]: children that cannot outlive their test, and the signals that stop them;
 //! - [`wait`]: waiting for a condition, with a limit, instead of sleeping;
+//! - [`history`]: who led when, and that never two did;
 //! - [`json`]: children that print JSON, a line at a time;
 //! - [`go`]: candidates, a watcher and single writes on the official Go client, from `interop/go`;
 //! - [`tools`]: where the servers' programs are.
@@ -18,6 +19,7 @@
 #![allow(clippy::panic, reason = "a test kit fails the test")]
 
 pub mod go;
+pub mod history;
 pub mod json;
 pub mod nats;
 pub mod port;

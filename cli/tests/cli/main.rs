@@ -8,5 +8,6 @@ mod init;
 mod looking;
 mod readme;
 mod run;
+mod sim;
 mod support;
 mod terminal;

@@ -14,7 +14,7 @@ use rustix::termios::{Winsize, tcsetwinsize};
 use crate::support::{PATIENCE, incumbent};
 
 /// The two ends of a pseudo-terminal of 80 columns and 24 rows.
-fn terminal() -> (OwnedFd, File) {
+pub(crate) fn terminal() -> (OwnedFd, File) {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&ours).unwrap();
     unlockpt(&ours).unwrap();
@@ -24,7 +24,7 @@ fn terminal() -> (OwnedFd, File) {
     (ours, theirs)
 }
 
-fn pieces(terminal: OwnedFd) -> Receiver<String> {
+pub(crate) fn pieces(terminal: OwnedFd) -> Receiver<String> {
     let (give, take) = mpsc::channel();
     std::thread::spawn(move || {
         let mut terminal = File::from(terminal);

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use incumbent::Token;
+use incumbent_testkit::history as testkit;
 use serde_json::Value;
 
 /// Whose candidate.
@@ -78,11 +79,15 @@ fn revision(line: &Value) -> u64 {
 #[track_caller]
 pub(crate) fn one_at_a_time(mut history: Vec<Leadership>) -> Vec<Leadership> {
     history.sort_by_key(|leadership| leadership.from);
-    for pair in history.windows(2) {
-        let [one, next] = pair else { continue };
-        assert!(one.to <= next.from, "two leaders: {one:?}\n and {next:?}\n in {history:#?}");
-        assert!(one.revision < next.revision, "{one:?}\n and then {next:?}");
-    }
+    let led = |one: &Leadership| testkit::Leadership {
+        who: one.name.clone(),
+        from: one.from,
+        until: one.to,
+        token: one.revision,
+    };
+    let all: Vec<_> = history.iter().map(led).collect();
+    assert_eq!(testkit::overlaps(&all), [], "two leaders in {history:#?}");
+    assert_eq!(testkit::disorder(&all), [], "a revision does not grow in {history:#?}");
     history
 }
 
@@ -152,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "and then")]
+    #[should_panic(expected = "does not grow")]
     fn a_revision_that_does_not_grow_is_found() {
         one_at_a_time(vec![led(5, 9, 7), led(9, 12, 7)]);
     }

@@ -174,6 +174,10 @@ impl Campaign {
     /// Somebody else was faster, or an earlier attempt of ours that was not answered.
     fn race_lost(&mut self, current: Revision) {
         if self.sight.revision().is_some_and(|seen| seen >= current) {
+            // The watch was faster than the refusal.
+            if self.own_record_seen().is_none() {
+                self.races_lost = self.races_lost.saturating_add(1);
+            }
             return self.plan();
         }
         self.sight.look_again();

@@ -1,6 +1,6 @@
 //! How long to wait before trying again.
 
-use alloc::boxed::Box;
+use alloc::sync::Arc;
 use core::fmt;
 use core::time::Duration;
 
@@ -18,13 +18,14 @@ pub(super) const STRAY_PERCENT: u32 = 20;
 /// How long a *candidate* waits after its n-th failure in a row, counting from one.
 ///
 /// A leader does not ask it: it repeats a failed renewal as fast as its deadline demands.
+#[derive(Clone)]
 pub enum Backoff {
     /// 100 ms, doubled with every failure up to 1 s, ±20 %.
     Standard,
     /// Always the same wait.
     Fixed(Duration),
     /// A rule of the user's own, from the number of failures to a wait.
-    Custom(Box<dyn Fn(u32) -> Duration + Send>),
+    Custom(Arc<dyn Fn(u32) -> Duration + Send + Sync>),
 }
 
 impl Backoff {
@@ -77,9 +78,33 @@ mod tests {
         }
     }
 
+    proptest::proptest! {
+        #![proptest_config(crate::time::tests::cases())]
+
+        #[test]
+        fn whatever_the_failures_a_wait_is_80_ms_to_1200_ms(failures: u32, seed: u64) {
+            let wait = standard(failures, &mut Rand64::new(seed.into()));
+            assert!((Duration::from_millis(80)..=Duration::from_millis(1200)).contains(&wait));
+        }
+
+        #[test]
+        fn a_random_span_is_no_longer_than_asked_for(most: u64, seed: u64) {
+            let most = Duration::from_nanos(most);
+            assert!(up_to(most, &mut Rand64::new(seed.into())) <= most);
+        }
+    }
+
+    #[test]
+    fn the_longest_spans_overflow_nothing() {
+        let mut rng = Rand64::new(1);
+        for most in [Duration::from_nanos(u64::MAX), Duration::MAX] {
+            assert!(up_to(most, &mut rng) <= most);
+        }
+    }
+
     #[test]
     fn a_custom_rule_is_asked_with_the_number_of_failures() {
-        let backoff = Backoff::Custom(Box::new(|failures| Duration::from_secs(failures.into())));
+        let backoff = Backoff::Custom(Arc::new(|failures| Duration::from_secs(failures.into())));
         assert_eq!(backoff.wait(3, &mut Rand64::new(1)), Duration::from_secs(3));
     }
 }

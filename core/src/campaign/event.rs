@@ -41,7 +41,7 @@ pub enum Event {
 }
 
 /// One uninterrupted leadership.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Term {
     /// Its fencing token.
     pub token: Token,
@@ -195,7 +195,7 @@ impl State {
 }
 
 /// Who holds the seat, as far as a candidate has seen.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Leader {
     /// Its name.
     pub name: String,

@@ -95,10 +95,12 @@ impl Campaign {
         }
     }
 
-    /// The lease of whoever may have led in a life of the store that is over. Where the maximum age was
-    /// lowered, a leader that does not know yet still counts on the lease that was agreed on.
+    /// The lease of whoever may have led in a life of the store that is over, seen or not: candidates may have
+    /// different leases, and none is longer than the store's maximum age was. Where that was lowered, a leader that
+    /// does not know yet still counts on the lease that was agreed on.
     pub(super) fn longest_lease(&self) -> Duration {
-        self.rules.lease.max(self.sight.holder_lease(self.rules.lease))
+        let seen = self.sight.holder_lease(self.rules.lease);
+        self.rules.lease.max(seen).max(self.life.longest_age())
     }
 
     /// Asks for a new connection, unless one is on its way.

@@ -13,7 +13,7 @@ use crate::token::{Incarnation, Revision};
 const REMEMBERED: usize = 128;
 
 /// What a write was meant for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Purpose {
     Acquire,
     Renew,
@@ -21,7 +21,7 @@ pub(super) enum Purpose {
 }
 
 /// A write that was sent.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub(super) struct Sent {
     pub(super) attempt: Attempt,
     pub(super) purpose: Purpose,
@@ -40,7 +40,7 @@ pub(super) struct Sent {
     pub(super) open: bool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Hash, Default)]
 pub(super) struct Ledger {
     last: Attempt,
     awaited: Option<Attempt>,

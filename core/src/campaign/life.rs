@@ -32,14 +32,14 @@ pub(super) enum Inspection {
     New,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 struct Doubt {
     since: Instant,
     connection: u64,
 }
 
 /// The life of the store, as known to one campaign.
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(super) struct Life {
     incarnation: Incarnation,
     /// `i0`: when the newest answer that showed this incarnation was asked for.
@@ -47,6 +47,8 @@ pub(super) struct Life {
     /// Nobody is told a win before this: the store may have been made anew under a leader.
     old_at: Instant,
     max_age: Option<Duration>,
+    /// The longest maximum age there ever was: nobody's lease is longer.
+    longest_age: Duration,
     newest: Option<Revision>,
     /// The highest revision known of each life, newest life last.
     marks: Vec<(Incarnation, Revision)>,
@@ -64,6 +66,7 @@ impl Life {
             shown: facts.asked_at,
             old_at: Instant::ZERO,
             max_age: facts.max_age,
+            longest_age: facts.max_age.unwrap_or_default(),
             newest: facts.newest,
             marks: Vec::new(),
             doubt: None,
@@ -87,6 +90,7 @@ impl Life {
         }
         self.shown = facts.asked_at;
         self.max_age = facts.max_age;
+        self.longest_age = self.longest_age.max(facts.max_age.unwrap_or_default());
         self.newest = facts.newest;
         if facts.incarnation == self.incarnation {
             return Inspection::Same;
@@ -130,6 +134,10 @@ impl Life {
 
     pub(super) fn max_age(&self) -> Option<Duration> {
         self.max_age
+    }
+
+    pub(super) fn longest_age(&self) -> Duration {
+        self.longest_age
     }
 
     pub(super) fn mark(&self) -> Revision {

@@ -34,6 +34,8 @@ mod answers;
 mod backoff;
 mod candidate;
 mod event;
+#[cfg(feature = "testing")]
+mod fingerprint;
 mod holder;
 mod inspecting;
 mod io;
@@ -50,6 +52,7 @@ mod telling;
 mod timers;
 
 use alloc::collections::VecDeque;
+use alloc::sync::Arc;
 use core::time::Duration;
 
 use oorandom::Rand64;
@@ -74,9 +77,9 @@ use telling::Told;
 use timers::Timers;
 
 /// One candidate's running attempt to win and keep an election.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Campaign {
-    rules: Rules,
+    rules: Arc<Rules>,
     nonce: Nonce,
     rng: Rand64,
     /// The latest reading of the caller's clock.
@@ -124,7 +127,7 @@ pub struct Campaign {
     outputs: VecDeque<Output>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 enum Stage {
     Idle,
     Splaying,
@@ -154,7 +157,8 @@ impl Campaign {
     ) -> Result<Self, Refused> {
         let rules = Rules::new(settings, store, facts)?;
         let lease = rules.lease;
-        let life = Life::new(facts, lease, rules.margin.skew(lease), now);
+        let longest = facts.max_age.map_or(lease, |age| age.max(lease));
+        let life = Life::new(facts, longest, rules.margin.skew(lease), now);
         Ok(Self {
             nonce,
             rng: Rand64::new(seed.into()),
@@ -194,7 +198,7 @@ impl Campaign {
                 namesake: None,
             },
             outputs: VecDeque::new(),
-            rules,
+            rules: Arc::new(rules),
         })
     }
 

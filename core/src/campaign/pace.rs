@@ -57,4 +57,23 @@ mod tests {
         let spans = [0, 1, 2, 9, 10, u32::MAX].map(|lost| jitter(lost, lease).as_millis());
         assert_eq!(spans, [0, 2, 4, 512, 1000, 1000]);
     }
+
+    proptest::proptest! {
+        #![proptest_config(crate::time::tests::cases())]
+
+        /// Whatever the lease, everything a campaign does within one has its place there.
+        #[test]
+        fn every_pace_keeps_its_bounds(lease in 1_000_000_000u64.., lost: u32, overdue: u64) {
+            let (lease, overdue) = (Duration::from_nanos(lease), Duration::from_nanos(overdue));
+            let second = Duration::from_secs(1);
+            assert!(renew_every(lease) * 3 <= lease && renew_every(lease) * 4 > lease);
+            assert!((second / 4..=second * 2).contains(&attempt_limit(lease)));
+            assert!(attempt_limit(lease) + renew_every(lease) < lease);
+            assert!(hold_back(lease) <= second && hold_back(lease) <= lease / 10);
+            assert!(jitter(lost, lease) <= hold_back(lease));
+            assert!(jitter(lost, lease) <= jitter(lost.saturating_add(1), lease));
+            assert!((second / 10..=second).contains(&poll_again(overdue)));
+            assert!(inspection_reuse(lease) * 20 <= renew_every(lease));
+        }
+    }
 }

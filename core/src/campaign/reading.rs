@@ -13,7 +13,7 @@ use crate::token::{Incarnation, Revision};
 use core::time::Duration;
 
 /// A read whose answer is awaited.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub(super) struct PendingRead {
     id: ReadId,
     /// The highest revision known when it was asked for; a lower answer is stale.

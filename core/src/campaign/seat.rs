@@ -10,7 +10,7 @@ use crate::time::Instant;
 use crate::token::{Incarnation, Revision, Token};
 
 /// The seat, held: our newest record is there, as far as we can know.
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(super) struct Seat {
     /// The newest revision known to be ours; the next renewal expects it.
     pub(super) revision: Revision,
@@ -39,7 +39,7 @@ pub(super) struct Seat {
 }
 
 /// Why and for whom a holder leaves.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(super) struct Leave {
     pub(super) reason: Reason,
     pub(super) successor: Option<String>,
@@ -90,7 +90,7 @@ impl Seat {
 }
 
 /// A seat that is being given back, or that might turn out to be held although it is not wanted.
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(super) struct Leaving {
     /// The newest revision known to be ours; `None` while that is open.
     pub(super) expect: Option<Revision>,

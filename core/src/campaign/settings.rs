@@ -65,7 +65,7 @@ pub enum WinDelay {
 }
 
 /// What a candidate wants. A store and [`Campaign::new`](super::Campaign::new) have the last word.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     /// The candidate's name, which others see: 1 to 255 bytes, one line without outer spaces.
     pub name: String,
@@ -150,7 +150,7 @@ fn refuse<T>(
 const METADATA_LIMIT: usize = 4096;
 
 /// Settings that passed every check, with nothing left to default.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Rules {
     pub(super) name: String,
     pub(super) metadata: Vec<(String, String)>,

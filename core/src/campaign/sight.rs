@@ -11,7 +11,7 @@ use crate::token::{Incarnation, Revision};
 ///
 /// An instant on our own clock, attached to every write that takes or keeps the seat: it goes
 /// with the record, through retakes, and into the release of a holder that never got to lead.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub(super) struct Wait {
     pub(super) until: Instant,
     /// And not before a renewal later than the acquire is acknowledged: over somebody else's
@@ -32,7 +32,7 @@ impl Wait {
 }
 
 /// The newest thing seen under the key.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Hash, Default)]
 pub(super) struct Sight {
     entry: Option<Entry>,
     /// When this very revision, or this absence, was first seen.

@@ -8,7 +8,7 @@ use crate::store::{Fault, FaultKind};
 use crate::token::Revision;
 
 /// What was told, so that it is not told again.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Told {
     pub(super) state: State,
     pub(super) fault: Option<FaultKind>,

@@ -60,7 +60,7 @@ impl Timer {
     ];
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Hash, Default)]
 pub(super) struct Timers([Option<Instant>; Timer::ALL.len()]);
 
 impl Timers {
@@ -80,9 +80,14 @@ impl Timers {
         self.get(timer).is_some()
     }
 
+    /// When a timer fires. One that is set for never does not, not even at the end of all time.
+    fn fires(&self, timer: Timer) -> Option<Instant> {
+        self.get(timer).filter(|at| *at < Instant::NEVER)
+    }
+
     /// The first timer in the table's order that is due, which it stops.
     pub(super) fn take_due(&mut self, now: Instant) -> Option<Timer> {
-        let due = Timer::ALL.into_iter().find(|timer| self.get(*timer).is_some_and(|at| at <= now))?;
+        let due = Timer::ALL.into_iter().find(|timer| self.fires(*timer).is_some_and(|at| at <= now))?;
         self.stop(due);
         Some(due)
     }
@@ -91,7 +96,7 @@ impl Timers {
     pub(super) fn next(&self) -> Option<Wake> {
         Timer::ALL
             .into_iter()
-            .filter_map(|timer| self.get(timer).map(|at| Wake { at, timer }))
+            .filter_map(|timer| self.fires(timer).map(|at| Wake { at, timer }))
             .min_by_key(|wake| wake.at)
     }
 }
@@ -105,6 +110,14 @@ mod tests {
         for (place, timer) in Timer::ALL.into_iter().enumerate() {
             assert_eq!(timer as usize, place);
         }
+    }
+
+    #[test]
+    fn a_timer_that_is_set_for_never_does_not_fire() {
+        let mut timers = Timers::default();
+        timers.set(Timer::Renew, Instant::NEVER);
+        assert_eq!((timers.next(), timers.take_due(Instant::NEVER)), (None, None));
+        assert!(timers.is_set(Timer::Renew));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Being a candidate: when to try, how long to wait after a failure, whom to let go first.
 
+use std::sync::Arc;
+
 use incumbent_core::campaign::{Backoff, Input, Settings, Timer};
 use incumbent_core::record::Entry;
 use incumbent_core::store::{FaultKind, Outcome};
@@ -49,6 +51,35 @@ fn the_wait_before_a_race_grows_with_the_races_lost_and_is_bounded() {
 }
 
 #[test]
+fn a_race_is_lost_also_where_the_watch_tells_who_won_before_the_refusal_comes() {
+    let mut bench = Bench::candidate(deleted(5));
+    bench.watched(theirs(6));
+    assert_eq!(bench.refused(1, 6), ["state WAITING"]);
+    bench.sleep(ms(5));
+    assert_eq!(bench.watched(deleted(7)), ["leader nobody"]);
+    let (timer, wait) = bench.wake().expect("the jitter's end");
+    assert!(timer == Timer::Acquire && !wait.is_zero() && wait <= ms(2), "{timer:?} {wait:?}");
+}
+
+#[test]
+fn a_refusal_that_an_earlier_attempt_of_ours_explains_is_no_race_lost() {
+    let wait = |seed| {
+        let mut bench = Bench::seeded(settings(), bucket(), seed);
+        bench.begin(deleted(5));
+        bench.wrote(1, Outcome::Unknown);
+        assert_eq!(bench.pass(ms(120))[0], "acquire 2 over 5");
+        bench.watched(mine(6, 1));
+        assert_eq!(bench.refused(2, 6), ["acquire 3 over 6"]);
+        bench.watched(theirs(8));
+        bench.refused(3, 8);
+        bench.watched(deleted(9));
+        bench.wake().expect("the jitter's end")
+    };
+    let waits: Vec<_> = (0..20).map(wait).collect();
+    assert!(waits.iter().all(|(timer, wait)| *timer == Timer::Acquire && *wait <= ms(2)), "{waits:?}");
+}
+
+#[test]
 fn a_race_won_makes_up_for_one_lost() {
     let (mut bench, revision) = after_lost_races(0, 7);
     bench.watched(deleted(revision + 1));
@@ -73,7 +104,7 @@ fn the_wait_before_a_race_is_drawn_once_whatever_else_is_heard_meanwhile() {
 
 #[test]
 fn the_users_back_off_is_asked_after_a_candidates_failure() {
-    let backoff = Backoff::Custom(Box::new(|failures| secs(10 * u64::from(failures))));
+    let backoff = Backoff::Custom(Arc::new(|failures| secs(10 * u64::from(failures))));
     let mut bench = Bench::with(Settings { backoff, ..settings() }, bucket());
     bench.begin(deleted(5));
     bench.wrote(1, Outcome::NotSent);

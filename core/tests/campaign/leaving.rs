@@ -1,5 +1,7 @@
 //! Leaving of one's own will: the drain, the release, the end.
 
+use std::sync::Arc;
+
 use incumbent_core::campaign::{Backoff, Event, Input, Output, ReadId, Reason, Settings, Timer};
 use incumbent_core::record::{Attempt, Entry};
 use incumbent_core::store::{Action, Expect, FaultKind, Outcome, Write};
@@ -331,7 +333,7 @@ fn a_handler_that_fails_while_draining_ends_the_term_at_once() {
 
 #[test]
 fn after_a_handler_failed_candidacy_resumes_after_the_back_off_and_not_before() {
-    let backoff = Backoff::Custom(Box::new(|failures| secs(30 * u64::from(failures))));
+    let backoff = Backoff::Custom(Arc::new(|failures| secs(30 * u64::from(failures))));
     let mut bench = Bench::leader_with(Settings { backoff, ..settings() }, bucket());
     bench.give(Input::HandlerFailed);
     bench.applied(2, 11);
@@ -345,7 +347,7 @@ fn after_a_handler_failed_candidacy_resumes_after_the_back_off_and_not_before() 
 
 #[test]
 fn a_handler_that_fails_again_and_again_is_waited_for_longer() {
-    let backoff = Backoff::Custom(Box::new(|failures| secs(30 * u64::from(failures))));
+    let backoff = Backoff::Custom(Arc::new(|failures| secs(30 * u64::from(failures))));
     let mut bench = Bench::leader_with(Settings { backoff, ..settings() }, bucket());
     bench.give(Input::HandlerFailed);
     bench.applied(2, 11);
@@ -360,7 +362,7 @@ fn a_handler_that_fails_again_and_again_is_waited_for_longer() {
 
 #[test]
 fn a_failed_read_does_not_cut_the_wait_after_a_handlers_failure_short() {
-    let backoff = Backoff::Custom(Box::new(|failures| if failures == 1 { secs(30) } else { ms(1) }));
+    let backoff = Backoff::Custom(Arc::new(|failures| if failures == 1 { secs(30) } else { ms(1) }));
     let mut bench = Bench::leader_with(Settings { backoff, ..settings() }, bucket());
     bench.give(Input::HandlerFailed);
     assert_eq!(bench.refused(2, 11), ["read 2"]);

@@ -21,6 +21,7 @@ impl Query {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let (name, value) = (decode(scheme, name)?, decode(scheme, value)?);
             if pairs.iter().any(|(other, _)| *other == name) {
+                let name = if is_word(&name) { &name } else { "a parameter" };
                 return Err(invalid(format!("the {scheme}: URL gives {name} twice; give it once")));
             }
             pairs.push((name, value));
@@ -69,8 +70,15 @@ impl Query {
     pub(crate) fn finish(self) -> Result<()> {
         let Some((name, _)) = self.pairs.first() else { return Ok(()) };
         let known = self.known.join(", ");
-        Err(invalid(format!("a {}: URL has no parameter {name:?}; known are {known}", self.scheme)))
+        let name = if is_word(name) { format!(" {name:?}") } else { " of the name it gives".into() };
+        Err(invalid(format!("a {}: URL has no parameter{name}; known are {known}", self.scheme)))
     }
+}
+
+/// Whether a text can be shown as the scheme or the parameter that somebody may have meant. Anything else may
+/// be a piece of a password that was not percent-encoded.
+pub(crate) fn is_word(text: &str) -> bool {
+    text.len() <= 32 && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-+.".contains(&b))
 }
 
 /// Reads a length of time as a URL writes it, a whole number and its unit: `ms`, `s`, `m` or `h`. `None` for

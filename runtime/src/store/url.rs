@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::query::{Query, decode};
+use super::query::{Query, decode, is_word};
 use super::{Adapter, Memory, MemorySettings, Operate};
 #[cfg(feature = "nats")]
 use super::{Nats, NatsSettings};
@@ -90,7 +90,10 @@ impl FromStr for StoreSettings {
             "memory" => memory(rest).map(Self::Memory),
             "sqlite" => sqlite(rest),
             "nats" | "tls" | "ws" | "wss" => nats(url),
-            _ => Err(invalid(format!("no store has the scheme {scheme:?}; known are {FORMS}"))),
+            _ if is_word(scheme) => {
+                Err(invalid(format!("no store has the scheme {scheme:?}; known are {FORMS}")))
+            }
+            _ => Err(invalid(format!("no store has the scheme this URL begins with; known are {FORMS}"))),
         }
     }
 }
@@ -207,10 +210,15 @@ mod tests {
 
     #[test]
     fn a_url_without_a_known_scheme_is_refused_with_those_there_are() {
-        for url in ["", "elections.db", "redis://localhost", "MEMORY:"] {
+        for url in ["", "elections.db", "redis://localhost", "MEMORY:", "token@host:4222/b"] {
             let message = refused(url);
             assert!(message.ends_with(FORMS), "{message}");
         }
+    }
+
+    #[test]
+    fn a_url_that_begins_with_a_token_is_not_quoted() {
+        assert!(!refused("hunter2@host:4222/b").contains("hunter2"));
     }
 
     #[test]

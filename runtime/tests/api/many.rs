@@ -4,9 +4,10 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use incumbent::{Clock, State};
+use incumbent::store::{Memory, MemorySettings, Operate};
+use incumbent::{Clock, Reason, State, Store};
 
-use crate::support::{Switched, options, soon, until};
+use crate::support::{Switched, lost, options, soon, until};
 
 const MANY: usize = 1000;
 
@@ -51,4 +52,23 @@ async fn of_a_thousand_candidates_one_leads_and_one_follows() {
         soon(leader.close()).await.unwrap();
     }
     until(|| candidates.iter().any(|candidate| candidate.is_leader())).await;
+}
+
+#[tokio::test]
+async fn what_happens_to_one_election_leaves_another_in_the_same_store_alone() {
+    let clock = Clock::system();
+    let memory = Memory::open(&MemorySettings::private(), &clock).unwrap();
+    let store = Store::from_adapter(Box::new(memory.clone()), clock).unwrap();
+    let (jobs, beside) = ("jobs", "beside");
+    let a = store.campaign(jobs, options("a")).await.unwrap();
+    let b = store.campaign(beside, options("b")).await.unwrap();
+    let (of_a, of_b) = (soon(a.won()).await.unwrap(), soon(b.won()).await.unwrap());
+    let mut events = a.events();
+    memory.put(jobs, b"somebody").await.unwrap();
+    assert_eq!(lost(&mut events).await, Reason::Usurped);
+    memory.delete(jobs).await.unwrap();
+    assert!(soon(a.won()).await.unwrap().token() > of_a.token());
+    soon(a.close()).await.unwrap();
+    assert!(of_b.is_current() && b.is_leader());
+    assert_eq!(b.leader().map(|leader| leader.name), Some("b".into()));
 }

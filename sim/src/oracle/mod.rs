@@ -1,6 +1,7 @@
 //! The invariants, one a file, each with its statement.
 
 mod i01_one_leader;
+mod i01_with_go_peers;
 mod i02_told_and_in_time;
 mod i03_deadline_from_the_send;
 mod i04_tokens_grow;
@@ -16,6 +17,7 @@ mod i13_i14_replay;
 mod i15_somebody_leads;
 mod known;
 
+use std::any::Any;
 use std::fmt;
 
 use incumbent_core::Instant;
@@ -37,7 +39,7 @@ pub(crate) trait Oracle {
 /// An invariant that does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Its number: `I1` to `I15`, or `contract` where a campaign refused what it was handed.
+    /// Its number: `I1` to `I15`, `contract` where a campaign refused what it was handed, or `panic`.
     pub invariant: &'static str,
     /// What it states.
     pub states: &'static str,
@@ -54,6 +56,12 @@ impl Violation {
 
     pub(crate) fn of_contract(at: Instant, says: String) -> Self {
         Self::new(("contract", "The simulator keeps the contract of the core."), at, says)
+    }
+
+    pub(crate) fn of_panic(at: Instant, panic: &(dyn Any + Send)) -> Self {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+        Self::new(("panic", "Nothing panics."), at, text.into())
     }
 }
 
@@ -76,25 +84,25 @@ pub(crate) struct Judges {
 impl Judges {
     pub(crate) fn new(plan: &Plan) -> Self {
         let count = plan.choice.candidates;
-        Self {
-            oracles: vec![
-                Box::new(i01_one_leader::OneLeader::new(count)),
-                Box::new(i02_told_and_in_time::ToldAndInTime::new(count)),
-                Box::new(i03_deadline_from_the_send::DeadlineFromTheSend::new(count)),
-                Box::new(i04_tokens_grow::TokensGrow::new(count)),
-                Box::new(i05_won_and_lost_alternate::Alternate::new(count)),
-                Box::new(i06_one_write_awaited::OneAwaited::new(count)),
-                Box::new(i07_deletes_are_compared::Compared::new(count)),
-                Box::new(i08_released_is_over::ReleasedIsOver::new(count)),
-                Box::new(i09_foreign_above_ours::ForeignAboveOurs::new(count)),
-                Box::new(i10_orphans_go::OrphansGo::new(count)),
-                Box::new(i11_only_an_acknowledgement_wins::Acknowledged::new(count)),
-                Box::new(i12_another_life::AnotherLife::new(count)),
-                Box::new(i15_somebody_leads::SomebodyLeads::new(count)),
-            ],
-            compare: plan.choice.seed.is_multiple_of(4),
-            replay: Replay::new(count),
+        let mut oracles: Vec<Box<dyn Oracle>> = vec![
+            Box::new(i01_one_leader::OneLeader::new(count)),
+            Box::new(i02_told_and_in_time::ToldAndInTime::new(count)),
+            Box::new(i03_deadline_from_the_send::DeadlineFromTheSend::new(count)),
+            Box::new(i04_tokens_grow::TokensGrow::new(count)),
+            Box::new(i05_won_and_lost_alternate::Alternate::new(count)),
+            Box::new(i06_one_write_awaited::OneAwaited::new(count)),
+            Box::new(i07_deletes_are_compared::Compared::new(count)),
+            Box::new(i08_released_is_over::ReleasedIsOver::new(count)),
+            Box::new(i09_foreign_above_ours::ForeignAboveOurs::new(count)),
+            Box::new(i10_orphans_go::OrphansGo::new(count)),
+            Box::new(i11_only_an_acknowledgement_wins::Acknowledged::new(count)),
+            Box::new(i12_another_life::AnotherLife::new(count)),
+            Box::new(i15_somebody_leads::SomebodyLeads::new(count)),
+        ];
+        if plan.choice.peers > 0 {
+            oracles.push(Box::new(i01_with_go_peers::WithGoPeers::new(count, plan.choice.peers)));
         }
+        Self { oracles, compare: plan.choice.seed.is_multiple_of(4), replay: Replay::new(count) }
     }
 
     pub(crate) fn see(&mut self, view: &View<'_>, moment: &Moment<'_>) -> Result<(), Violation> {

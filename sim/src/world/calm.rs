@@ -35,9 +35,9 @@ impl World {
 
     /// An operator makes sure that a larger token than any told is possible again.
     fn repair(&mut self) {
-        let Some(token) = self.promises.largest() else { return };
+        let largest = self.promises.largest();
         let bucket = &mut self.cluster.bucket;
-        if bucket.incarnation < token.incarnation {
+        if let Some(token) = largest.filter(|token| bucket.incarnation < token.incarnation) {
             self.cluster.gone = true;
             let wait = Duration::from_nanos(token.incarnation.0.saturating_sub(self.now.as_nanos()));
             return self.after(wait + Duration::from_secs(3), Event::Remake(0));
@@ -45,7 +45,8 @@ impl World {
         if !self.promises.ever_went_back() {
             return;
         }
-        // What others wrote to the bucket meanwhile; more than any candidate has seen.
-        bucket.sequence = bucket.sequence.max(token.sequence.0) + 1_000;
+        // What others wrote to the bucket meanwhile; more than any candidate has seen, though it was never told.
+        let told = largest.map_or(0, |token| token.sequence.0);
+        bucket.sequence = bucket.sequence.max(told) + 1_000;
     }
 }

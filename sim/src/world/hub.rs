@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use incumbent_core::Instant;
-use incumbent_core::campaign::{Campaign, Event as Told, Input, Output, Settings, State};
+use incumbent_core::campaign::{Campaign, Event as Told, Input, Output, Preset, State};
 use incumbent_core::record::{Entry, Nonce};
 use incumbent_core::store::{Capabilities, Facts, Outcome};
 
@@ -85,10 +85,10 @@ impl World {
         seed: u64,
         now: Instant,
     ) -> Option<Campaign> {
-        let mut settings = Settings::new(format!("c{node}"));
-        // Said, so that nobody comes with a shorter one while the maximum age is lowered.
-        settings.lease = Some(self.plan.lease);
-        settings.drain = Duration::from_secs(2);
+        let mut settings = self.plan.settings[node].settings(format!("c{node}"), self.plan.skew);
+        if self.plan.choice.peers > 0 {
+            settings.preset = Preset::GoCompatible;
+        }
         Campaign::new(settings, self.capabilities(), facts, nonce, seed, now).ok()
     }
 

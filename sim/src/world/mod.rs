@@ -4,6 +4,7 @@ mod calm;
 mod hub;
 mod network;
 mod node;
+mod peer;
 mod serve;
 mod strike;
 
@@ -31,6 +32,7 @@ use crate::store::cluster::START;
 use crate::timeline::Timeline;
 pub(crate) use node::Node;
 use node::{Ask, Hears};
+use peer::{Peer, Turn};
 
 /// What will happen.
 #[derive(Debug)]
@@ -69,6 +71,11 @@ pub(crate) enum Event {
         process: u64,
         number: u64,
     },
+    /// Something happens to a candidate of other software.
+    Peer {
+        peer: usize,
+        turn: Turn,
+    },
     Resume(usize),
     Commit(u64),
     Expire(Incarnation, Revision),
@@ -106,6 +113,7 @@ pub(crate) struct World {
     /// What the bucket held before, where it may go back to it.
     history: VecDeque<(Instant, Bucket)>,
     nodes: Vec<Node>,
+    peers: Vec<Peer>,
     processes: u64,
     /// How many faults of each kind are on.
     weather: [u32; Kind::ALL.len()],
@@ -139,6 +147,7 @@ impl World {
             proposals: 0,
             history: VecDeque::new(),
             nodes,
+            peers: Vec::new(),
             processes: 0,
             weather: [0; Kind::ALL.len()],
             hit: vec![Vec::new(); plan.script.last().map_or(0, |fault| fault.place + 1)],
@@ -158,6 +167,7 @@ impl World {
             let wait = world.nodes[node].dice.millis(0, 2_000);
             world.born(node, wait);
         }
+        world.peers_begin();
         for fault in world.plan.script.clone().iter() {
             world.queue.put(START + fault.from, Event::Strike(fault.place));
         }
@@ -217,6 +227,7 @@ impl World {
                     self.ask_for_watch(node);
                 }
             }
+            Event::Peer { peer, turn } => self.peer(peer, turn),
             Event::Resume(node) => self.resume(node),
             Event::Commit(number) => self.commit(number),
             Event::Expire(life, revision) => self.expire(life, revision),

@@ -280,18 +280,13 @@ impl World {
     /// Whether what is removed could be counted on for longer.
     fn judge_removal(&mut self) {
         let Some(message) = &self.cluster.bucket.message else { return };
-        let lease = self.plan.lease;
+        let lease = message.ttl.unwrap_or(self.plan.lease);
         let counted_on = !matches!(message.entry, Entry::Expired { .. })
-            && self.now.since(message.at) + self.skew() < lease;
+            && self.now.since(message.at) + self.plan.skew < lease;
         if counted_on {
             let all = self.all_saw_it();
-            self.promises.vanished(self.now, lease + GRANULARITY, all);
+            self.promises.vanished(self.now, self.plan.lease + GRANULARITY, all);
         }
-    }
-
-    /// By how much the servers' clocks may disagree, as the candidates' settings have it.
-    pub(super) fn skew(&self) -> Duration {
-        (self.plan.lease / 20).min(Duration::from_secs(1))
     }
 
     /// Whether every candidate was handed the newest revision.
@@ -353,7 +348,7 @@ impl World {
         if before || self.promises.largest().is_some_and(|token| wall.as_nanos() <= token.incarnation.0) {
             self.promises.went_back(false);
         }
-        if self.cluster.spread() > self.skew() || self.is_on(Kind::ClockStep) {
+        if self.cluster.spread() > self.plan.skew || self.is_on(Kind::ClockStep) {
             self.promises.vanished(self.now, lease * 2, false);
         }
         self.cluster.gone = false;

@@ -254,7 +254,7 @@ impl World {
         if !self.plan.has(Kind::Skew) {
             return;
         }
-        let half = self.skew().as_micros() as u64 / 2;
+        let half = self.plan.skew.as_micros() as u64 / 2;
         for server in 0..self.cluster.servers.len() {
             let stepped = self.cluster.servers[server].ahead.unsigned_abs() > half * 1000;
             if !stepped {

@@ -29,7 +29,7 @@ pub(super) fn run(part: Part, report: &mut Report) -> Result<()> {
 }
 
 /// `test result: ok. 3 passed; 1 failed; 0 ignored; …`
-fn count(line: &str) -> Option<Tally> {
+pub(super) fn count(line: &str) -> Option<Tally> {
     let (_, counts) = line.strip_prefix("test result: ")?.split_once(". ")?;
     let number = |what: &str| {
         let words = counts.split("; ").filter_map(|part| part.split_once(' '));

@@ -1,10 +1,13 @@
 //! `cargo xtask test [PART…]`.
 
+mod chaos;
 mod doc;
 mod go;
 mod lint;
+mod model;
 mod nextest;
 mod python;
+mod release;
 mod tally;
 
 use anyhow::Result;
@@ -24,6 +27,12 @@ pub(crate) struct Args {
     /// Do without a tool, and without the tests that need it
     #[arg(long, value_name = "TOOL")]
     without: Vec<Without>,
+    /// How long the chaos suite makes faults, in minutes
+    #[arg(long, value_name = "N")]
+    minutes: Option<f64>,
+    /// The seed of the chaos suite's script
+    #[arg(long, value_name = "S")]
+    seed: Option<u64>,
 }
 
 /// A part of the project's tests.
@@ -33,6 +42,8 @@ pub(crate) enum Part {
     Core,
     /// Simulated elections under faults
     Sim,
+    /// Small worlds, explored to their ends
+    Model,
     /// The runtime without servers, the test kit, these chores
     Runtime,
     /// The runtime on real nats-servers
@@ -43,42 +54,36 @@ pub(crate) enum Part {
     Interop,
     /// The Python package, on every CPython of this machine
     Python,
+    /// Processes on real servers, under faults drawn from a seed
+    Chaos,
     /// Format, clippy, docs, licences, features, the core without an operating system
     Lint,
 }
 
 impl Part {
-    const ALL: [Self; 8] = [
-        Self::Core,
-        Self::Sim,
-        Self::Runtime,
-        Self::Nats,
-        Self::Cli,
-        Self::Interop,
-        Self::Python,
-        Self::Lint,
-    ];
-
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Core => "core",
             Self::Sim => "sim",
+            Self::Model => "model",
             Self::Runtime => "runtime",
             Self::Nats => "nats",
             Self::Cli => "cli",
             Self::Interop => "interop",
             Self::Python => "python",
+            Self::Chaos => "chaos",
             Self::Lint => "lint",
         }
     }
 
     fn tools(self) -> &'static [Tool] {
         match self {
-            Self::Core | Self::Sim => &[Tool::Nextest],
+            Self::Core | Self::Sim | Self::Model => &[Tool::Nextest],
             // The test kit tries itself on every server.
             Self::Runtime | Self::Nats | Self::Cli => SERVERS,
             Self::Interop => INTEROP,
             Self::Python => &[Tool::NatsServer(NatsVersion::Newest)],
+            Self::Chaos => &[Tool::Nextest, Tool::NatsServer(NatsVersion::Newest)],
             Self::Lint => &[Tool::Deny, Tool::Wasm],
         }
     }
@@ -100,7 +105,7 @@ const INTEROP: &[Tool] = &[
 ];
 
 pub(crate) fn run(args: &Args) -> Result<bool> {
-    let mut parts = if args.parts.is_empty() { Part::ALL.to_vec() } else { args.parts.clone() };
+    let mut parts = if args.parts.is_empty() { Part::value_variants().to_vec() } else { args.parts.clone() };
     parts.sort();
     parts.dedup();
     let without_go = args.without.contains(&Without::Go);
@@ -136,8 +141,11 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
             }
             Part::Interop => go::run(&mut report)?,
             Part::Python => python::run(&mut report)?,
+            Part::Chaos => chaos::run(args.minutes, args.seed, &mut report)?,
+            Part::Model => model::run(&mut report)?,
             Part::Lint => lint::run(&mut report)?,
-            Part::Sim | Part::Nats | Part::Cli => {}
+            Part::Sim => release::run(&mut report)?,
+            Part::Nats | Part::Cli => {}
         }
     }
     Ok(report.close())

@@ -24,8 +24,15 @@ impl Part {
             _ if binary.starts_with("interop_") => Self::Interop,
             "incumbent-core" => Self::Core,
             "incumbent-sim" => Self::Sim,
-            "incumbent" if binary.starts_with("nats_") => Self::Nats,
-            "incumbent" | "incumbent-ffi" | "incumbent-testkit" | "xtask" => Self::Runtime,
+            "incumbent-model" => Self::Model,
+            "incumbent-chaos" => Self::Chaos,
+            "incumbent" | "incumbent-conformance" if binary.starts_with("nats_") => Self::Nats,
+            "incumbent"
+            | "incumbent-conformance"
+            | "incumbent-ffi"
+            | "incumbent-fuzz"
+            | "incumbent-testkit"
+            | "xtask" => Self::Runtime,
             "incumbent-cli" => Self::Cli,
             _ => return None,
         })
@@ -42,6 +49,8 @@ pub(super) fn run(parts: &[Part], without_go: bool, report: &mut Report) -> Resu
     let packages: &[&str] = match parts.as_slice() {
         [Part::Core] => &["--package", "incumbent-core"],
         [Part::Sim] => &["--package", "incumbent-sim"],
+        [Part::Model] => &["--package", "incumbent-model"],
+        [Part::Chaos] => &["--package", "incumbent-chaos"],
         _ => &["--workspace"],
     };
 
@@ -136,13 +145,19 @@ mod tests {
             ("incumbent-core", Some(Part::Core)),
             ("incumbent-core::campaign", Some(Part::Core)),
             ("incumbent-sim::seeds", Some(Part::Sim)),
-            ("incumbent-sim::bin/incumbent-sim", Some(Part::Sim)),
+            ("incumbent-sim", Some(Part::Sim)),
+            ("incumbent-chaos::bin/incumbent-chaos", Some(Part::Chaos)),
+            ("incumbent-model::sabotage", Some(Part::Model)),
             ("incumbent", Some(Part::Runtime)),
             ("incumbent::store_contract", Some(Part::Runtime)),
             ("incumbent::nats_faults", Some(Part::Nats)),
             ("incumbent-ffi::fork", Some(Part::Runtime)),
             ("incumbent-testkit::nats_server", Some(Part::Runtime)),
+            ("incumbent-conformance::scenarios", Some(Part::Runtime)),
+            ("incumbent-conformance::nats_scenarios", Some(Part::Nats)),
+            ("incumbent-conformance::bin/incumbent-stage", Some(Part::Runtime)),
             ("xtask::bin/xtask", Some(Part::Runtime)),
+            ("incumbent-fuzz::corpora", Some(Part::Runtime)),
             ("incumbent-cli::bin/incumbent", Some(Part::Cli)),
             ("incumbent-cli::interop_go", Some(Part::Interop)),
             ("incumbent-testkit::interop_go_programs", Some(Part::Interop)),

@@ -44,9 +44,7 @@ impl Environment {
 
     /// Reads the context of that name.
     pub(super) fn load(&self, name: &str) -> Result<Context> {
-        let unusable = |why: String| {
-            Error::new(ErrorKind::Credentials, format!("the NATS context {name:?} cannot be used: {why}"))
-        };
+        let unusable = |why| unusable(name, why);
         if name.is_empty() || name.contains("..") || name.contains(['/', '\\']) {
             return Err(unusable("that is not a context's name".into()));
         }
@@ -58,8 +56,14 @@ impl Environment {
             unusable(format!("cannot read {}: {error}; `nats context ls` lists them", path.display()))
                 .caused_by(error)
         })?;
+        self.read(name, &path, &text)
+    }
+
+    /// Reads a context from the text of its file.
+    pub(super) fn read(&self, name: &str, path: &Path, text: &[u8]) -> Result<Context> {
+        let unusable = |why| unusable(name, why);
         // The parser's own message may quote a password, so only the place is told.
-        let file: File = serde_json::from_slice(&text).map_err(|error| {
+        let file: File = serde_json::from_slice(text).map_err(|error| {
             let (line, column) = (error.line(), error.column());
             unusable(format!("{} is malformed at line {line}, column {column}", path.display()))
         })?;
@@ -106,6 +110,10 @@ impl Environment {
             _ => Path::new(text).into(),
         }
     }
+}
+
+fn unusable(name: &str, why: String) -> Error {
+    Error::new(ErrorKind::Credentials, format!("the NATS context {name:?} cannot be used: {why}"))
 }
 
 /// What a context says.

@@ -24,6 +24,8 @@ mod credentials;
 mod difference;
 mod event;
 mod follow;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 mod init;
 mod message;
 mod names;

@@ -7,7 +7,7 @@ use async_nats::ServerAddr;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
-use super::context::Environment;
+use super::context::{Context, Environment};
 use super::credentials::Credentials;
 use super::event::{ConnectionEvent, Listener};
 use super::names;
@@ -116,7 +116,10 @@ impl NatsSettings {
                  or choose one with `nats context select NAME`",
             ));
         };
-        let context = environment.load(&name)?;
+        Self::of_context(&name, environment.load(&name)?, bucket)
+    }
+
+    pub(super) fn of_context(name: &str, context: Context, bucket: &str) -> Result<Self> {
         // The default of the `nats` tool.
         let authority = Authority::parse(None, context.url.as_deref().unwrap_or("nats://127.0.0.1:4222"))?;
         let mut settings = Self::bare(authority.servers, bucket)?;

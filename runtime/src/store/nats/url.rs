@@ -9,7 +9,7 @@ use super::context::Environment;
 use super::credentials::Credentials;
 use super::secret::Secret;
 use super::settings::NatsSettings;
-use crate::store::query::{Query, decode};
+use crate::store::query::{Query, decode, is_word};
 use crate::{Error, ErrorKind, Result};
 
 const SCHEMES: [&str; 4] = ["nats", "tls", "ws", "wss"];
@@ -162,7 +162,13 @@ fn check_scheme(scheme: &str) -> Result<()> {
     if SCHEMES.contains(&scheme) {
         return Ok(());
     }
-    Err(invalid(format!("{scheme:?} is not a scheme of NATS; use one of {}", SCHEMES.join(", "))))
+    let schemes = SCHEMES.join(", ");
+    if !is_word(scheme) {
+        return Err(invalid(format!(
+            "what stands before \"://\" is not a scheme of NATS; use one of {schemes}, and write : as %3A in a password"
+        )));
+    }
+    Err(invalid(format!("{scheme:?} is not a scheme of NATS; use one of {schemes}")))
 }
 
 fn invalid(message: impl Into<String>) -> Error {
@@ -285,8 +291,16 @@ mod tests {
 
     #[test]
     fn no_message_quotes_a_password() {
-        for url in ["nats://u:hunter2/@a/b", "nats://u:hunter2", "nats://u:hunter2/b", "nats://u:hunter2@/b"]
-        {
+        for url in [
+            "nats://u:hunter2/@a/b",
+            "nats://u:hunter2",
+            "nats://u:hunter2/b",
+            "nats://u:hunter2@/b",
+            "nats://u:1/b?hunter2@a/b",
+            "nats://u:1/b?hunter2@&hunter2@a/b",
+            "nats://a,u:hunter2://@b/c",
+            "u:hunter2@a/b://",
+        ] {
             let error = parse(url).unwrap_err();
             assert!(!format!("{error} {error:?}").contains("hunter2"), "{url}: {error:?}");
         }

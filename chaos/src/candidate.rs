@@ -1,0 +1,195 @@
+//! One candidate: a process that takes part in its elections and writes down what it is told and answers.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use incumbent::{CampaignOptions, Candidate, Clock, Event, Preset, Store, Term};
+use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc;
+
+use crate::log::{Line, Log};
+use crate::witness;
+
+/// How long a leader takes to finish its work when it leaves of its own will.
+const WIND_UP: Duration = Duration::from_millis(20);
+
+/// Who to be, and in which elections: the first line a candidate is given.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Part {
+    pub(crate) name: String,
+    /// Servers, separated by commas.
+    pub(crate) servers: String,
+    /// Where it writes to.
+    pub(crate) log: PathBuf,
+    pub(crate) seats: Vec<Seat>,
+}
+
+/// An election to take part in.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Seat {
+    pub(crate) key: String,
+    pub(crate) bucket: String,
+    pub(crate) lease: Duration,
+    pub(crate) is_fast: bool,
+}
+
+/// What a candidate is asked to do. The end of the orders asks it to leave.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "order", rename_all = "snake_case")]
+pub(crate) enum Order {
+    /// Leave the seat and stay in the race.
+    Resign { key: String },
+    /// Leave the seat to that candidate.
+    HandOver { key: String, to: String },
+    /// Leave every election.
+    Close,
+}
+
+/// Reads its part and its orders from the standard input, and repeats what matters to the director on the
+/// standard output.
+///
+/// # Errors
+/// What keeps it from taking part.
+pub(crate) fn run() -> Result<()> {
+    let part = io::stdin().lines().next().context("no part was given")??;
+    let part: Part = serde_json::from_str(&part)?;
+    let (give, orders) = mpsc::unbounded_channel();
+    std::thread::spawn(move || {
+        for line in io::stdin().lines().map_while(Result::ok) {
+            let Ok(order) = serde_json::from_str(&line) else { continue };
+            if give.send(order).is_err() {
+                return;
+            }
+        }
+    });
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    runtime.block_on(campaign(part, orders))
+}
+
+async fn campaign(part: Part, mut orders: mpsc::UnboundedReceiver<Order>) -> Result<()> {
+    let told = Told { log: Arc::new(Log::create(&part.log)?), clock: Clock::system() };
+    let mut stores = Vec::<(String, Store)>::new();
+    let mut candidates = Vec::new();
+    for seat in &part.seats {
+        let store = match stores.iter().find(|(bucket, _)| *bucket == seat.bucket) {
+            Some((_, store)) => store.clone(),
+            None => {
+                let shortest = part.seats.iter().filter(|other| other.bucket == seat.bucket);
+                let lease = shortest.map(|other| other.lease).min().unwrap_or(seat.lease);
+                let url = format!("nats://{}/{}", part.servers, seat.bucket);
+                let store = Store::builder().expected_lease(lease).open(&url).await?;
+                stores.push((seat.bucket.clone(), store.clone()));
+                store
+            }
+        };
+        let preset = if seat.is_fast { Preset::Fast } else { Preset::Standard };
+        let options = CampaignOptions::new().name(&part.name).preset(preset).lease(seat.lease);
+        candidates.push(store.campaign(&seat.key, options).await?);
+    }
+    let witness = witness::start(candidates.clone(), Arc::clone(&told.log));
+    let told_all: Vec<_> =
+        candidates.iter().map(|one| tokio::spawn(told.clone().tell_all(one.clone()))).collect();
+    while let Some(order) = orders.recv().await {
+        if order == Order::Close {
+            break;
+        }
+        obey(&candidates, order, &told);
+    }
+    let leaving: Vec<_> = candidates.iter().map(Candidate::close).collect();
+    for (candidate, leaving) in candidates.iter().zip(leaving) {
+        leaving.await.with_context(|| format!("{} cannot leave {}", part.name, candidate.election()))?;
+    }
+    for telling in told_all {
+        telling.await?;
+    }
+    witness.stop();
+    drop(candidates);
+    for (_, store) in stores {
+        store.close().await?;
+    }
+    told.tell(Line::Left { at: told.now() });
+    Ok(())
+}
+
+/// Not awaited: leaving waits for the work to be finished, which the events tell of.
+fn obey(candidates: &[Candidate], order: Order, told: &Told) {
+    let (key, to) = match order {
+        Order::Resign { key } => (key, None),
+        Order::HandOver { key, to } => (key, Some(to)),
+        Order::Close => return,
+    };
+    let Some(candidate) = candidates.iter().find(|candidate| candidate.election() == key) else { return };
+    let leaving = match to {
+        Some(to) => candidate.hand_over(to),
+        None => candidate.resign(),
+    };
+    let told = told.clone();
+    tokio::spawn(async move {
+        if let Err(error) = leaving.await {
+            told.tell(Line::Refused { key, text: error.to_string(), at: told.now() });
+        }
+    });
+}
+
+/// Where what happens is told: the log has all of it, the director some.
+#[derive(Clone)]
+struct Told {
+    log: Arc<Log>,
+    clock: Clock,
+}
+
+impl Told {
+    fn now(&self) -> u64 {
+        self.clock.now().as_nanos()
+    }
+
+    fn tell(&self, line: Line) {
+        self.log.write(&line);
+        let Ok(text) = serde_json::to_string(&line) else { return };
+        // The director is gone where nobody reads; the end of the orders says so as well.
+        let _ = writeln!(io::stdout(), "{text}");
+    }
+
+    /// Tells everything, and works in every term until it drains.
+    async fn tell_all(self, candidate: Candidate) {
+        let mut events = candidate.events();
+        let mut work = None::<Term>;
+        while let Some(event) = events.next().await {
+            let (key, at) = (candidate.election().to_owned(), self.now());
+            match event {
+                Event::Won(term) => {
+                    let (token, started) = (term.token().to_string(), term.started().as_nanos());
+                    self.tell(Line::Won { key, token, started, at });
+                    work = Some(term);
+                }
+                Event::Draining { term, reason, .. } => {
+                    let (token, reason) = (term.token().to_string(), reason.code().to_owned());
+                    self.tell(Line::Draining { key, token, reason, at });
+                    let unfinished = work.take();
+                    tokio::spawn(async move {
+                        tokio::time::sleep(WIND_UP).await;
+                        drop(unfinished);
+                    });
+                }
+                Event::Lost { term, reason } => {
+                    let (token, reason) = (term.token().to_string(), reason.code().to_owned());
+                    self.tell(Line::Lost { key, token, reason, at });
+                    work = None;
+                }
+                Event::LeaderChanged(leader) => {
+                    let name = leader.map(|leader| leader.name);
+                    self.log.write(&Line::Leader { key, name, at });
+                }
+                Event::Campaigned(state) => {
+                    self.tell(Line::State { key, state: state.code().to_owned(), at });
+                }
+                Event::Trouble(trouble) => {
+                    self.log.write(&Line::Trouble { key, text: trouble.to_string(), at });
+                }
+            }
+        }
+    }
+}

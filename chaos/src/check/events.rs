@@ -1,0 +1,109 @@
+//! `Won` and `Lost` alternate for every candidate, and both are of one term.
+
+use super::Violation;
+use crate::history::{History, Life};
+use crate::log::{Line, Nanos};
+
+pub(super) fn check(history: &History) -> Vec<Violation> {
+    let keys = || history.elections.iter().map(|election| election.key.as_str());
+    let mut found: Vec<_> =
+        history.lives.iter().flat_map(|life| keys().flat_map(|key| of_life(life, key))).collect();
+    // In a run that was broken off nobody was asked to leave.
+    if history.calm.is_some() {
+        found.extend(history.lives.iter().filter_map(|life| left(life, history.end)));
+    }
+    found
+}
+
+fn of_life(life: &Life, key: &str) -> Vec<Violation> {
+    let mut found = Vec::new();
+    let mut wrong = |what: String, at: Nanos| {
+        let what = format!("{} in {key}: {what}", life.who());
+        found.push(Violation { rule: "events", what, key: Some(key.into()), at });
+    };
+    let mut open = None::<(&str, Nanos)>;
+    for line in life.lines.iter().filter(|line| line.key() == Some(key)) {
+        match line {
+            Line::Won { token, at, .. } => {
+                if let Some((before, _)) = open.replace((token, *at)) {
+                    wrong(format!("won {token} and had not lost {before}"), *at);
+                }
+            }
+            Line::Lost { token, at, reason, .. } => {
+                let won = open.take().map(|(token, _)| token);
+                if won != Some(token) {
+                    let won = won.unwrap_or("nothing");
+                    wrong(format!("lost {token} ({reason}) and had won {won}"), *at);
+                }
+            }
+            _ => {}
+        }
+    }
+    if let Some((token, at)) = open.filter(|_| life.killed.is_none() && has_left(life)) {
+        wrong(format!("won {token} and never lost it"), at);
+    }
+    found
+}
+
+/// Whoever was not killed has left in good order at the end.
+fn left(life: &Life, end: Nanos) -> Option<Violation> {
+    let is_well = life.killed.is_some() || has_left(life);
+    let what = format!("{} did not leave", life.who());
+    (!is_well).then_some(Violation { rule: "events", what, key: None, at: end })
+}
+
+fn has_left(life: &Life) -> bool {
+    life.lines.iter().any(|line| matches!(line, Line::Left { .. }))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::check::sample::{Run, rules};
+    use crate::log::Line;
+
+    #[test]
+    fn a_second_win_without_a_loss_is_found() {
+        let mut run = Run::new();
+        run.line("a-1", Line::Won { key: "k".into(), token: "1".into(), started: 5, at: 5 });
+        run.line("a-1", Line::Won { key: "k".into(), token: "2".into(), started: 6, at: 6 });
+        run.line("a-1", Line::Lost { key: "k".into(), token: "2".into(), reason: "CLOSED".into(), at: 7 });
+        assert_eq!(rules(&run.history()), ["events"]);
+    }
+
+    #[test]
+    fn a_loss_without_a_win_is_found_and_so_is_one_of_another_term() {
+        let lost = |token: &str| Line::Lost {
+            key: "k".into(),
+            token: token.into(),
+            reason: "EXPIRED".into(),
+            at: 7,
+        };
+        let mut run = Run::new();
+        run.line("a-1", lost("1"));
+        assert_eq!(rules(&run.history()), ["events"]);
+        let mut run = Run::new();
+        run.line("a-1", Line::Won { key: "k".into(), token: "1".into(), started: 5, at: 5 });
+        run.line("a-1", lost("2"));
+        assert_eq!(rules(&run.history()), ["events"]);
+    }
+
+    #[test]
+    fn a_win_that_is_never_lost_is_found_unless_the_process_was_killed() {
+        let won = Line::Won { key: "k".into(), token: "1".into(), started: 5, at: 5 };
+        let mut run = Run::new();
+        run.line("a-1", won.clone());
+        assert_eq!(rules(&run.history()), ["events"]);
+        let mut run = Run::new();
+        run.line("a-1", won);
+        run.killed("a-1", 6);
+        assert_eq!(rules(&run.history()), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn one_who_does_not_leave_is_found() {
+        let mut run = Run::new();
+        run.line("a-1", Line::Leader { key: "k".into(), name: None, at: 5 });
+        run.never_leaves("a-1");
+        assert_eq!(rules(&run.history()), ["events"]);
+    }
+}

@@ -1,0 +1,133 @@
+//! Reads a history and says what must not be in it. It does nothing else, so it can be tested with
+//! histories that are wrong on purpose.
+
+mod answers;
+mod events;
+pub(crate) mod excuse;
+mod outcome;
+#[cfg(test)]
+mod sample;
+pub(crate) mod terms;
+pub(crate) mod vacancy;
+
+use incumbent_testkit::history::{Leadership, disorder, overlaps};
+
+use crate::history::History;
+use crate::log::Nanos;
+use terms::Term;
+
+/// Something that must never happen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Violation {
+    /// Which rule, in a word: `overlap`, `token`, `events`, `answers`, `outcome`, `vacancy`.
+    pub(crate) rule: &'static str,
+    pub(crate) what: String,
+    /// The election in which it happened; none where it is of no single one.
+    pub(crate) key: Option<String>,
+    /// When it was noticed.
+    pub(crate) at: Nanos,
+}
+
+/// Everything that is wrong with a history.
+pub(crate) fn check(history: &History) -> Vec<Violation> {
+    let mut found = answers::check(history);
+    found.extend(events::check(history));
+    for election in &history.elections {
+        let terms = terms::of(history, &election.key);
+        found.extend(one_at_a_time(&election.key, &terms));
+        found.extend(tokens_grow(&election.key, &terms));
+        found.extend(outcome::check(history, election, &terms));
+        found.extend(vacancy::check(history, election, &terms));
+    }
+    found.sort_by_key(|violation| violation.at);
+    found
+}
+
+fn leaderships(terms: &[Term]) -> Vec<Leadership<&str>> {
+    let proven = terms.iter().filter_map(|term| Some((term, term.proven?)));
+    proven
+        .map(|(term, (from, until))| Leadership { who: term.who.clone(), from, until, token: &*term.token })
+        .collect()
+}
+
+/// No two lead at once, by what they have proven.
+fn one_at_a_time(key: &str, terms: &[Term]) -> Vec<Violation> {
+    let led = leaderships(terms);
+    let violation = |(one, other): (&Leadership<&str>, &Leadership<&str>)| {
+        let shared = one.until.min(other.until) - other.from;
+        let what = format!(
+            "two leaders of {key} for {:.3} ms: {} with token {} and {} with token {}",
+            shared as f64 / 1e6,
+            one.who,
+            one.token,
+            other.who,
+            other.token
+        );
+        Violation { rule: "overlap", what, key: Some(key.into()), at: other.from }
+    };
+    overlaps(&led).into_iter().map(violation).collect()
+}
+
+/// A later term has a larger token, whether or not anybody ever saw it lead.
+fn tokens_grow(key: &str, terms: &[Term]) -> Vec<Violation> {
+    let began = |term: &Term| {
+        let from = term.started;
+        Leadership { who: term.who.clone(), from, until: from, token: term.token.clone() }
+    };
+    let all: Vec<_> = terms.iter().map(began).collect();
+    let violation = |(one, other): (&Leadership<String>, &Leadership<String>)| {
+        let what = format!(
+            "a token of {key} that does not grow: {} with {}, and later {} with {}",
+            one.who, one.token, other.who, other.token
+        );
+        Violation { rule: "token", what, key: Some(key.into()), at: other.from }
+    };
+    disorder(&all).into_iter().map(violation).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sample::{Run, rules};
+
+    #[test]
+    fn a_history_in_which_all_is_well_passes() {
+        assert_eq!(rules(&Run::well().history()), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn two_who_answer_that_they_lead_at_once_are_found() {
+        let mut run = Run::new();
+        run.term("a-1", 1, 100, 900, "CLOSED");
+        run.term("b-1", 2, 898, 1_500, "CLOSED");
+        assert_eq!(rules(&run.history()), ["overlap"]);
+    }
+
+    #[test]
+    fn one_who_was_stopped_led_until_its_deadline() {
+        let mut run = Run::new();
+        // Its last answer under a lease until 1,000 is from 500; then it stood still.
+        run.stopped_term("a-1", 1, 100, 500, 1_000, 1_600);
+        run.term("b-1", 2, 990, 2_000, "CLOSED");
+        assert_eq!(rules(&run.history()), ["overlap"]);
+        let mut run = Run::new();
+        run.stopped_term("a-1", 1, 100, 500, 1_000, 1_600);
+        run.term("b-1", 2, 1_000, 2_000, "CLOSED");
+        assert_eq!(rules(&run.history()), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn one_who_was_killed_led_until_its_last_answer() {
+        let mut run = Run::new();
+        run.killed_term("a-1", 1, 100, 500, 520);
+        run.term("b-1", 2, 510, 900, "CLOSED");
+        assert_eq!(rules(&run.history()), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn a_token_that_is_not_larger_is_found() {
+        let mut run = Run::new();
+        run.term("a-1", 2, 100, 900, "CLOSED");
+        run.term("b-1", 2, 901, 1_500, "CLOSED");
+        assert_eq!(rules(&run.history()), ["token"]);
+    }
+}

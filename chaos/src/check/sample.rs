@@ -1,0 +1,190 @@
+//! Histories made by hand, for tests: one election `k` with a lease of 1 s; all times in milliseconds.
+
+use std::collections::BTreeMap;
+
+use super::check;
+use crate::history::{History, Incident, Life, Outage};
+use crate::kind::Kind;
+use crate::log::{Election, Held, Line, Nanos};
+
+pub(super) const MS: Nanos = 1_000_000;
+pub(super) const SECOND: Nanos = 1_000 * MS;
+
+/// The rules that a history breaks, in the order in which that is noticed.
+pub(super) fn rules(history: &History) -> Vec<&'static str> {
+    check(history).into_iter().map(|violation| violation.rule).collect()
+}
+
+pub(super) struct Run {
+    lease_ms: u64,
+    end: u64,
+    lives: BTreeMap<String, Life>,
+    stays: Vec<String>,
+    faults: Vec<Incident>,
+    outages: Vec<Outage>,
+    stalls: Vec<(Nanos, Nanos)>,
+}
+
+impl Run {
+    pub(super) fn new() -> Self {
+        Self {
+            lease_ms: 1_000,
+            end: 2_000,
+            lives: BTreeMap::new(),
+            stays: Vec::new(),
+            faults: Vec::new(),
+            outages: Vec::new(),
+            stalls: Vec::new(),
+        }
+    }
+
+    /// Two terms, one after the other.
+    pub(super) fn well() -> Self {
+        let mut run = Self::new();
+        run.term("a-1", 1, 100, 900, "RESIGNED");
+        run.term("b-1", 2, 901, 1_500, "CLOSED");
+        run
+    }
+
+    pub(super) fn lease(&mut self, lease_ms: u64) {
+        self.lease_ms = lease_ms;
+    }
+
+    pub(super) fn until(&mut self, end: u64) {
+        self.end = end;
+    }
+
+    fn life(&mut self, who: &str) -> &mut Life {
+        let (name, number) = who.split_once('-').unwrap();
+        self.lives.entry(who.into()).or_insert_with(|| Life {
+            name: name.into(),
+            number: number.parse().unwrap(),
+            ..Life::default()
+        })
+    }
+
+    pub(super) fn line(&mut self, who: &str, line: Line) {
+        self.life(who).lines.push(line);
+    }
+
+    /// An answer, given in no time; where it says yes, with its token and deadline.
+    pub(super) fn answer(&mut self, who: &str, at: u64, leads: Option<(u64, u64)>) {
+        let leads = leads.map(|(token, deadline)| Held {
+            token: token.to_string(),
+            deadline: deadline * MS,
+            later: deadline * MS,
+        });
+        self.line(who, Line::Answer { key: "k".into(), leads, before: at * MS, after: at * MS });
+    }
+
+    fn state(&mut self, who: &str, at: u64, state: &str) {
+        self.line(who, Line::State { key: "k".into(), state: state.into(), at: at * MS });
+    }
+
+    fn won(&mut self, who: &str, token: u64, at: u64) {
+        self.state(who, at, "LEADING");
+        let token = token.to_string();
+        self.line(who, Line::Won { key: "k".into(), token, started: at * MS, at: at * MS });
+    }
+
+    fn lost(&mut self, who: &str, token: u64, at: u64, reason: &str) {
+        let (token, reason) = (token.to_string(), reason.into());
+        self.line(who, Line::Lost { key: "k".into(), token, reason, at: at * MS });
+        self.state(who, at, "WAITING");
+    }
+
+    /// A term that reaches from one answer to another.
+    pub(super) fn term(&mut self, who: &str, token: u64, from: u64, until: u64, reason: &str) {
+        self.won(who, token, from);
+        self.answer(who, from, Some((token, from + 900)));
+        self.answer(who, until, Some((token, until + 800)));
+        self.answer(who, until + 1, None);
+        self.lost(who, token, until + 1, reason);
+    }
+
+    /// The same; its deadline is when it ends, and it says so.
+    pub(super) fn renewing_term(&mut self, who: &str, token: u64, from: u64, until: u64, reason: &str) {
+        self.won(who, token, from);
+        self.answer(who, from, Some((token, from + 900)));
+        self.answer(who, until - 1, Some((token, until)));
+        self.answer(who, until, None);
+        self.lost(who, token, until, reason);
+    }
+
+    /// One that stood still after an answer and went on after its deadline.
+    pub(super) fn stopped_term(
+        &mut self,
+        who: &str,
+        token: u64,
+        from: u64,
+        last: u64,
+        deadline: u64,
+        resumed: u64,
+    ) {
+        self.won(who, token, from);
+        self.answer(who, from, Some((token, from + 900)));
+        self.answer(who, last, Some((token, deadline)));
+        self.stop(who, last, resumed);
+        self.answer(who, resumed + 1, None);
+        self.lost(who, token, resumed + 1, "EXPIRED");
+    }
+
+    pub(super) fn killed_term(&mut self, who: &str, token: u64, from: u64, last: u64, killed: u64) {
+        self.won(who, token, from);
+        self.answer(who, from, Some((token, from + 900)));
+        self.answer(who, last, Some((token, last + 800)));
+        self.killed(who, killed);
+    }
+
+    pub(super) fn stop(&mut self, who: &str, from: u64, until: u64) {
+        self.life(who).stops.push((from * MS, Some(until * MS)));
+    }
+
+    pub(super) fn killed(&mut self, who: &str, at: u64) {
+        self.life(who).killed = Some(at * MS);
+    }
+
+    pub(super) fn never_leaves(&mut self, who: &str) {
+        self.stays.push(who.into());
+    }
+
+    pub(super) fn fault(&mut self, kind: Kind, on: &str, at: u64, mended: u64) {
+        self.fault_in("k", kind, on, at, mended);
+    }
+
+    pub(super) fn fault_in(&mut self, key: &str, kind: Kind, on: &str, at: u64, mended: u64) {
+        let (on, key) = (on.into(), key.into());
+        self.faults.push(Incident { kind, on, key, at: at * MS, mended: Some(mended * MS) });
+    }
+
+    pub(super) fn outage(&mut self, bucket: &str, from: u64, until: u64) {
+        self.outages.push(Outage { bucket: bucket.into(), from: from * MS, until: until * MS });
+    }
+
+    pub(super) fn stall(&mut self, from: u64, until: u64) {
+        self.stalls.push((from * MS, until * MS));
+    }
+
+    /// The history; whoever was not killed, and is not known to stay, leaves at its end.
+    pub(super) fn history(&self) -> History {
+        let mut lives: Vec<Life> = self.lives.values().cloned().collect();
+        for life in lives.iter_mut().filter(|life| life.killed.is_none() && !self.stays.contains(&life.who()))
+        {
+            life.lines.push(Line::Left { at: self.end * MS });
+        }
+        let election = Election { key: "k".into(), bucket: "bucket".into(), lease_ms: self.lease_ms };
+        History {
+            scenario: "by hand".into(),
+            seed: 0,
+            servers: 1,
+            elections: vec![election],
+            begin: 0,
+            calm: Some(self.end * MS),
+            end: self.end * MS,
+            lives,
+            faults: self.faults.clone(),
+            outages: self.outages.clone(),
+            stalls: self.stalls.clone(),
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Plays a script on a stage, and says on standard error what happens.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+
+use crate::check::excuse::recovery;
+use crate::scenario::Scenario;
+use crate::script::{Script, Step};
+use crate::stage::{Blow, Leading, Stage};
+
+/// How long nothing is done at the end.
+const CALM: Duration = Duration::from_secs(5);
+/// How long somebody may take to lead, beyond what the checker grants, before it is told and the play goes on.
+const PATIENCE: Duration = Duration::from_secs(5);
+const POLL: Duration = Duration::from_millis(5);
+
+/// Set by whoever asks for the end.
+pub(crate) static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Plays for that long, and writes everything down in that folder.
+///
+/// # Errors
+/// What kept it from playing to the end; the history is in the folder all the same.
+pub(crate) fn play(scenario: Scenario, seed: u64, time: Duration, folder: &Path) -> Result<()> {
+    let began = Instant::now();
+    let script = Script::new(&scenario, seed);
+    let stage = Stage::set(scenario, seed, folder)?;
+    let mut play = Play { stage, began };
+    let played = play.perform(script, began + time);
+    if played.is_err() {
+        // Best effort: it is only for whoever reads the folder.
+        let _ = std::fs::write(folder.join("servers.txt"), play.stage.server_logs());
+    }
+    played
+}
+
+struct Play {
+    stage: Stage,
+    began: Instant,
+}
+
+impl Play {
+    fn perform(&mut self, script: Script, end: Instant) -> Result<()> {
+        self.await_leaders(|stage, election| stage.leader(election).is_some())?;
+        for step in script {
+            if Instant::now() >= end {
+                break;
+            }
+            self.step(&step)?;
+            if let Some(deserter) = self.stage.deserters() {
+                bail!("{deserter}");
+            }
+        }
+        self.stage.calm();
+        self.await_leaders(|stage, election| stage.leader(election).is_some())?;
+        self.sleep_until(Instant::now() + CALM)?;
+        if let Some(deserter) = self.stage.deserters() {
+            bail!("{deserter}");
+        }
+        self.stage.end()
+    }
+
+    fn step(&mut self, step: &Step) -> Result<()> {
+        self.sleep_until(Instant::now() + step.calm)?;
+        self.await_leaders(|stage, election| {
+            let aims = step.faults.iter().any(|fault| fault.aim == election);
+            !aims || stage.leader(election).is_some()
+        })?;
+        let mut blows = Vec::new();
+        for fault in &step.faults {
+            match self.stage.strike(fault)? {
+                Some(blow) => blows.push((Instant::now() + blow.hold, blow)),
+                None => self.say(&format!("{:<22} nobody to hit", fault.kind)),
+            }
+        }
+        blows.sort_by_key(|(until, _)| *until);
+        for (until, blow) in &blows {
+            self.sleep_until(*until)?;
+            self.stage.mend(blow)?;
+        }
+        self.await_leaders(|stage, election| {
+            let mut its = blows.iter().filter(|(_, blow)| blow.election == election);
+            its.all(|(_, blow)| {
+                let Some(after) = stage.leader(election) else { return false };
+                let is_new = blow.before.as_ref().is_none_or(|before| before.token != after.token);
+                is_new || !blow.kind.ends_the_term()
+            })
+        })?;
+        for (_, blow) in &blows {
+            let line = self.line(blow);
+            self.say(&line);
+        }
+        Ok(())
+    }
+
+    /// What came of a fault.
+    fn line(&self, blow: &Blow) -> String {
+        let after = self.stage.leader(blow.election);
+        let name = |leading: &Leading| self.stage.name(leading.actor);
+        let outcome = match (&blow.before, &after) {
+            (Some(before), Some(after)) if before.token == after.token => {
+                format!("{} still leads", name(after))
+            }
+            (_, Some(after)) => format!("{} leads", name(after)),
+            (_, None) => "NOBODY LEADS".into(),
+        };
+        let took = Duration::from_nanos(self.stage.now().saturating_sub(blow.at)).as_secs_f64();
+        let key = self.stage.scenario.elections[blow.election].key;
+        format!("{:<22} {:<9} {:<7} {outcome}, after {took:.1} s", blow.kind, blow.on, key)
+    }
+
+    /// Waits until each election has a leader that will do; says so when that takes too long, and goes on: to
+    /// judge it is the checker's.
+    fn await_leaders(&self, will_do: impl Fn(&Stage, usize) -> bool) -> Result<()> {
+        for election in 0..self.stage.scenario.elections.len() {
+            let contest = &self.stage.scenario.elections[election];
+            let (key, limit) = (contest.key, recovery(contest.lease) + PATIENCE);
+            let began = Instant::now();
+            while !will_do(&self.stage, election) {
+                if began.elapsed() > limit {
+                    self.say(&format!("nobody new leads {key} for {:.0} s", limit.as_secs_f64()));
+                    break;
+                }
+                self.sleep_until(Instant::now() + POLL)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn sleep_until(&self, until: Instant) -> Result<()> {
+        loop {
+            if INTERRUPTED.load(Ordering::Acquire) {
+                bail!("interrupted");
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            thread::sleep(left.min(Duration::from_millis(100)));
+        }
+    }
+
+    fn say(&self, what: &str) {
+        let at = self.began.elapsed().as_secs_f64();
+        eprintln!("{:>8} {at:6.1} s  {what}", self.stage.scenario.name);
+    }
+}

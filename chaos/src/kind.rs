@@ -1,0 +1,127 @@
+//! The kinds of faults.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// What a fault is done to. From this the checker knows which elections it may leave vacant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Touch {
+    /// The process that leads the election.
+    Leader,
+    /// A process that leads nothing: no election may notice.
+    Follower,
+    /// The election's key.
+    Key,
+    /// One server of three, for as long as it takes, or one after the other: a lease that survives the
+    /// failure of one server goes on.
+    Server,
+    /// The only server, or two of three: nobody can write while it lasts.
+    Store,
+}
+
+macro_rules! kinds {
+    ($($kind:ident $name:literal $touch:ident $says:literal,)*) => {
+        /// A kind of fault.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub(crate) enum Kind {
+            $(#[doc = $says] $kind,)*
+        }
+
+        impl Kind {
+            /// Every kind.
+            pub(crate) const ALL: &[Self] = &[$(Self::$kind,)*];
+
+            /// Its name, as it is printed and written down.
+            pub(crate) const fn name(self) -> &'static str {
+                match self { $(Self::$kind => $name,)* }
+            }
+
+            /// What it is, in a sentence.
+            pub(crate) const fn says(self) -> &'static str {
+                match self { $(Self::$kind => $says,)* }
+            }
+
+            /// What it is done to.
+            pub(crate) const fn touch(self) -> Touch {
+                match self { $(Self::$kind => Touch::$touch,)* }
+            }
+        }
+    };
+}
+
+kinds! {
+    Kill "kill" Leader "The leader is killed (SIGKILL), and started again later.",
+    Nap "nap" Leader "The leader is stopped (SIGSTOP) and goes on well before its deadline.",
+    Freeze "freeze" Leader "The leader is stopped (SIGSTOP) and goes on when its lease is over.",
+    Resign "resign" Leader "The leader resigns and stays in the race.",
+    HandOver "hand-over" Leader "The leader hands over to a candidate it names.",
+    Close "close" Leader "The leader leaves for good, and another life of it comes later.",
+    Cut "cut" Leader "The leader is cut off from all servers; what was sent meanwhile arrives afterwards.",
+    CutRequests "cut-requests" Leader "What the leader sends does not arrive until later; it still hears.",
+    CutReplies "cut-replies" Leader "What the leader sends arrives; it hears nothing until later.",
+    HalfOpen "half-open" Leader "The leader's connections go dead: open, silent, and what was sent is lost.",
+    Slow "slow" Leader "Everything between the leader and the servers takes a while.",
+    KillFollower "kill-follower" Follower "A candidate that leads nothing is killed, and started again later.",
+    FreezeFollower "freeze-follower" Follower "A candidate that leads nothing is stopped for longer than a lease.",
+    CutFollower "cut-follower" Follower "A candidate that leads nothing is cut off from all servers.",
+    Delete "delete" Key "An operator deletes the key.",
+    Overwrite "overwrite" Key "An operator writes over the key.",
+    Purge "purge" Key "An operator purges the key, with a tombstone.",
+    RestartServer "restart-server" Store "The only server is killed and started again.",
+    PauseServer "pause-server" Store "The only server stands still (SIGSTOP) for longer than a lease.",
+    KillStreamLeader "kill-stream-leader" Server "The server that leads the bucket's stream is killed, and started again later.",
+    PauseStreamLeader "pause-stream-leader" Server "The server that leads the bucket's stream stands still (SIGSTOP).",
+    IsolateStreamLeader "isolate-stream-leader" Server "The server that leads the bucket's stream is cut off from the others, not from clients.",
+    KillMetaLeader "kill-meta-leader" Server "The server that leads the cluster's JetStream is killed, and started again later.",
+    RollingRestart "rolling-restart" Server "The servers are restarted one after the other, each when the one before is back.",
+    KillQuorum "kill-quorum" Store "Two of three servers are killed, and started again when a lease is over.",
+    PauseQuorum "pause-quorum" Store "Two of three servers stand still (SIGSTOP); what was written meanwhile commits late.",
+}
+
+impl Kind {
+    /// Whether it can be done where there is only one server, and where there are three.
+    pub(crate) fn is_possible(self, servers: usize) -> bool {
+        match self {
+            Self::RestartServer | Self::PauseServer => servers == 1,
+            _ => servers > 1 || !matches!(self.touch(), Touch::Server | Touch::Store),
+        }
+    }
+
+    /// Whether no term outlives it.
+    pub(crate) fn ends_the_term(self) -> bool {
+        use Kind::{Close, Delete, Freeze, HandOver, Kill, Overwrite, Purge, Resign};
+        matches!(self, Close | Delete | Freeze | HandOver | Kill | Overwrite | Purge | Resign)
+    }
+
+    /// Whether it is done to servers.
+    pub(crate) fn is_of_servers(self) -> bool {
+        matches!(self.touch(), Touch::Server | Touch::Store)
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_is_written_down_by_its_name() {
+        for kind in Kind::ALL {
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
+        }
+    }
+
+    #[test]
+    fn every_kind_is_possible_somewhere_and_those_of_a_cluster_only_there() {
+        assert!(Kind::ALL.iter().all(|kind| kind.is_possible(1) || kind.is_possible(3)));
+        assert!(!Kind::RollingRestart.is_possible(1) && !Kind::RestartServer.is_possible(3));
+        assert!(Kind::Kill.is_possible(1) && Kind::Kill.is_possible(3));
+    }
+}

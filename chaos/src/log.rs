@@ -1,0 +1,201 @@
+//! What candidates and the director write down, a line of JSON each, and how it is read again.
+//!
+//! Every time is in nanoseconds of the machine's clock that counts from its boot and that all processes
+//! share. A line is one write to a file, so it is there whole or not at all, also when its process is
+//! killed.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::kind::Kind;
+
+/// Nanoseconds since the machine was started.
+pub(crate) type Nanos = u64;
+
+/// What one life of a candidate writes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "is", rename_all = "snake_case")]
+pub(crate) enum Line {
+    /// What `is_leader()` answered, between two readings of the clock.
+    Answer { key: String, leads: Option<Held>, before: Nanos, after: Nanos },
+    /// It was told that it leads, at `started`; `at` is when it read that.
+    Won { key: String, token: String, started: Nanos, at: Nanos },
+    /// It was told to finish its work.
+    Draining { key: String, token: String, reason: String, at: Nanos },
+    /// It was told that it leads no more.
+    Lost { key: String, token: String, reason: String, at: Nanos },
+    /// It sees another in the seat, or nobody.
+    Leader { key: String, name: Option<String>, at: Nanos },
+    /// Its campaign entered another state.
+    State { key: String, state: String, at: Nanos },
+    /// It was told of something a person should look at.
+    Trouble { key: String, text: String, at: Nanos },
+    /// It could not do as it was asked.
+    Refused { key: String, text: String, at: Nanos },
+    /// It was not given the processor meanwhile.
+    Stall { from: Nanos, until: Nanos },
+    /// It has left every election and the store.
+    Left { at: Nanos },
+}
+
+/// The lease under which a candidate answered that it leads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Held {
+    pub(crate) token: String,
+    /// The deadline as it was read before the question.
+    pub(crate) deadline: Nanos,
+    /// The same, read after the answer.
+    pub(crate) later: Nanos,
+}
+
+impl Line {
+    /// When it happened.
+    pub(crate) fn at(&self) -> Nanos {
+        match self {
+            Self::Answer { before, .. } => *before,
+            Self::Stall { until, .. } => *until,
+            Self::Won { at, .. }
+            | Self::Draining { at, .. }
+            | Self::Lost { at, .. }
+            | Self::Leader { at, .. }
+            | Self::State { at, .. }
+            | Self::Trouble { at, .. }
+            | Self::Refused { at, .. }
+            | Self::Left { at } => *at,
+        }
+    }
+
+    /// The election it is about.
+    pub(crate) fn key(&self) -> Option<&str> {
+        match self {
+            Self::Answer { key, .. }
+            | Self::Won { key, .. }
+            | Self::Draining { key, .. }
+            | Self::Lost { key, .. }
+            | Self::Leader { key, .. }
+            | Self::State { key, .. }
+            | Self::Trouble { key, .. }
+            | Self::Refused { key, .. } => Some(key),
+            Self::Stall { .. } | Self::Left { .. } => None,
+        }
+    }
+}
+
+/// What the director writes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "is", rename_all = "snake_case")]
+pub(crate) enum Note {
+    /// The run begins: the store is there, the first candidates are about to start.
+    Begin { scenario: String, seed: u64, servers: usize, elections: Vec<Election>, at: Nanos },
+    /// A candidate begins another life.
+    Started { name: String, life: u32, at: Nanos },
+    /// It is dead.
+    Killed { name: String, life: u32, at: Nanos },
+    /// It stands still.
+    Stopped { name: String, life: u32, at: Nanos },
+    /// It is about to go on.
+    Resumed { name: String, life: u32, at: Nanos },
+    /// A fault is about to be made: to whom, and with which election in mind.
+    Fault { number: u32, kind: Kind, on: String, key: String, at: Nanos },
+    /// It has been made good.
+    Mended { number: u32, at: Nanos },
+    /// Nobody could write to the bucket meanwhile, as far as an independent client can say.
+    Outage { bucket: String, from: Nanos, until: Nanos },
+    /// The director was not given the processor meanwhile.
+    Stall { from: Nanos, until: Nanos },
+    /// The last fault has been made good; nothing is done from now on.
+    Calm { at: Nanos },
+    /// The candidates are asked to leave.
+    End { at: Nanos },
+}
+
+impl Note {
+    /// When it happened.
+    pub(crate) fn at(&self) -> Nanos {
+        match self {
+            Self::Begin { at, .. }
+            | Self::Started { at, .. }
+            | Self::Killed { at, .. }
+            | Self::Stopped { at, .. }
+            | Self::Resumed { at, .. }
+            | Self::Fault { at, .. }
+            | Self::Mended { at, .. }
+            | Self::Calm { at }
+            | Self::End { at } => *at,
+            Self::Outage { until, .. } | Self::Stall { until, .. } => *until,
+        }
+    }
+}
+
+/// An election, as it was set up.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Election {
+    pub(crate) key: String,
+    pub(crate) bucket: String,
+    pub(crate) lease_ms: u64,
+}
+
+/// A file that lines are added to.
+#[derive(Debug)]
+pub(crate) struct Log(Mutex<File>);
+
+impl Log {
+    /// A new file.
+    pub(crate) fn create(path: &Path) -> io::Result<Self> {
+        Ok(Self(Mutex::new(OpenOptions::new().append(true).create_new(true).open(path)?)))
+    }
+
+    /// Adds a line. A history with a hole proves nothing, so a line that cannot be written ends the process.
+    pub(crate) fn write(&self, line: &impl Serialize) {
+        let written = serde_json::to_string(line).map_err(io::Error::other).and_then(|mut text| {
+            text.push('\n');
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).write_all(text.as_bytes())
+        });
+        if let Err(error) = written {
+            eprintln!("cannot write down what happens: {error}");
+            std::process::exit(70);
+        }
+    }
+}
+
+/// All lines of a file. A last line without an end is one whose writer was killed over it.
+pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Vec<T>> {
+    let text = std::fs::read_to_string(path)?;
+    let damaged = |error| io::Error::new(io::ErrorKind::InvalidData, format!("{}: {error}", path.display()));
+    let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+    whole.map(|line| serde_json::from_str(line).map_err(damaged)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_read_as_they_were_written_and_half_a_line_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("c1-1.jsonl");
+        let log = Log::create(&path).unwrap();
+        let held = Held { token: "1-2".into(), deadline: 9, later: 10 };
+        let lines = [
+            Line::Answer { key: "a".into(), leads: Some(held), before: 1, after: 2 },
+            Line::Lost { key: "a".into(), token: "1-2".into(), reason: "EXPIRED".into(), at: 3 },
+            Line::Left { at: 4 },
+        ];
+        lines.iter().for_each(|line| log.write(line));
+        OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{\"is\":\"le").unwrap();
+        assert_eq!(read::<Line>(&path).unwrap(), lines);
+    }
+
+    #[test]
+    fn a_line_that_is_damaged_is_told_with_its_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("director.jsonl");
+        std::fs::write(&path, "{\"is\":\"nothing\"}\n").unwrap();
+        assert!(read::<Note>(&path).unwrap_err().to_string().contains("director.jsonl"));
+    }
+}

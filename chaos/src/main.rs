@@ -1,0 +1,93 @@
+//! `incumbent-chaos`: elections of real processes on real nats-servers, under faults drawn from a seed.
+//!
+//! ```text
+//!   script ── which faults come in which order, from a seed
+//!   director ── plays it
+//!     └── stage ── servers, proxies, candidates, an operator; strikes and mends
+//!           candidate ── a process of its own, which campaigns and writes down what it is told
+//!             witness ── and what it answers
+//!   history ── all that was written down, in order
+//!     └── check ── what must not be in it
+//!   report ── the figures
+//! ```
+//!
+//! It uses the public API of the crate `incumbent` and nothing else of it. What is checked is what its
+//! processes wrote to files, each its own, on the clock that all processes of a machine share.
+#![cfg(unix)]
+
+mod candidate;
+mod check;
+mod director;
+mod history;
+mod kind;
+mod log;
+mod report;
+mod run;
+mod scenario;
+mod script;
+mod stage;
+mod witness;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+/// Elections of real processes on real nats-servers, one and a cluster of three, under faults drawn from a
+/// seed; fails where two ever led at once, where a token did not grow, where a vacancy has no explanation.
+#[derive(Debug, Parser)]
+#[command(name = "incumbent-chaos", version, args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    run: run::Args,
+}
+
+const EXAMPLES: &str = "Examples:
+  incumbent-chaos                          both runs, about five minutes
+  incumbent-chaos --minutes 60 --seed 7    an hour, with another script
+  incumbent-chaos --only cluster           three servers only
+  incumbent-chaos --list                   the faults, and what each is
+  incumbent-chaos check FOLDER             judge the files of an earlier run again";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Judge the files of an earlier run again
+    Check {
+        /// The folder that a failed run has left
+        folder: PathBuf,
+    },
+    /// One candidate
+    #[command(hide = true)]
+    Candidate,
+}
+
+fn main() -> ExitCode {
+    let Cli { command, run } = Cli::parse();
+    let outcome: Result<bool> = match command {
+        Some(Command::Candidate) => candidate::run().map(|()| true),
+        Some(Command::Check { folder }) => run::check_again(&folder),
+        None => run::run(&run),
+    };
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,207 @@
+//! Runs the scenarios, one after the other, and says what came of them.
+
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::ValueEnum;
+use incumbent_testkit::tools::{NatsVersion, nats_server};
+
+use crate::check::{Violation, check};
+use crate::director::{self, INTERRUPTED};
+use crate::history::History;
+use crate::kind::Kind;
+use crate::report::Report;
+use crate::scenario::Scenario;
+
+/// How far around a violation lines are shown, and how many before it and as many after.
+const AROUND: u64 = 3_000_000_000;
+const LINES: usize = 40;
+
+/// What to run.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// How long faults are made, in minutes, all runs together; each begins and ends in some seconds more
+    #[arg(long, value_name = "N", default_value_t = 5.0, value_parser = minutes)]
+    minutes: f64,
+    /// Which script of faults; when what happens is real, so are the moments
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+    /// Only one of the runs
+    #[arg(long, value_enum, value_name = "RUN")]
+    only: Option<Only>,
+    /// Print the figures as JSON on standard output, and the tables on standard error
+    #[arg(long)]
+    json: bool,
+    /// Keep what was written down, also where all is well
+    #[arg(long)]
+    keep: bool,
+    /// Print the kinds of faults, and do nothing
+    #[arg(long)]
+    list: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Only {
+    /// One server
+    OneNode,
+    /// Three servers
+    Cluster,
+}
+
+fn minutes(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(minutes) if minutes > 0.0 && minutes <= 10_000.0 => Ok(minutes),
+        _ => Err("a number of minutes above 0 and at most 10000, such as 5 or 0.5".into()),
+    }
+}
+
+/// Whether all was well.
+pub(crate) fn run(args: &Args) -> Result<bool> {
+    if args.list {
+        for kind in Kind::ALL {
+            println!("{kind:<22} {}", kind.says());
+        }
+        return Ok(true);
+    }
+    // Now, and not from within a server that does not start.
+    nats_server(NatsVersion::Newest).map_err(anyhow::Error::msg)?;
+    listen_for_the_end()?;
+    let wanted = |scenario: &Scenario| match args.only {
+        None => true,
+        Some(Only::OneNode) => scenario.servers == 1,
+        Some(Only::Cluster) => scenario.servers > 1,
+    };
+    let scenarios: Vec<Scenario> = Scenario::all().into_iter().filter(wanted).collect();
+    let weights: f64 = scenarios.iter().map(weight).sum();
+    let mut reports = Vec::new();
+    for scenario in scenarios {
+        let time = Duration::from_secs_f64(args.minutes * 60.0 * weight(&scenario) / weights);
+        let report = one(scenario, args, time)?;
+        if args.json {
+            eprint!("{report}");
+        } else {
+            print!("{report}");
+        }
+        reports.push(report);
+    }
+    if args.json {
+        println!("{}", serde_json::to_string(&reports)?);
+    }
+    Ok(reports.iter().all(|report| report.passed))
+}
+
+/// Faults of a cluster take longer.
+fn weight(scenario: &Scenario) -> f64 {
+    if scenario.servers == 1 { 2.0 } else { 3.0 }
+}
+
+fn one(scenario: Scenario, args: &Args, time: Duration) -> Result<Report> {
+    let (name, seed) = (scenario.name, args.seed);
+    eprintln!("==> {name}, seed {seed}, {:.0} s of faults", time.as_secs_f64());
+    let folder = tempfile::Builder::new().prefix(&format!("incumbent-chaos-{name}-")).tempdir()?;
+    let path = folder.path().to_owned();
+    // What a server or a process cannot do fails as a panic.
+    let played =
+        thread::Builder::new().name(name.into()).spawn(move || director::play(scenario, seed, time, &path));
+    let played = played?.join().unwrap_or_else(|panic| Err(anyhow::Error::msg(said(&*panic))));
+    if INTERRUPTED.load(Ordering::Acquire) {
+        bail!("interrupted");
+    }
+    let report = match (History::read(folder.path()), played) {
+        (Ok(history), played) => {
+            let mut violations = check(&history);
+            if let Err(error) = played {
+                violations.push(Violation {
+                    rule: "play",
+                    what: format!("{error:#}"),
+                    key: None,
+                    at: history.end,
+                });
+            }
+            show(&history, &violations);
+            Report::of(&history, &violations)
+        }
+        (Err(unreadable), played) => {
+            let why = played.err().unwrap_or(unreadable);
+            Report::broken(name, seed, format!("{why:#}"))
+        }
+    };
+    if !report.passed || args.keep {
+        let kept = folder.keep();
+        eprintln!("what everybody wrote down is in {}", kept.display());
+        eprintln!("to judge it again: cargo run -p incumbent-chaos -- check {}", kept.display());
+        let minutes = time.as_secs_f64() / 60.0;
+        eprintln!(
+            "to play the script again: cargo run -p incumbent-chaos -- --only {name} --seed {seed} --minutes {minutes:.1}"
+        );
+    }
+    Ok(report)
+}
+
+/// Judges a folder; whether all was well.
+pub(crate) fn check_again(folder: &Path) -> Result<bool> {
+    let history = History::read(folder)?;
+    let violations = check(&history);
+    show(&history, &violations);
+    let report = Report::of(&history, &violations);
+    print!("{report}");
+    Ok(report.passed)
+}
+
+/// The first violation, with what happened around it.
+fn show(history: &History, violations: &[Violation]) {
+    let Some(first) = violations.first() else { return };
+    let seconds = first.at.saturating_sub(history.begin) as f64 / 1e9;
+    eprintln!("{} at {seconds:.4} s: {}", first.rule, first.what);
+    let lines = history.around(first.at, AROUND, first.key.as_deref());
+    let before = lines.iter().take_while(|(at, _)| *at < first.at).count();
+    for (_, line) in lines.iter().skip(before.saturating_sub(LINES)).take(2 * LINES) {
+        eprintln!("{line}");
+    }
+}
+
+fn said(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without a message").to_owned()
+}
+
+/// Asked to end, by a person or a supervisor, the play ends where it is and everything is cleared away.
+fn listen_for_the_end() -> Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut signals = {
+        let _inside = runtime.enter();
+        [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal)
+    };
+    thread::Builder::new()
+        .name("signals".into())
+        .spawn(move || {
+            runtime.block_on(async {
+                let [Ok(interrupt), Ok(terminate), Ok(hangup)] = &mut signals else { return };
+                tokio::select! {
+                    _ = interrupt.recv() => {}
+                    _ = terminate.recv() => {}
+                    _ = hangup.recv() => {}
+                }
+            });
+            INTERRUPTED.store(true, Ordering::Release);
+        })
+        .context("no thread for signals")?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn minutes_that_cannot_be_are_refused() {
+        assert_eq!(minutes("0.5"), Ok(0.5));
+        for text in ["0", "-1", "NaN", "inf", "soon", "10001"] {
+            assert!(minutes(text).unwrap_err().contains("such as 5"), "{text}");
+        }
+    }
+}

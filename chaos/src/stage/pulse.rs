@@ -1,0 +1,132 @@
+//! What can be blamed on nobody's fault: times in which the store took no writes, as an independent client
+//! on every server sees it, and times in which the machine had no processor to give.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use async_nats::ConnectOptions;
+use async_nats::jetstream;
+use incumbent::Clock;
+use tokio::task::JoinSet;
+
+use crate::log::{Log, Nanos, Note};
+
+/// How often each client writes.
+const BEAT: Duration = Duration::from_millis(200);
+/// How long an acknowledgement is waited for.
+const LIMIT: Duration = Duration::from_millis(1_000);
+/// A pulse that is away for longer is written down.
+const OUTAGE: Nanos = 450_000_000;
+/// How often the machine is asked for the processor, and how late it may come.
+const NAP: Duration = Duration::from_millis(10);
+const STALL: Nanos = 80_000_000;
+
+/// Writes to every bucket through every server, all the time.
+#[derive(Debug)]
+pub(crate) struct Pulse {
+    beats: Vec<Arc<Beat>>,
+    /// Ends when it is dropped.
+    _writers: JoinSet<()>,
+    is_over: Arc<AtomicBool>,
+    machine: Option<JoinHandle<()>>,
+    clock: Clock,
+}
+
+/// The newest acknowledged write to a bucket.
+#[derive(Debug)]
+struct Beat {
+    bucket: &'static str,
+    last: Mutex<Nanos>,
+    log: Arc<Log>,
+    count: AtomicU64,
+}
+
+impl Beat {
+    fn take(&self, now: Nanos) {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if now.saturating_sub(*last) > OUTAGE {
+            self.log.write(&Note::Outage { bucket: self.bucket.into(), from: *last, until: now });
+        }
+        *last = now.max(*last);
+        self.count.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Pulse {
+    /// Begins to write; must be called on a runtime.
+    pub(crate) fn start(addresses: &[String], buckets: &[&'static str], log: &Arc<Log>) -> Self {
+        let clock = Clock::system();
+        let mut writers = JoinSet::new();
+        let mut beats = Vec::new();
+        for bucket in buckets {
+            let last = Mutex::new(clock.now().as_nanos());
+            let beat = Arc::new(Beat { bucket, last, log: Arc::clone(log), count: AtomicU64::new(0) });
+            for (at, address) in addresses.iter().enumerate() {
+                let subject = format!("$KV.{bucket}.pulse-{}", at + 1);
+                writers.spawn(write(address.clone(), subject, Arc::clone(&beat)));
+            }
+            beats.push(beat);
+        }
+        let is_over = Arc::new(AtomicBool::new(false));
+        let machine = Some(watch_machine(Arc::clone(log), Arc::clone(&is_over)));
+        Self { beats, _writers: writers, is_over, machine, clock }
+    }
+
+    /// Whether every bucket took a write in the last moment.
+    pub(crate) fn is_there(&self) -> bool {
+        let now = self.clock.now().as_nanos();
+        self.beats.iter().all(|beat| {
+            let last = *beat.last.lock().unwrap_or_else(PoisonError::into_inner);
+            beat.count.load(Ordering::Relaxed) > 0 && now.saturating_sub(last) < OUTAGE
+        })
+    }
+}
+
+impl Drop for Pulse {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Release);
+        if let Some(machine) = self.machine.take() {
+            // It does nothing that could panic.
+            let _ = machine.join();
+        }
+    }
+}
+
+async fn write(address: String, subject: String, beat: Arc<Beat>) {
+    let delay = |_| Duration::from_millis(100);
+    let options = ConnectOptions::new()
+        .retry_on_initial_connect()
+        .ignore_discovered_servers()
+        .connection_timeout(LIMIT)
+        .ping_interval(LIMIT)
+        .reconnect_delay_callback(delay);
+    let Ok(client) = options.connect(address).await else { return };
+    let context = jetstream::new(client);
+    let clock = Clock::system();
+    let mut ticks = tokio::time::interval(BEAT);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let written = async { context.publish(subject.clone(), "pulse".into()).await.ok()?.await.ok() };
+        if let Ok(Some(_)) = tokio::time::timeout(LIMIT, written).await {
+            beat.take(clock.now().as_nanos());
+        }
+    }
+}
+
+fn watch_machine(log: Arc<Log>, is_over: Arc<AtomicBool>) -> JoinHandle<()> {
+    thread::spawn(move || {
+        let clock = Clock::system();
+        let mut last = clock.now().as_nanos();
+        while !is_over.load(Ordering::Acquire) {
+            thread::sleep(NAP);
+            let now = clock.now().as_nanos();
+            if now - last > STALL {
+                log.write(&Note::Stall { from: last, until: now });
+            }
+            last = now;
+        }
+    })
+}

@@ -1,0 +1,251 @@
+//! Making a fault, and making it good again.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use super::{Leading, Stage};
+use crate::candidate::Order;
+use crate::kind::Kind;
+use crate::log::Note;
+use crate::script::Fault;
+
+/// A fault that was made.
+#[derive(Clone, Debug)]
+pub(crate) struct Blow {
+    pub(crate) kind: Kind,
+    pub(crate) election: usize,
+    /// Who or what was hit, as it is printed.
+    pub(crate) on: String,
+    /// The leader at that time.
+    pub(crate) before: Option<Leading>,
+    pub(crate) at: u64,
+    /// How long it lasts.
+    pub(crate) hold: Duration,
+    number: u32,
+    undo: Undo,
+}
+
+/// What makes a fault good.
+#[derive(Clone, Debug)]
+enum Undo {
+    Nothing,
+    Start(usize),
+    StartWhenGone(usize),
+    Resume(usize),
+    Heal(usize),
+    /// As before, but what was held back is lost.
+    Reconnect(usize),
+    Hasten(usize),
+    Respawn(Vec<usize>),
+    ResumeServers(Vec<usize>),
+    Join,
+}
+
+/// Who is hit.
+enum Victim {
+    Actor(usize),
+    Key,
+    Servers(Vec<usize>),
+}
+
+impl Stage {
+    /// Makes a fault; none where there is nobody to hit.
+    pub(crate) fn strike(&mut self, fault: &Fault) -> Result<Option<Blow>> {
+        let election = fault.aim;
+        let before = self.leader(election);
+        let Some(victim) = self.victim(fault, before.as_ref()) else { return Ok(None) };
+        let key = self.scenario.elections[election].key;
+        let on = match &victim {
+            Victim::Actor(actor) => self.name(*actor).to_owned(),
+            Victim::Key => key.to_owned(),
+            Victim::Servers(which) => {
+                which.iter().map(|at| format!("n{}", at + 1)).collect::<Vec<_>>().join("+")
+            }
+        };
+        self.faults += 1;
+        let (number, at, kind) = (self.faults, self.now(), fault.kind);
+        self.notes.write(&Note::Fault { number, kind, on: on.clone(), key: key.into(), at });
+        let undo = match victim {
+            Victim::Actor(actor) => self.hit_actor(fault, actor),
+            Victim::Key => {
+                let bucket = self.scenario.elections[election].bucket;
+                let meddled = self.runtime.block_on(self.operator.meddle(kind, bucket, key));
+                meddled.with_context(|| format!("{kind} of {key}"))?;
+                Undo::Nothing
+            }
+            Victim::Servers(which) => self.hit_servers(kind, which),
+        };
+        let hold = hold(fault, self.scenario.elections[election].lease);
+        Ok(Some(Blow { kind, election, on, before, at, hold, number, undo }))
+    }
+
+    fn victim(&self, fault: &Fault, leader: Option<&Leading>) -> Option<Victim> {
+        let contest = &self.scenario.elections[fault.aim];
+        let count = self.servers.addresses().len();
+        let actor = match fault.kind {
+            Kind::Delete | Kind::Overwrite | Kind::Purge => return Some(Victim::Key),
+            Kind::RestartServer | Kind::PauseServer => return Some(Victim::Servers(vec![0])),
+            Kind::KillStreamLeader | Kind::PauseStreamLeader | Kind::IsolateStreamLeader => {
+                return Some(Victim::Servers(vec![self.servers.stream_leader(contest.bucket)?]));
+            }
+            Kind::KillMetaLeader => return Some(Victim::Servers(vec![self.servers.meta_leader()])),
+            Kind::RollingRestart => return Some(Victim::Servers((0..count).collect())),
+            Kind::KillQuorum | Kind::PauseQuorum => {
+                let survivor = fault.pick % count;
+                return Some(Victim::Servers((0..count).filter(|at| *at != survivor).collect()));
+            }
+            Kind::KillFollower | Kind::FreezeFollower | Kind::CutFollower => {
+                let idle: Vec<usize> =
+                    contest.among.iter().copied().filter(|at| self.actors[*at].is_idle()).collect();
+                *idle.get(fault.pick.checked_rem(idle.len())?)?
+            }
+            _ => leader?.actor,
+        };
+        Some(Victim::Actor(actor))
+    }
+
+    fn hit_actor(&mut self, fault: &Fault, actor: usize) -> Undo {
+        let contest = &self.scenario.elections[fault.aim];
+        let (key, lease) = (contest.key, contest.lease);
+        let well = |at: &usize| *at != actor && self.actors[*at].is_well(key);
+        let others: Vec<usize> = contest.among.iter().copied().filter(well).collect();
+        let successor = fault.pick.checked_rem(others.len()).map(|at| self.actors[others[at]].name);
+        let victim = &mut self.actors[actor];
+        let (name, life) = (victim.name.to_owned(), victim.life);
+        match fault.kind {
+            Kind::Kill | Kind::KillFollower => {
+                victim.kill();
+                self.notes.write(&Note::Killed { name, life, at: self.now() });
+                Undo::Start(actor)
+            }
+            Kind::Nap | Kind::Freeze | Kind::FreezeFollower => {
+                victim.stop();
+                self.notes.write(&Note::Stopped { name, life, at: self.now() });
+                Undo::Resume(actor)
+            }
+            Kind::Resign => {
+                victim.order(&Order::Resign { key: key.into() });
+                Undo::Nothing
+            }
+            Kind::HandOver => {
+                // To nobody in particular where nobody else is there.
+                let to = successor.unwrap_or("nobody").to_owned();
+                victim.order(&Order::HandOver { key: key.into(), to });
+                Undo::Nothing
+            }
+            Kind::Close => {
+                victim.order(&Order::Close);
+                Undo::StartWhenGone(actor)
+            }
+            Kind::CutRequests => {
+                victim.links.iter().for_each(|link| link.cut_to_server());
+                Undo::Heal(actor)
+            }
+            Kind::CutReplies => {
+                victim.links.iter().for_each(|link| link.cut_to_client());
+                Undo::Heal(actor)
+            }
+            Kind::HalfOpen => {
+                victim.links.iter().for_each(|link| link.cut());
+                Undo::Reconnect(actor)
+            }
+            Kind::Slow => {
+                let delay = (lease / 12).mul_f64(0.2 + fault.hold);
+                victim.links.iter().for_each(|link| {
+                    link.delay_to_client(delay);
+                    link.delay_to_server(delay);
+                });
+                Undo::Hasten(actor)
+            }
+            _ => {
+                victim.links.iter().for_each(|link| link.cut());
+                Undo::Heal(actor)
+            }
+        }
+    }
+
+    fn hit_servers(&mut self, kind: Kind, which: Vec<usize>) -> Undo {
+        match kind {
+            Kind::PauseServer | Kind::PauseStreamLeader | Kind::PauseQuorum => {
+                self.servers.pause(&which);
+                Undo::ResumeServers(which)
+            }
+            Kind::IsolateStreamLeader => {
+                which.iter().for_each(|at| self.servers.isolate(*at));
+                Undo::Join
+            }
+            Kind::RollingRestart => {
+                self.servers.roll();
+                Undo::Nothing
+            }
+            _ => {
+                self.servers.kill(&which);
+                Undo::Respawn(which)
+            }
+        }
+    }
+
+    /// Makes it good.
+    pub(crate) fn mend(&mut self, blow: &Blow) -> Result<()> {
+        match &blow.undo {
+            Undo::Nothing => {}
+            Undo::Start(actor) => self.start(*actor)?,
+            Undo::StartWhenGone(actor) => {
+                self.actors[*actor].leave()?;
+                self.start(*actor)?;
+            }
+            Undo::Resume(actor) => {
+                let at = self.now();
+                let victim = &mut self.actors[*actor];
+                self.notes.write(&Note::Resumed { name: victim.name.into(), life: victim.life, at });
+                victim.resume();
+            }
+            Undo::Heal(actor) => self.actors[*actor].links.iter().for_each(|link| link.heal()),
+            Undo::Reconnect(actor) => self.actors[*actor].links.iter().for_each(|link| {
+                link.close_all();
+                link.heal();
+            }),
+            Undo::Hasten(actor) => self.actors[*actor].links.iter().for_each(|link| {
+                link.delay_to_client(Duration::ZERO);
+                link.delay_to_server(Duration::ZERO);
+            }),
+            Undo::Respawn(which) => self.servers.respawn(which),
+            Undo::ResumeServers(which) => self.servers.resume(which),
+            Undo::Join => self.servers.heal(),
+        }
+        if blow.kind.is_of_servers() {
+            incumbent_testkit::wait::until("the store to take writes again", Duration::from_secs(90), || {
+                self.store_is_there()
+            });
+        }
+        self.notes.write(&Note::Mended { number: blow.number, at: self.now() });
+        Ok(())
+    }
+}
+
+/// How long a fault lasts: some as parts of the lease, some as long as servers take to notice.
+fn hold(fault: &Fault, lease: Duration) -> Duration {
+    let between = |least: f64, most: f64| least + (most - least) * fault.hold;
+    let leases = |least, most| lease.mul_f64(between(least, most));
+    let seconds = |least, most| Duration::from_secs_f64(between(least, most));
+    match fault.kind {
+        Kind::Kill | Kind::KillFollower => leases(0.2, 1.5),
+        Kind::Nap => leases(0.1, 0.3),
+        Kind::Freeze | Kind::FreezeFollower | Kind::CutFollower => leases(1.1, 1.8),
+        Kind::Cut | Kind::CutRequests | Kind::CutReplies | Kind::HalfOpen => leases(0.4, 1.8),
+        Kind::Slow => leases(0.5, 2.0),
+        Kind::RestartServer => seconds(0.1, 1.5),
+        Kind::PauseServer => leases(0.3, 1.6),
+        Kind::KillStreamLeader | Kind::PauseStreamLeader | Kind::KillMetaLeader => seconds(2.0, 6.0),
+        Kind::IsolateStreamLeader => seconds(3.0, 7.0),
+        Kind::KillQuorum | Kind::PauseQuorum => seconds(1.0, 6.0),
+        Kind::Resign
+        | Kind::HandOver
+        | Kind::Close
+        | Kind::Delete
+        | Kind::Overwrite
+        | Kind::Purge
+        | Kind::RollingRestart => Duration::ZERO,
+    }
+}

@@ -1,0 +1,172 @@
+//! Asks candidates all the time whether they lead, and writes down what can be proven from the answers.
+//!
+//! A term begins once and ends once: between two answers in one term that say so, the candidate led
+//! throughout. So only the first and the last of equal answers need to be written, and in between one every
+//! now and then, for a process that is killed.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use incumbent::{Candidate, Clock};
+
+use crate::log::{Held, Line, Log, Nanos};
+
+/// The pause between two rounds of questions.
+const PAUSE: Duration = Duration::from_millis(2);
+/// How old the last written answer of a leader may be.
+const REPEAT: Nanos = 20_000_000;
+/// A round that comes so much later than it should is one of a process that was stopped, or starved.
+const STALL: Nanos = 80_000_000;
+
+/// The thread that asks.
+pub(crate) struct Witness {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
+}
+
+/// Begins to ask.
+pub(crate) fn start(candidates: Vec<Candidate>, log: Arc<Log>) -> Witness {
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&stop);
+    let thread = thread::spawn(move || {
+        let clock = Clock::system();
+        let mut books: Vec<Book> = candidates.iter().map(|_| Book::default()).collect();
+        let mut last = clock.now().as_nanos();
+        while !stopped.load(Ordering::Acquire) {
+            let now = clock.now().as_nanos();
+            if now - last > STALL {
+                log.write(&Line::Stall { from: last, until: now });
+            }
+            last = now;
+            for (candidate, book) in candidates.iter().zip(&mut books) {
+                let Some(reading) = Reading::of(candidate, &clock) else { continue };
+                for Reading { leads, before, after } in book.take(reading) {
+                    log.write(&Line::Answer { key: candidate.election().into(), leads, before, after });
+                }
+            }
+            thread::sleep(PAUSE);
+        }
+    });
+    Witness { stop, thread }
+}
+
+impl Witness {
+    /// Asks no more.
+    pub(crate) fn stop(self) {
+        self.stop.store(true, Ordering::Release);
+        // It does nothing that could panic.
+        let _ = self.thread.join();
+    }
+}
+
+/// A question and its answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Reading {
+    leads: Option<Held>,
+    before: Nanos,
+    after: Nanos,
+}
+
+impl Reading {
+    /// None where the answer cannot be attributed: the term changed while it was given.
+    fn of(candidate: &Candidate, clock: &Clock) -> Option<Self> {
+        let lease = || candidate.term().map(|term| (term.token(), term.deadline().as_nanos()));
+        let first = lease();
+        let before = clock.now().as_nanos();
+        let leads = candidate.is_leader();
+        let after = clock.now().as_nanos();
+        if !leads {
+            return Some(Self { leads: None, before, after });
+        }
+        let ((token, deadline), (again, later)) = (first?, lease()?);
+        // A deadline of zero is that of a term that has ended since.
+        let held = Held { token: token.to_string(), deadline, later };
+        (token == again && deadline > 0 && later > 0).then_some(Self { leads: Some(held), before, after })
+    }
+}
+
+/// What has been written of one candidate's answers.
+#[derive(Debug, Default)]
+struct Book {
+    last: Option<Reading>,
+    /// When the newest reading was made that was written.
+    written: Option<Nanos>,
+    /// Whether that is the last reading.
+    wrote_last: bool,
+}
+
+impl Book {
+    /// The readings to write now that this one has come.
+    fn take(&mut self, reading: Reading) -> Vec<Reading> {
+        let lease =
+            |reading: &Reading| reading.leads.as_ref().map(|held| (held.token.clone(), held.deadline));
+        let mut out = Vec::new();
+        let goes_on = self.last.as_ref().is_some_and(|last| {
+            lease(last) == lease(&reading) && reading.before.saturating_sub(last.after) <= STALL
+        });
+        let is_due = reading.leads.is_some()
+            && self.written.is_none_or(|written| reading.before.saturating_sub(written) >= REPEAT);
+        if !goes_on && !self.wrote_last {
+            out.extend(self.last.take());
+        }
+        self.wrote_last = !goes_on || is_due;
+        if self.wrote_last {
+            self.written = Some(reading.before);
+            out.push(reading.clone());
+        }
+        self.last = Some(reading);
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Nanos = 1_000_000;
+
+    fn reading(ms: Nanos, leads: Option<(&str, Nanos)>) -> Reading {
+        let leads = leads.map(|(token, deadline)| {
+            let deadline = deadline * MS;
+            Held { token: token.into(), deadline, later: deadline }
+        });
+        Reading { leads, before: ms * MS, after: ms * MS + 100 }
+    }
+
+    /// The milliseconds of the readings that are written.
+    fn written(readings: &[Reading]) -> Vec<Nanos> {
+        let mut book = Book::default();
+        readings.iter().flat_map(|one| book.take(one.clone())).map(|one| one.before / MS).collect()
+    }
+
+    #[test]
+    fn of_equal_answers_the_first_and_the_last_are_written() {
+        let leads = Some(("a", 90));
+        let all =
+            [reading(1, None), reading(3, None), reading(5, leads), reading(7, leads), reading(9, None)];
+        assert_eq!(written(&all), [1, 3, 5, 7, 9]);
+        let all = [reading(1, None), reading(3, None), reading(5, None), reading(7, leads)];
+        assert_eq!(written(&all), [1, 5, 7]);
+    }
+
+    #[test]
+    fn a_leader_is_written_down_every_now_and_then() {
+        let all: Vec<_> = (0..30).map(|n| reading(2 * n, Some(("a", 900)))).collect();
+        assert_eq!(written(&all), [0, 20, 40]);
+    }
+
+    #[test]
+    fn a_renewal_is_written_down_with_the_answer_before_it() {
+        let (old, new) = (Some(("a", 90)), Some(("a", 95)));
+        assert_eq!(written(&[reading(1, old), reading(3, old), reading(5, new)]), [1, 3, 5]);
+    }
+
+    #[test]
+    fn the_first_answer_after_a_stop_is_written() {
+        let leads = Some(("a", 900));
+        assert_eq!(written(&[reading(1, leads), reading(3, leads), reading(400, leads)]), [1, 3, 400]);
+        assert_eq!(written(&[reading(1, None), reading(400, None)]), [1, 400]);
+    }
+}

@@ -1,0 +1,70 @@
+//! The command line of `incumbent sim`.
+
+use std::path::PathBuf;
+
+use super::lists::{Faults, Keep};
+
+/// Run simulated elections through faults, and check that there never are two leaders
+///
+/// The real rules, with many candidates, on a simulated store, network and clocks. Which faults come when
+/// follows from a seed, and after every step it is checked that what is promised holds. A seed that fails
+/// is told first, with as few faults as it takes and with the command that shows it again: the same seed
+/// gives the same run, byte for byte, on every machine.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// How many seeds to run; 100 unless one run is looked at closely
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) seeds: Option<u64>,
+    /// The first seed
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    pub(super) seed: u64,
+    /// The kinds of faults that seeds choose from, separated by commas; `none`; `help` lists them. From all where
+    /// this is left out
+    #[arg(long, value_name = "KIND,…")]
+    pub(super) faults: Option<Faults>,
+    /// How many candidates
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(super) candidates: u16,
+    /// How many candidates of the Go library nats-kv-leader-elect campaign besides; faults against which it does not
+    /// defend itself, such as deletions, are left out then
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub(super) go_peers: u8,
+    /// Every candidate has the default settings; otherwise seeds also decide about win delays, back-offs,
+    /// leases of their own and more
+    #[arg(long)]
+    pub(super) plain: bool,
+    /// Of the seed's script only the faults at these places, separated by commas; `none`
+    #[arg(long, value_name = "PLACE,…")]
+    pub(super) keep: Option<Keep>,
+    /// Print everything that happens in the run of one seed
+    #[arg(long, help_heading = "One run closely")]
+    pub(super) trace: bool,
+    /// Draw the run of one seed, as an .svg picture or an .html page
+    #[arg(long, help_heading = "One run closely", value_name = "FILE")]
+    pub(super) timeline: Option<PathBuf>,
+    /// How many runs at a time; as many as there are processors where this is left out. It changes nothing else
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(super) jobs: Option<u16>,
+}
+
+impl Args {
+    /// Whether one run is to be seen, and not what comes of many.
+    pub(super) fn looks_closely(&self) -> bool {
+        self.trace || self.timeline.is_some()
+    }
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  incumbent sim --seeds 10000
+      Ten thousand runs: simulated hours, faults by kind, terms, the longest vacancy.
+  incumbent sim --seeds 1000 --faults loss,delay,pause --candidates 20
+  incumbent sim --faults help
+      Every kind of fault, with what is promised under it.
+  incumbent sim --seed 5 --trace | less
+  incumbent sim --seed 5 --timeline run.html
+      One run, as text and as a picture.
+
+The exit code is 1 where an invariant does not hold. With --json the last line is the summary; where a \
+seed failed, a line before it says which.";

@@ -1,0 +1,99 @@
+//! `incumbent sim`: simulated elections, many of them or one closely.
+//!
+//! ```text
+//!   args ── the command line; lists ── its lists of faults and of places
+//!   mod ── what it comes to, and which of two things is done
+//!     ├── many ── seeds by the thousand; progress ── how far that is
+//!     └── one ── a run written down, or drawn
+//!   tell ── what came of it, for people and for machines
+//! ```
+
+mod args;
+mod lists;
+mod many;
+mod one;
+mod progress;
+mod tell;
+
+use incumbent_sim::{Choice, Kind, Script, Seeds};
+
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::line;
+pub(crate) use args::Args;
+use lists::Faults;
+
+/// How many seeds are run where nobody says.
+const SEEDS: u64 = 100;
+
+/// `incumbent sim`.
+pub(crate) fn run(args: &Args, as_json: bool) -> Result<Exit, Failure> {
+    if args.faults == Some(Faults::Help) {
+        return list_faults(as_json).map(|()| Exit::Done);
+    }
+    let first = choice(args)?;
+    if args.looks_closely() { one::run(args, &first, as_json) } else { many::run(args, &first, as_json) }
+}
+
+/// The first run that is asked for, after everything that can be refused early.
+fn choice(args: &Args) -> Result<Choice, Failure> {
+    let of_one =
+        [("--trace", args.trace), ("--timeline", args.timeline.is_some()), ("--keep", args.keep.is_some())];
+    if let Some((option, _)) = of_one.iter().find(|(_, given)| *given)
+        && args.seeds.is_some_and(|seeds| seeds > 1)
+    {
+        return Err(Failure::usage(format!(
+            "{option} is about one run, and --seeds asks for {}: leave --seeds out, and name the run with --seed",
+            args.seeds.unwrap_or(SEEDS)
+        )));
+    }
+    if let Some(file) = &args.timeline
+        && !file.extension().is_some_and(|extension| extension == "svg" || extension == "html")
+    {
+        return Err(Failure::usage(format!(
+            "--timeline draws {:?}, whose name ends neither in .svg nor in .html: end it in one of them",
+            file.display().to_string()
+        )));
+    }
+    let choice = Choice {
+        seed: args.seed,
+        candidates: args.candidates.into(),
+        faults: args.faults.clone().and_then(Faults::kinds),
+        peers: args.go_peers.into(),
+        plain: args.plain,
+        keep: None,
+    };
+    let Some(keep) = &args.keep else { return Ok(choice) };
+    let script = Script::of(&choice).faults;
+    if let Some(place) = keep.0.iter().find(|place| **place >= script.len()) {
+        return Err(Failure::usage(format!(
+            "--keep names the fault at place {place}, and the script of seed {} has {} faults, from place 0 on: \
+             use the seed, the candidates and the faults that the places were printed with",
+            choice.seed,
+            script.len()
+        )));
+    }
+    Ok(Choice { keep: Some(keep.0.clone()), ..choice })
+}
+
+/// The seeds that are asked for.
+fn seeds(args: &Args) -> Result<Seeds, Failure> {
+    let count = args.seeds.unwrap_or(if args.keep.is_some() { 1 } else { SEEDS });
+    Seeds::new(args.seed, count).ok_or_else(|| {
+        Failure::usage(format!(
+            "--seed {} and --seeds {count} go beyond the last seed, {}: begin lower, or run fewer",
+            args.seed,
+            u64::MAX
+        ))
+    })
+}
+
+fn list_faults(as_json: bool) -> Result<(), Failure> {
+    for kind in Kind::ALL {
+        let more = if as_json { line(tell::kind_json(*kind))? } else { line(tell::kind_text(*kind))? };
+        if !more {
+            break;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,47 @@
+//! One run closely: everything that happens in it, or a picture of it.
+
+use std::path::Path;
+
+use incumbent_sim::{Choice, Script, look};
+
+use super::{Args, tell};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::line;
+
+pub(super) fn run(args: &Args, choice: &Choice, as_json: bool) -> Result<Exit, Failure> {
+    let seen = look(choice, args.trace, args.timeline.is_some());
+    let exit = if seen.outcome.violation.is_some() { Exit::Failure } else { Exit::Done };
+    if let Some(file) = &args.timeline {
+        write(file, &seen.picture)?;
+    }
+    let script = Script::of(choice);
+    let mut more = as_json || line(script.to_string().trim_end())?;
+    for told in seen.trace.lines() {
+        more = more && if as_json { line(tell::trace_json(told))? } else { line(told)? };
+        if !more {
+            return Ok(exit);
+        }
+    }
+    if as_json {
+        line(tell::run_json(&script, &seen.outcome, args.timeline.as_deref()))?;
+    } else if let Some(violation) = seen.outcome.violation.filter(|_| more) {
+        line(violation)?;
+    }
+    Ok(exit)
+}
+
+fn write(file: &Path, svg: &str) -> Result<(), Failure> {
+    let html = file.extension().is_some_and(|extension| extension == "html");
+    let text = if html { page(svg) } else { svg.to_owned() };
+    let cannot = |error| Failure::failed(format!("{} cannot be written: {error}", file.display()));
+    std::fs::write(file, text).map_err(cannot)
+}
+
+/// The picture as a page of its own.
+fn page(svg: &str) -> String {
+    format!(
+        "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>incumbent: a simulated run</title>\n\
+         <style>:root {{ color-scheme: light dark }} body {{ margin: 1rem }}</style>\n{svg}</html>\n"
+    )
+}

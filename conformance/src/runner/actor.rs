@@ -1,0 +1,202 @@
+//! A candidate, and all it was told.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use incumbent::core::store::FaultKind;
+use incumbent::{Candidate, Event, Instant, Leaving, Term, Token, Trouble};
+use tokio::task::JoinHandle;
+
+use crate::scenario;
+
+/// A candidate of a scenario. Its log goes on from one campaign to the next.
+pub(super) struct Actor {
+    pub(super) id: String,
+    pub(super) of: scenario::Candidate,
+    pub(super) candidate: Option<Candidate>,
+    pub(super) book: Arc<Book>,
+    /// Calls that have not been seen to return, oldest first, each with what it was.
+    pub(super) leaving: VecDeque<(&'static str, JoinHandle<incumbent::Result<()>>)>,
+    reader: Option<JoinHandle<()>>,
+}
+
+impl Actor {
+    pub(super) fn new(id: &str, of: &scenario::Candidate, begun: Instant) -> Self {
+        Self {
+            id: id.into(),
+            of: of.clone(),
+            candidate: None,
+            book: Arc::new(Book { id: id.into(), works: of.works, begun, pages: Mutex::default() }),
+            leaving: VecDeque::new(),
+            reader: None,
+        }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        self.of.name.as_deref().unwrap_or(&self.id)
+    }
+
+    /// Takes up a campaign, and reads what it is told.
+    pub(super) fn begin(&mut self, candidate: Candidate, clock: incumbent::Clock) {
+        let (mut events, book) = (candidate.events(), Arc::clone(&self.book));
+        self.book.pages().current = None;
+        self.candidate = Some(candidate);
+        self.reader = Some(tokio::spawn(async move {
+            while let Some(event) = events.next().await {
+                book.take(event, clock.now());
+            }
+        }));
+    }
+
+    /// Lets the candidate go; nobody listens to it any more.
+    pub(super) fn die(&mut self) {
+        if let Some(reader) = self.reader.take() {
+            reader.abort();
+        }
+        self.leaving.clear();
+        self.candidate = None;
+        let mut pages = self.book.pages();
+        pages.held = None;
+        // What it was told on its deathbed nobody heard.
+        pages.read = pages.terms.len();
+    }
+
+    pub(super) fn leave(&mut self, verb: &'static str, leaving: Leaving) {
+        self.leaving.push_back((verb, tokio::spawn(leaving)));
+    }
+}
+
+/// All a candidate was told.
+pub(super) struct Book {
+    id: String,
+    works: bool,
+    begun: Instant,
+    pages: Mutex<Pages>,
+}
+
+#[derive(Default)]
+pub(super) struct Pages {
+    /// What happened to its terms.
+    pub(super) terms: Vec<OfTerm>,
+    /// How many of those a step has asked for.
+    pub(super) read: usize,
+    pub(super) troubles: Vec<&'static str>,
+    /// For the failure's report: when, and what.
+    pub(super) history: Vec<(Instant, String)>,
+    /// The first rule that was broken.
+    pub(super) broken: Option<String>,
+    /// The term it works in.
+    pub(super) held: Option<Term>,
+    current: Option<Current>,
+}
+
+struct Current {
+    token: Token,
+    drained: bool,
+}
+
+/// Something a candidate was told about a term.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum OfTerm {
+    Won { token: Token, at: Instant },
+    Draining { reason: &'static str },
+    Lost { reason: &'static str, drained: bool, at: Instant },
+}
+
+impl std::fmt::Display for OfTerm {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Won { token, .. } => write!(f, "Won with token {token}"),
+            Self::Draining { reason } => write!(f, "Draining for {reason}"),
+            Self::Lost { reason, drained: true, .. } => write!(f, "Lost for {reason}, after a drain"),
+            Self::Lost { reason, drained: false, .. } => write!(f, "Lost for {reason}, without a drain"),
+        }
+    }
+}
+
+impl Book {
+    pub(super) fn pages(&self) -> MutexGuard<'_, Pages> {
+        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self, event: Event, at: Instant) {
+        let mut pages = self.pages();
+        let told = match event {
+            Event::Won(term) => {
+                let token = term.token();
+                if let Some(current) = &pages.current {
+                    let before = current.token;
+                    pages.breaks(format!("{} was told Won with {token} during its term {before}", self.id));
+                }
+                pages.current = Some(Current { token, drained: false });
+                pages.terms.push(OfTerm::Won { token, at: term.started() });
+                pages.held = self.works.then_some(term);
+                format!("Won with token {token}")
+            }
+            Event::Draining { term, until, reason } => {
+                let token = term.token();
+                match &mut pages.current {
+                    Some(current) if current.token == token && !current.drained => current.drained = true,
+                    _ => pages.breaks(format!("{} was told Draining of {token}, not its term", self.id)),
+                }
+                pages.terms.push(OfTerm::Draining { reason: reason.code() });
+                format!("Draining for {reason:?}, until {} ms", until.since(self.begun).as_millis())
+            }
+            Event::Lost { term, reason } => {
+                let token = term.token();
+                if term.is_current() {
+                    pages.breaks(format!("{} was told Lost, and its term {token} is current", self.id));
+                }
+                let drained = match pages.current.take() {
+                    Some(current) if current.token == token => current.drained,
+                    _ => {
+                        pages.breaks(format!("{} was told Lost of {token}, not its term", self.id));
+                        false
+                    }
+                };
+                pages.terms.push(OfTerm::Lost { reason: reason.code(), drained, at });
+                pages.held = None;
+                format!("Lost for {reason:?}, token {token}")
+            }
+            Event::LeaderChanged(leader) => match leader {
+                Some(leader) => format!("sees {:?} in the seat", leader.name),
+                None => "sees the seat vacant".into(),
+            },
+            Event::Campaigned(state) => format!("is {}", state.code()),
+            Event::Trouble(trouble) => {
+                let code = code(&trouble);
+                pages.troubles.push(code);
+                format!("trouble {code}: {trouble}")
+            }
+        };
+        pages.history.push((at, format!("{} {told}", self.id)));
+    }
+}
+
+impl Pages {
+    /// What of its terms no step has asked for.
+    pub(super) fn unread(&self) -> &[OfTerm] {
+        self.terms.get(self.read..).unwrap_or_default()
+    }
+
+    fn breaks(&mut self, rule: String) {
+        self.broken.get_or_insert(rule);
+    }
+}
+
+/// What a scenario calls it.
+fn code(trouble: &Trouble) -> &'static str {
+    match trouble {
+        Trouble::Store(fault) => match fault.kind {
+            FaultKind::Unreachable => "UNREACHABLE",
+            FaultKind::Denied => "DENIED",
+            FaultKind::Broken => "BROKEN",
+        },
+        Trouble::StoreReset { .. } => "STORE_RESET",
+        Trouble::NotExpiring { .. } => "NOT_EXPIRING",
+        Trouble::SameName { .. } => "SAME_NAME",
+        Trouble::ShortLease { .. } => "SHORT_LEASE",
+        Trouble::MaxAgeChanged { .. } => "MAX_AGE_CHANGED",
+        Trouble::MarkersMislead => "MARKERS_MISLEAD",
+    }
+}

@@ -1,0 +1,293 @@
+//! Expectations: each waits until what it expects is so, or certainly is not.
+
+use std::time::Duration;
+
+use incumbent::{Instant, Token};
+
+use super::actor::{Actor, OfTerm};
+use super::failure::Missed;
+use super::play::Play;
+use super::watcher::{fits, shown};
+use crate::scenario::{Moment, Step};
+
+/// How often it is looked whether something is so.
+const LOOK: Duration = Duration::from_millis(2);
+/// How often the store is asked.
+const ASK: Duration = Duration::from_millis(20);
+
+impl Play {
+    pub(super) async fn expect(&mut self, step: &Step) -> Result<(), Missed> {
+        match step {
+            Step::ExpectWon { candidate, not_before, before } => {
+                let who = [self.place(candidate)?];
+                self.won(&who, not_before.as_ref(), before.as_ref()).await.map(drop)
+            }
+            Step::ExpectAnyWon { candidates, alias, not_before, before } => {
+                let who = candidates.iter().map(|id| self.place(id)).collect::<Result<Vec<_>, _>>()?;
+                let winner = self.won(&who, not_before.as_ref(), before.as_ref()).await?;
+                self.aliases.insert(alias.clone(), winner);
+                Ok(())
+            }
+            Step::ExpectDraining { candidate, reason } => self.draining(candidate, reason).await,
+            Step::ExpectLost { candidate, reason, otherwise, drained, not_before, before } => {
+                let reasons: Vec<&str> = [reason].into_iter().chain(otherwise).map(String::as_str).collect();
+                self.lost(candidate, &reasons, *drained, not_before.as_ref(), before.as_ref()).await
+            }
+            Step::ExpectReturned { candidate, error } => {
+                let at = self.place(candidate)?;
+                self.returned(at, error.as_deref()).await
+            }
+            Step::ExpectIsLeader { candidate, leads } => {
+                let is_leader = self.candidate(candidate)?.is_leader();
+                let expected = format!("is_leader of {candidate} to be {leads}");
+                if is_leader == *leads { Ok(()) } else { Err(Missed::new(expected, is_leader)) }
+            }
+            Step::ExpectStillLeads { candidate, leases } => self.still_leads(candidate, *leases).await,
+            Step::ExpectNobodyLeads { election, leases } => self.nobody_leads(election, *leases).await,
+            Step::ExpectState { candidate, state } => {
+                let of = self.candidate(candidate)?;
+                let probe = || (of.state().code() == state).then_some(Ok(()));
+                let seen = || format!("it is {}", of.state().code());
+                self.wait(format!("{candidate} to be {state}"), probe, seen).await
+            }
+            Step::ExpectSeen { candidate, leader } => {
+                let of = self.candidate(candidate)?;
+                let probe = || fits(of.leader().as_ref(), leader.as_deref(), []).then_some(Ok(()));
+                let seen = || format!("it sees {}", shown(of.leader().as_ref()));
+                let whom = leader.as_deref().unwrap_or("nobody");
+                self.wait(format!("{candidate} to see {whom:?} in the seat"), probe, seen).await
+            }
+            Step::ExpectTrouble { candidate, trouble } => {
+                let book = &self.actor(candidate)?.book;
+                let probe = || book.pages().troubles.iter().any(|told| told == trouble).then_some(Ok(()));
+                let seen = || format!("it was told {:?}", book.pages().troubles);
+                self.wait(format!("{candidate} to be told the trouble {trouble}"), probe, seen).await
+            }
+            Step::ExpectLeader { election, leader, metadata } => {
+                self.stored(election, leader.as_deref(), metadata).await
+            }
+            Step::ExpectObserved { observer, leader, metadata } => {
+                self.observed(observer, leader.as_deref(), metadata).await
+            }
+            other => Err(Missed::new("a step that this runner knows", other)),
+        }
+    }
+
+    /// Waits until `probe` says how it went; `seen` says what there is where it never does.
+    async fn wait<T>(
+        &self,
+        expected: impl Into<String>,
+        mut probe: impl FnMut() -> Option<Result<T, Missed>>,
+        seen: impl Fn() -> String,
+    ) -> Result<T, Missed> {
+        let until = self.time.now() + self.patience;
+        loop {
+            self.rules()?;
+            let is_last = self.time.now() >= until;
+            if let Some(found) = probe() {
+                return found;
+            }
+            if is_last {
+                return Err(Missed::new(expected, format!("{}, after {:?}", seen(), self.patience)));
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// The first of them to win; whoever else of them is told something of a term meanwhile is not it.
+    async fn won(
+        &self,
+        who: &[usize],
+        not_before: Option<&Moment>,
+        before: Option<&Moment>,
+    ) -> Result<usize, Missed> {
+        let names: Vec<_> = who.iter().map(|at| self.actors[*at].id.as_str()).collect();
+        let what = format!("{} to be told Won", names.join(" or "));
+        let probe = || {
+            who.iter().find_map(|at| {
+                let actor = &self.actors[*at];
+                let mut pages = actor.book.pages();
+                let next = pages.unread().first()?.clone();
+                pages.read += 1;
+                Some(match next {
+                    OfTerm::Won { at: told, .. } => {
+                        self.time.check(&what, told, not_before, before).map(|()| *at)
+                    }
+                    other => Err(Missed::new(&what, format!("{} was told {other}", actor.id))),
+                })
+            })
+        };
+        let seen = || self.stand(who.iter().map(|at| &self.actors[*at]));
+        self.wait(&what, probe, seen).await
+    }
+
+    async fn draining(&self, id: &str, reason: &str) -> Result<(), Missed> {
+        let actor = self.actor(id)?;
+        let what = format!("{id} to be told Draining for {reason}");
+        let probe = || {
+            let mut pages = actor.book.pages();
+            let next = pages.unread().first()?.clone();
+            pages.read += 1;
+            let fits = matches!(next, OfTerm::Draining { reason: told } if told == reason);
+            Some(if fits { Ok(()) } else { Err(Missed::new(&what, format!("{id} was told {next}"))) })
+        };
+        self.wait(&what, probe, || self.stand([actor])).await
+    }
+
+    async fn lost(
+        &self,
+        id: &str,
+        reasons: &[&str],
+        drained: Option<bool>,
+        not_before: Option<&Moment>,
+        before: Option<&Moment>,
+    ) -> Result<(), Missed> {
+        let actor = self.actor(id)?;
+        let how = match drained {
+            None => "",
+            Some(true) => ", after a drain",
+            Some(false) => ", without a drain",
+        };
+        let what = format!("{id} to be told Lost for {}{how}", reasons.join(" or "));
+        let probe = || {
+            let mut pages = actor.book.pages();
+            // Its drain is passed over.
+            let skipped = usize::from(matches!(pages.unread().first(), Some(OfTerm::Draining { .. })));
+            let next = pages.unread().get(skipped)?.clone();
+            pages.read += skipped + 1;
+            let at = match next {
+                OfTerm::Lost { reason: told, drained: after, at }
+                    if reasons.contains(&told) && drained.is_none_or(|drained| drained == after) =>
+                {
+                    at
+                }
+                other => return Some(Err(Missed::new(&what, format!("{id} was told {other}")))),
+            };
+            Some(self.time.check(&what, at, not_before, before))
+        };
+        self.wait(&what, probe, || self.stand([actor])).await
+    }
+
+    /// Waits until the oldest call of a candidate that was not yet seen to return does.
+    pub(super) async fn returned(&mut self, at: usize, error: Option<&str>) -> Result<(), Missed> {
+        let id = self.actors[at].id.clone();
+        let Some((verb, call)) = self.actors[at].leaving.pop_front() else {
+            return Err(Missed::new(format!("a call of {id}"), "all have returned"));
+        };
+        let expected = match error {
+            None => format!("{verb} of {id} to return"),
+            Some(code) => format!("{verb} of {id} to return the error {code}"),
+        };
+        let seen = match tokio::time::timeout(self.patience, call).await {
+            Err(_) => format!("it has not, after {:?}", self.patience),
+            Ok(Err(gone)) => gone.to_string(),
+            Ok(Ok(Ok(()))) if error.is_none() => return Ok(()),
+            Ok(Ok(Ok(()))) => "it returned without an error".into(),
+            Ok(Ok(Err(told))) if error == Some(told.kind().code()) => return Ok(()),
+            Ok(Ok(Err(told))) => format!("the error {}: {told}", told.kind().code()),
+        };
+        Err(Missed::new(expected, seen))
+    }
+
+    async fn still_leads(&self, id: &str, leases: f64) -> Result<(), Missed> {
+        let (actor, candidate) = (self.actor(id)?, self.candidate(id)?);
+        let what = format!("{id} to lead on in the same term for {leases} leases");
+        let token = || candidate.term().map(|term| term.token());
+        let first: Option<Token> = token();
+        self.throughout(leases, || {
+            if first.is_none() || token() != first || !candidate.is_leader() {
+                return Some(Missed::new(&what, self.stand([actor])));
+            }
+            let pages = actor.book.pages();
+            let told = pages.unread().first()?;
+            Some(Missed::new(&what, format!("{id} was told {told}")))
+        })
+        .await
+    }
+
+    async fn nobody_leads(&self, election: &str, leases: f64) -> Result<(), Missed> {
+        let what = format!("nobody to lead {election:?} for {leases} leases");
+        self.throughout(leases, || {
+            let leaders = self.witness.leaders(election);
+            (!leaders.is_empty()).then(|| Missed::new(&what, format!("{} leads", leaders.join(", "))))
+        })
+        .await
+    }
+
+    /// Looks all the time, and at least once, whether something is not as it should be.
+    async fn throughout(&self, leases: f64, wrong: impl Fn() -> Option<Missed>) -> Result<(), Missed> {
+        let until: Instant = self.time.now() + self.time.leases(leases);
+        loop {
+            self.rules()?;
+            let is_last = self.time.now() >= until;
+            if let Some(missed) = wrong() {
+                return Err(missed);
+            }
+            if is_last {
+                return Ok(());
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    async fn stored<'a, M>(&self, election: &str, name: Option<&str>, metadata: M) -> Result<(), Missed>
+    where
+        M: IntoIterator<Item = (&'a String, &'a String)> + Copy,
+    {
+        let until = self.time.now() + self.patience;
+        loop {
+            self.rules()?;
+            let is_last = self.time.now() >= until;
+            let answer = tokio::time::timeout(self.patience, self.hand.house().leader(election)).await;
+            let seen = match &answer {
+                Ok(Ok(leader)) if fits(leader.as_ref(), name, metadata) => return Ok(()),
+                Ok(Ok(leader)) => shown(leader.as_ref()),
+                Ok(Err(error)) => format!("the error {}: {error}", error.kind().code()),
+                Err(_) => "no answer".into(),
+            };
+            if is_last {
+                let whom = name.unwrap_or("nobody");
+                let expected = format!("the store to say that {whom:?} holds the seat of {election:?}");
+                return Err(Missed::new(expected, format!("{seen}, after {:?}", self.patience)));
+            }
+            tokio::time::sleep(ASK).await;
+        }
+    }
+
+    async fn observed<'a, M>(&self, observer: &str, name: Option<&str>, metadata: M) -> Result<(), Missed>
+    where
+        M: IntoIterator<Item = (&'a String, &'a String)> + Copy,
+    {
+        let Some(watcher) = self.watchers.get(observer) else {
+            return Err(Missed::new(format!("an observer {observer}"), "there is none"));
+        };
+        let what = format!("{observer} to see {:?} in the seat", name.unwrap_or("nobody"));
+        let probe = || {
+            let mut sights = watcher.sights();
+            let unread = sights.all.get(sights.read..).unwrap_or_default();
+            let place = unread.iter().position(|(_, leader)| fits(leader.as_ref(), name, metadata))?;
+            sights.read += place + 1;
+            Some(Ok(()))
+        };
+        let seen = || {
+            let sights = watcher.sights();
+            let unread = sights.all.get(sights.read..).unwrap_or_default();
+            let unread: Vec<_> = unread.iter().map(|(_, leader)| shown(leader.as_ref())).collect();
+            if unread.is_empty() { "nothing new".into() } else { unread.join(", then ") }
+        };
+        self.wait(&what, probe, seen).await
+    }
+
+    /// Where some candidates stand, for a report.
+    fn stand<'a>(&self, actors: impl IntoIterator<Item = &'a Actor>) -> String {
+        let one = |actor: &'a Actor| {
+            let of = actor.candidate.as_ref();
+            let state = of.map_or("not campaigning", |candidate| candidate.state().code());
+            let leads = if of.is_some_and(|c| c.is_leader()) { "leads" } else { "does not lead" };
+            let pages = actor.book.pages();
+            let next = pages.unread().first().map_or_else(String::new, |told| format!(", was told {told}"));
+            format!("{} is {state}, {leads}{next}", actor.id)
+        };
+        actors.into_iter().map(one).collect::<Vec<_>>().join("; ")
+    }
+}

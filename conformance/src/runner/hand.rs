@@ -1,0 +1,187 @@
+//! The runner's hand on the store and on the network: the stage's, and its own where the stage has none.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use incumbent::store::{Memory, Operate, StoreSettings};
+use incumbent::testing::{Faults, Faulty};
+use incumbent::{Clock, Store};
+
+use super::play::Setup;
+use super::stage::Stage;
+use crate::scenario::{Need, Scenario};
+use crate::stage::{Request, Set, StoreKind};
+
+/// What this runner can do to a store, with the stage's help.
+pub fn offers(kind: StoreKind) -> BTreeSet<Need> {
+    let own: &[Need] = match kind {
+        StoreKind::Memory => &[Need::Operator, Need::Reset, Need::Network, Need::Kill],
+        StoreKind::Sqlite => &[Need::Network, Need::Kill],
+        StoreKind::Nats => &[],
+    };
+    kind.offers().into_iter().chain(own.iter().copied()).collect()
+}
+
+/// The store of a scenario, and what can be done to it.
+pub(super) struct Hand {
+    stage: Stage,
+    /// What the stage does by itself.
+    set: Set,
+    lease: Duration,
+    /// The runner cuts connections itself.
+    cuts: bool,
+    house: Store,
+    connections: BTreeMap<String, Connection>,
+}
+
+struct Connection {
+    store: Store,
+    faults: Option<Faults>,
+}
+
+impl Hand {
+    pub(super) async fn new(setup: &Setup, kind: StoreKind, scenario: &Scenario) -> Result<Self, String> {
+        if let Some(lacking) = scenario.lacks(&offers(kind)) {
+            return Err(format!("the scenario {lacking}, which is not to be had on {kind}"));
+        }
+        let mut stage = Stage::start(&setup.stage).await?;
+        let connections = scenario.connections();
+        let request = Request::Set { store: kind, lease_ms: scenario.lease_ms, connections };
+        let set = stage.ask(&request).await?.ok_or("the stage set nothing")?;
+        let network = BTreeSet::from([Need::Network, Need::Kill]);
+        let cuts = !scenario.needs.is_disjoint(&network) && set.offers.is_disjoint(&network);
+        let house = Store::open(&set.url).await.map_err(text)?;
+        let lease = Duration::from_millis(scenario.lease_ms);
+        Ok(Self { stage, set, lease, cuts, house, connections: BTreeMap::new() })
+    }
+
+    /// The runner's own connection.
+    pub(super) fn house(&self) -> &Store {
+        &self.house
+    }
+
+    /// The store behind a connection, opened the first time.
+    pub(super) async fn open(&mut self, connection: &str) -> Result<Store, String> {
+        if let Some(open) = self.connections.get(connection) {
+            return Ok(open.store.clone());
+        }
+        let url = self.set.connections.get(connection).ok_or("the stage gave no URL for it")?;
+        let clock = Clock::system();
+        let (store, faults) = if self.cuts {
+            let settings: StoreSettings = url.parse().map_err(text)?;
+            let (faulty, faults) = Faulty::new(settings.open(&clock).await.map_err(text)?);
+            (Store::from_adapter(Box::new(faulty), clock).map_err(text)?, Some(faults))
+        } else {
+            (Store::builder().expected_lease(self.lease).open(url).await.map_err(text)?, None)
+        };
+        self.connections.insert(connection.into(), Connection { store: store.clone(), faults });
+        Ok(store)
+    }
+
+    pub(super) async fn delete(&mut self, key: &str) -> Result<(), String> {
+        match self.own_memory()? {
+            Some(memory) => memory.delete(key).await.map(drop).map_err(text),
+            None => self.ask(&Request::DeleteKey { key: key.into() }).await,
+        }
+    }
+
+    pub(super) async fn put(&mut self, key: &str, value: &str) -> Result<(), String> {
+        match self.own_memory()? {
+            Some(memory) => memory.put(key, value.as_bytes()).await.map(drop).map_err(text),
+            None => self.ask(&Request::PutKey { key: key.into(), value: value.into() }).await,
+        }
+    }
+
+    pub(super) async fn reset(&mut self) -> Result<(), String> {
+        match self.own_memory()? {
+            Some(memory) => {
+                memory.reset();
+                Ok(())
+            }
+            None => self.ask(&Request::ResetStore {}).await,
+        }
+    }
+
+    pub(super) async fn cut(&mut self, connection: &str) -> Result<(), String> {
+        match self.faults(connection) {
+            Some(faults) => {
+                faults.partition();
+                Ok(())
+            }
+            None => self.ask(&Request::Cut { connection: connection.into() }).await,
+        }
+    }
+
+    pub(super) async fn heal(&mut self, connection: &str) -> Result<(), String> {
+        match self.faults(connection) {
+            Some(faults) => {
+                faults.heal();
+                Ok(())
+            }
+            None => self.ask(&Request::Heal { connection: connection.into() }).await,
+        }
+    }
+
+    /// From now on nothing from this connection reaches the store. [`forget`](Self::forget) follows.
+    pub(super) async fn kill(&mut self, connection: &str) -> Result<(), String> {
+        match self.faults(connection) {
+            Some(faults) => {
+                faults.partition();
+                Ok(())
+            }
+            None => self.ask(&Request::Kill { connection: connection.into() }).await,
+        }
+    }
+
+    /// Lets a connection go without closing it.
+    pub(super) fn forget(&mut self, connection: &str) {
+        self.connections.remove(connection);
+    }
+
+    pub(super) async fn stop_server(&mut self) -> Result<(), String> {
+        self.ask(&Request::StopServer {}).await
+    }
+
+    pub(super) async fn start_server(&mut self) -> Result<(), String> {
+        self.ask(&Request::StartServer {}).await
+    }
+
+    /// Ends everything, whatever came before.
+    pub(super) async fn end(mut self, patience: Duration) -> Result<(), String> {
+        let mut result = Ok(());
+        let connections = std::mem::take(&mut self.connections);
+        // Nobody is left waiting for a line that is never mended.
+        connections.values().filter_map(|connection| connection.faults.as_ref()).for_each(Faults::heal);
+        for (name, connection) in connections {
+            let closing = tokio::time::timeout(patience, connection.store.close()).await;
+            if !matches!(closing, Ok(Ok(()))) && result.is_ok() {
+                result = Err(format!("the store of {name} does not close: {closing:?}"));
+            }
+        }
+        let _ = tokio::time::timeout(patience, self.house.close()).await;
+        let struck = self.stage.ask(&Request::Strike {}).await.map(drop);
+        result.and(struck).and(self.stage.end().await)
+    }
+
+    async fn ask(&mut self, request: &Request) -> Result<(), String> {
+        self.stage.ask(request).await.map(drop)
+    }
+
+    /// The store in this process, where the scenario has one: the stage has no way into it.
+    fn own_memory(&self) -> Result<Option<Memory>, String> {
+        match self.set.url.parse().map_err(text)? {
+            StoreSettings::Memory(settings) => {
+                Memory::open(&settings, &Clock::system()).map(Some).map_err(text)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn faults(&self, connection: &str) -> Option<Faults> {
+        self.connections.get(connection)?.faults.clone()
+    }
+}
+
+fn text(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}

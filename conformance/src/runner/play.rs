@@ -1,0 +1,299 @@
+//! Carries the steps of a scenario out, one after another.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use incumbent::{CampaignOptions, Instant, Preset, State, WinDelay};
+
+use super::actor::Actor;
+use super::failure::{Failure, Missed};
+use super::hand::Hand;
+use super::rules;
+use super::time::Time;
+use super::watcher::Watcher;
+use super::witness::Witness;
+use crate::scenario::{self, Scenario, Step};
+use crate::stage::StoreKind;
+
+/// What a runner needs to know besides the scenario.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// The program `incumbent-stage`.
+    pub stage: PathBuf,
+    /// How long an expectation is waited for.
+    pub patience: Duration,
+}
+
+/// Plays a scenario on a store.
+///
+/// # Errors
+/// The first step that missed what it expects, or a rule that was broken, with everything that anybody
+/// was told.
+pub async fn play(scenario: &Scenario, kind: StoreKind, setup: &Setup) -> Result<(), Failure> {
+    let fail = |step: Option<usize>, verb: String, missed: Missed, history| Failure {
+        scenario: scenario.name.clone(),
+        store: kind,
+        step,
+        steps: scenario.steps.len(),
+        verb,
+        expected: missed.expected,
+        seen: missed.seen,
+        history,
+    };
+    let hand = match Hand::new(setup, kind, scenario).await {
+        Ok(hand) => hand,
+        Err(error) => {
+            return Err(fail(
+                None,
+                "before the first step".into(),
+                Missed::new("a store", error),
+                Vec::new(),
+            ));
+        }
+    };
+    let mut play = Play::new(scenario, hand, setup.patience);
+    let mut result = Ok(());
+    for (at, step) in scenario.steps.iter().enumerate() {
+        if let Err(missed) = play.step(step).await {
+            // What was told in the same moment belongs to the report.
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            result = Err(fail(Some(at + 1), step.to_string(), missed, play.history()));
+            break;
+        }
+    }
+    if result.is_ok()
+        && let Err(missed) = play.curtain().await
+    {
+        result = Err(fail(None, "after the last step".into(), missed, play.history()));
+    }
+    let history = play.history();
+    let ended = play.end().await;
+    result.and(ended.map_err(|error| {
+        fail(None, "at its end".into(), Missed::new("every store to close", error), history)
+    }))
+}
+
+/// A scenario that is being played.
+pub(super) struct Play {
+    pub(super) time: Time,
+    pub(super) hand: Hand,
+    pub(super) actors: Vec<Actor>,
+    pub(super) witness: Witness,
+    pub(super) watchers: BTreeMap<String, Watcher>,
+    pub(super) patience: Duration,
+    /// Who won under another name.
+    pub(super) aliases: BTreeMap<String, usize>,
+}
+
+impl Play {
+    fn new(scenario: &Scenario, hand: Hand, patience: Duration) -> Self {
+        let time = Time::new(Duration::from_millis(scenario.lease_ms));
+        let actors: Vec<_> =
+            scenario.candidates.iter().map(|(id, of)| Actor::new(id, of, time.begun)).collect();
+        let aliases = actors.iter().enumerate().map(|(at, actor)| (actor.id.clone(), at)).collect();
+        Self { time, hand, actors, witness: Witness::new(), watchers: BTreeMap::new(), patience, aliases }
+    }
+
+    async fn step(&mut self, step: &Step) -> Result<(), Missed> {
+        match step {
+            Step::Campaign { candidate, error, names } => {
+                self.campaign(candidate, error.as_deref(), names.as_deref()).await?;
+            }
+            Step::Resign { candidate } => {
+                let leaving = self.candidate(candidate)?.resign();
+                self.actor_mut(candidate)?.leave("resign", leaving);
+            }
+            Step::HandOver { candidate, to } => {
+                let leaving = self.candidate(candidate)?.hand_over(to);
+                self.actor_mut(candidate)?.leave("hand_over", leaving);
+            }
+            Step::Close { candidate } => {
+                let leaving = self.candidate(candidate)?.close();
+                self.actor_mut(candidate)?.leave("close", leaving);
+            }
+            Step::CloseStore { candidate } => {
+                let connection = self.connection(candidate)?;
+                let leaving = self.hand.open(&connection).await.map_err(on_stage)?.close();
+                self.actor_mut(candidate)?.leave("close_store", leaving);
+            }
+            Step::SetHealthy { candidate, healthy } => self.candidate(candidate)?.set_healthy(*healthy),
+            Step::FinishWork { candidate } => {
+                let term = self.actor(candidate)?.book.pages().held.take();
+                term.map(drop)
+                    .ok_or_else(|| Missed::new(format!("{candidate} to be at work"), "it is not"))?;
+            }
+            Step::FailWork { candidate } => {
+                let term = self.candidate(candidate)?.term();
+                term.ok_or_else(|| Missed::new(format!("{candidate} to lead"), "it does not"))?.fail();
+            }
+            Step::Observe { observer, election } => {
+                let observing = self.hand.house().observe(election).await;
+                let watcher = Watcher::new(observing.map_err(|error| Missed::new("an observer", error))?);
+                self.watchers.insert(observer.clone(), watcher);
+            }
+            Step::Kill { candidate } => self.kill(candidate).await?,
+            Step::Cut { candidate } => {
+                let connection = self.connection(candidate)?;
+                self.hand.cut(&connection).await.map_err(on_stage)?;
+            }
+            Step::Heal { candidate } => {
+                let connection = self.connection(candidate)?;
+                self.hand.heal(&connection).await.map_err(on_stage)?;
+            }
+            Step::DeleteKey { election } => self.hand.delete(election).await.map_err(on_stage)?,
+            Step::PutKey { election, value } => self.hand.put(election, value).await.map_err(on_stage)?,
+            Step::ResetStore {} => self.hand.reset().await.map_err(on_stage)?,
+            Step::StopServer {} => self.hand.stop_server().await.map_err(on_stage)?,
+            Step::StartServer {} => self.hand.start_server().await.map_err(on_stage)?,
+            Step::Mark { mark } => self.time.mark(mark),
+            expectation => self.expect(expectation).await?,
+        }
+        self.rules()
+    }
+
+    async fn campaign(&mut self, id: &str, error: Option<&str>, names: Option<&str>) -> Result<(), Missed> {
+        if self.actor(id)?.candidate.as_ref().is_some_and(|before| before.state() != State::Closed) {
+            return Err(Missed::new(format!("{id} to be closed before it campaigns again"), "it is not"));
+        }
+        let connection = self.connection(id)?;
+        let store = self.hand.open(&connection).await.map_err(on_stage)?;
+        let actor = self.actor(id)?;
+        let options = options(actor, self.time.lease);
+        let campaigning =
+            tokio::time::timeout(self.patience, store.campaign(actor.of.election(), options)).await;
+        let answer =
+            campaigning.map_err(|_| Missed::new("an answer", format!("none in {:?}", self.patience)))?;
+        match (answer, error) {
+            (Ok(candidate), None) => {
+                let clock = self.time.clock.clone();
+                let (election, id) = (actor.of.election().to_owned(), actor.id.clone());
+                self.witness.ask(&election, &id, &candidate);
+                self.actor_mut(&id)?.begin(candidate, clock);
+                Ok(())
+            }
+            (Ok(_), Some(code)) => Err(Missed::new(format!("the error {code}"), format!("{id} campaigns"))),
+            (Err(error), expected) => {
+                let fits = expected == Some(error.kind().code())
+                    && names.is_none_or(|name| error.message().contains(name));
+                let names = names.map(|name| format!(" that names {name:?}")).unwrap_or_default();
+                let expected = match expected {
+                    Some(code) => format!("the error {code}{names}"),
+                    None => format!("{id} to campaign"),
+                };
+                let seen = format!("the error {}: {error}", error.kind().code());
+                if fits { Ok(()) } else { Err(Missed::new(expected, seen)) }
+            }
+        }
+    }
+
+    /// Nothing of the candidate reaches the store any more; then it is let go.
+    async fn kill(&mut self, id: &str) -> Result<(), Missed> {
+        let connection = self.connection(id)?;
+        self.hand.kill(&connection).await.map_err(on_stage)?;
+        let deadline = self.candidate(id)?.term().map_or(Instant::ZERO, |term| term.deadline());
+        let actor = self.actor_mut(id)?;
+        let (election, id) = (actor.of.election().to_owned(), actor.id.clone());
+        actor.die();
+        self.witness.bury(&election, &id, deadline);
+        self.hand.forget(&connection);
+        Ok(())
+    }
+
+    /// What must be so after the last step: every call returns, and nothing happened that no step asked for.
+    async fn curtain(&mut self) -> Result<(), Missed> {
+        for at in 0..self.actors.len() {
+            while !self.actors[at].leaving.is_empty() {
+                self.returned(at, None).await?;
+            }
+        }
+        self.rules()?;
+        rules::unasked(&self.actors).map_or(Ok(()), Err)
+    }
+
+    pub(super) fn rules(&self) -> Result<(), Missed> {
+        rules::broken(&self.actors, &self.witness).map_or(Ok(()), Err)
+    }
+
+    async fn end(self) -> Result<(), String> {
+        let Self { hand, witness, watchers, actors, patience, .. } = self;
+        drop((witness, watchers, actors));
+        hand.end(patience).await
+    }
+
+    fn history(&self) -> Vec<String> {
+        let mut history = Vec::new();
+        for actor in &self.actors {
+            history.extend(actor.book.pages().history.iter().cloned());
+        }
+        history.sort_by_key(|(at, _)| *at);
+        history.iter().map(|(at, told)| format!("{}  {told}", self.time.shown(*at))).collect()
+    }
+
+    pub(super) fn place(&self, id: &str) -> Result<usize, Missed> {
+        self.aliases.get(id).copied().ok_or_else(|| Missed::new(format!("a candidate {id}"), "there is none"))
+    }
+
+    pub(super) fn actor(&self, id: &str) -> Result<&Actor, Missed> {
+        Ok(&self.actors[self.place(id)?])
+    }
+
+    fn actor_mut(&mut self, id: &str) -> Result<&mut Actor, Missed> {
+        let at = self.place(id)?;
+        Ok(&mut self.actors[at])
+    }
+
+    pub(super) fn candidate(&self, id: &str) -> Result<&incumbent::Candidate, Missed> {
+        let candidate = self.actor(id)?.candidate.as_ref();
+        candidate.ok_or_else(|| Missed::new(format!("{id} to campaign"), "it does not"))
+    }
+
+    fn connection(&self, id: &str) -> Result<String, Missed> {
+        let actor = self.actor(id)?;
+        Ok(actor.of.connection(&actor.id))
+    }
+}
+
+fn on_stage(error: String) -> Missed {
+    Missed::new("the step to be carried out", error)
+}
+
+/// What every candidate has, and what the scenario says of this one.
+fn options(actor: &Actor, lease: Duration) -> CampaignOptions {
+    let scenario::Options { metadata, .. } = &actor.of.options;
+    let of = &actor.of.options;
+    let ms = Duration::from_millis;
+    let preset = match of.preset {
+        None | Some(scenario::Preset::Fast) => Preset::Fast,
+        Some(scenario::Preset::Standard) => Preset::Standard,
+        Some(scenario::Preset::GoCompatible) => Preset::GoCompatible,
+    };
+    let mut options = CampaignOptions::new()
+        .name(actor.name())
+        .preset(preset)
+        .lease(of.lease_ms.map_or(lease, ms))
+        .splay(ms(of.splay_ms.unwrap_or(0)));
+    if let Some(skew) = of.skew_ms {
+        options = options.skew(ms(skew));
+    }
+    if let Some(ppm) = of.drift_ppm {
+        options = options.drift_ppm(ppm);
+    }
+    if let Some(slack) = of.slack_ms {
+        options = options.slack(ms(slack));
+    }
+    if let Some(drain) = of.drain_ms {
+        options = options.drain(ms(drain));
+    }
+    if let Some(interval) = of.interval_ms {
+        options = options.interval(ms(interval));
+    }
+    if let Some(delay) = of.win_delay {
+        options = options.win_delay(match delay {
+            scenario::WinDelay::Automatic => WinDelay::Automatic,
+            scenario::WinDelay::Cautious => WinDelay::Cautious,
+            scenario::WinDelay::Fixed { ms: delay } => WinDelay::Fixed(ms(delay)),
+        });
+    }
+    metadata.iter().fold(options, |options, (key, text)| options.metadata(key, text))
+}

@@ -1,0 +1,72 @@
+//! The stage as a runner sees it: a child process that is asked.
+
+use std::io;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+
+use crate::stage::{Hello, PROTOCOL, Reply, Request, Set};
+
+/// Longer than any request takes: a server may have to start on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// A running stage.
+pub(super) struct Stage {
+    child: Child,
+    requests: ChildStdin,
+    replies: Lines<BufReader<ChildStdout>>,
+}
+
+impl Stage {
+    pub(super) async fn start(program: &Path) -> Result<Self, String> {
+        let mut command = Command::new(program);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+        let cannot = |error: io::Error| format!("cannot start {}: {error}", program.display());
+        let mut child = command.spawn().map_err(cannot)?;
+        let pipes = child.stdin.take().zip(child.stdout.take());
+        let (requests, replies) = pipes.ok_or_else(|| cannot(io::Error::other("no pipes")))?;
+        let mut stage = Self { child, requests, replies: BufReader::new(replies).lines() };
+        let hello: Hello = stage.hear().await?;
+        if hello.protocol != PROTOCOL {
+            return Err(format!("the stage speaks protocol {}, and the runner {PROTOCOL}", hello.protocol));
+        }
+        Ok(stage)
+    }
+
+    /// Asks for something, and waits until it is done.
+    pub(super) async fn ask(&mut self, request: &Request) -> Result<Option<Set>, String> {
+        let mut line = serde_json::to_string(request).map_err(|error| error.to_string())?;
+        line.push('\n');
+        self.requests
+            .write_all(line.as_bytes())
+            .await
+            .map_err(|error| format!("the stage is gone: {error}"))?;
+        let reply: Reply = self.hear().await?;
+        match reply.error {
+            None if reply.ok => Ok(reply.set),
+            error => Err(error.unwrap_or_else(|| "the stage says no, and not why".into())),
+        }
+    }
+
+    /// Ends it, and waits until it and all that it started is gone.
+    pub(super) async fn end(mut self) -> Result<(), String> {
+        drop(self.requests);
+        match tokio::time::timeout(PATIENCE, self.child.wait()).await {
+            Ok(Ok(status)) if status.success() => Ok(()),
+            Ok(Ok(status)) => Err(format!("the stage ended with {status}")),
+            Ok(Err(error)) => Err(format!("the stage cannot be waited for: {error}")),
+            Err(_) => Err(format!("the stage did not end within {PATIENCE:?}")),
+        }
+    }
+
+    async fn hear<T: serde::de::DeserializeOwned>(&mut self) -> Result<T, String> {
+        let line = tokio::time::timeout(PATIENCE, self.replies.next_line()).await;
+        let line = line.map_err(|_| format!("the stage did not answer within {PATIENCE:?}"))?;
+        let line = line.map_err(|error| format!("the stage is gone: {error}"))?;
+        let line = line.ok_or("the stage has ended")?;
+        serde_json::from_str(&line).map_err(|error| format!("the stage said {line:?}: {error}"))
+    }
+}

@@ -1,0 +1,167 @@
+//! What is in the files of `scenarios/`.
+
+mod check;
+mod need;
+mod step;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use serde::{Deserialize, Serialize};
+
+pub use need::Need;
+pub use step::Step;
+
+/// The election of whoever names none.
+pub const JOBS: &str = "jobs";
+
+/// One scenario.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// The schema, for editors.
+    #[serde(rename = "$schema")]
+    pub schema: String,
+    /// Its name, which is its file's.
+    pub name: String,
+    /// What must happen, in a sentence.
+    pub purpose: String,
+    /// The rules it shows, as `README.md` names them.
+    pub shows: Vec<String>,
+    /// What it takes besides candidates.
+    #[serde(default)]
+    pub needs: BTreeSet<Need>,
+    /// The lease of the store and of every candidate, in milliseconds.
+    pub lease_ms: u64,
+    /// Who takes part, by the name that the steps use.
+    pub candidates: BTreeMap<String, Candidate>,
+    /// What happens, one after another.
+    pub steps: Vec<Step>,
+}
+
+/// Who takes part.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Candidate {
+    /// The name others see; by default the one the steps use.
+    pub name: Option<String>,
+    /// In which election; `jobs` by default.
+    pub election: Option<String>,
+    /// By which connection to the store; by default one of its own.
+    pub connection: Option<String>,
+    /// Whether it works in its terms until it is told to finish.
+    #[serde(default)]
+    pub works: bool,
+    /// Settings that differ from what every candidate has.
+    #[serde(default)]
+    pub options: Options,
+}
+
+/// The settings of a candidate, where they differ.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "they are those of `CampaignOptions`, with the unit in the name")]
+pub struct Options {
+    pub preset: Option<Preset>,
+    pub lease_ms: Option<u64>,
+    pub skew_ms: Option<u64>,
+    pub drift_ppm: Option<u32>,
+    pub slack_ms: Option<u64>,
+    pub splay_ms: Option<u64>,
+    pub drain_ms: Option<u64>,
+    pub interval_ms: Option<u64>,
+    pub win_delay: Option<WinDelay>,
+    #[serde(default)]
+    pub metadata: BTreeMap<String, String>,
+}
+
+/// How careful a candidate is with time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "they are those of `incumbent::Preset`")]
+pub enum Preset {
+    Standard,
+    Fast,
+    GoCompatible,
+}
+
+/// How long a new holder waits before it is told that it leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+#[allow(missing_docs, reason = "they are those of `incumbent::WinDelay`")]
+pub enum WinDelay {
+    Automatic,
+    Cautious,
+    Fixed { ms: u64 },
+}
+
+/// An instant: so many leases after a mark.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Moment {
+    /// The name of the mark.
+    pub mark: String,
+    /// How many leases later.
+    pub leases: f64,
+}
+
+impl Scenario {
+    /// Reads and checks a scenario.
+    ///
+    /// # Errors
+    /// What is wrong, in the words of the file.
+    pub fn parse(json: &str) -> Result<Self, String> {
+        let scenario: Self = serde_json::from_str(json).map_err(|error| error.to_string())?;
+        scenario.check()?;
+        Ok(scenario)
+    }
+
+    /// Reads the scenario of a file.
+    ///
+    /// # Errors
+    /// What is wrong, with the file's name.
+    pub fn read(path: &Path) -> Result<Self, String> {
+        let wrong = |what: String| format!("{}: {what}", path.display());
+        let json = fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+        let scenario = Self::parse(&json).map_err(wrong)?;
+        if path.file_stem().and_then(|name| name.to_str()) != Some(&scenario.name) {
+            return Err(wrong(format!("the scenario {:?} belongs in a file of its name", scenario.name)));
+        }
+        Ok(scenario)
+    }
+
+    /// The connections its candidates have to the store.
+    pub fn connections(&self) -> BTreeSet<String> {
+        self.candidates.iter().map(|(id, candidate)| candidate.connection(id)).collect()
+    }
+}
+
+impl Candidate {
+    /// Its connection; `id` is what the steps call it.
+    pub fn connection(&self, id: &str) -> String {
+        self.connection.clone().unwrap_or_else(|| id.into())
+    }
+
+    /// Its election.
+    pub fn election(&self) -> &str {
+        self.election.as_deref().unwrap_or(JOBS)
+    }
+}
+
+/// The folder of the scenarios.
+pub fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios")
+}
+
+/// The files of all scenarios, by name.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn files() -> io::Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder())?.collect::<io::Result<Vec<_>>>()?;
+    let mut files: Vec<_> = entries.into_iter().map(|entry| entry.path()).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
+    files.sort();
+    Ok(files)
+}

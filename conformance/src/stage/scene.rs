@@ -1,0 +1,185 @@
+//! A store made for one scenario, and what can be done to it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use async_nats::jetstream;
+use incumbent::Clock;
+use incumbent::store::nats::{InitOptions, NatsSettings, init};
+use incumbent::store::{Operate, Sqlite, SqliteSettings, StoreSettings};
+use incumbent_testkit::nats::NatsServer;
+use incumbent_testkit::proxy::Proxy;
+use tempfile::TempDir;
+
+use super::{Set, StoreKind};
+
+/// A store made for one scenario.
+pub(super) struct Scene {
+    store: Store,
+    lease: Duration,
+}
+
+enum Store {
+    /// It is the runner's; there is nothing to hold it by from here.
+    Memory {
+        name: String,
+    },
+    Sqlite {
+        folder: TempDir,
+    },
+    Nats {
+        bucket: String,
+        lines: BTreeMap<String, Line>,
+    },
+}
+
+/// What a connection passes through.
+struct Line {
+    proxy: Proxy,
+    is_dead: bool,
+}
+
+impl Scene {
+    /// Makes a store; `number` tells it from those before, and `server` is there where it takes one.
+    pub(super) async fn set(
+        kind: StoreKind,
+        lease: Duration,
+        connections: &BTreeSet<String>,
+        number: u64,
+        server: Option<&NatsServer>,
+    ) -> Result<Self, String> {
+        let store = match (kind, server) {
+            (StoreKind::Memory, _) => {
+                Store::Memory { name: format!("scene-{number}-of-{}", std::process::id()) }
+            }
+            (StoreKind::Sqlite, _) => {
+                let folder = tempfile::Builder::new().prefix("incumbent-scene-").tempdir().map_err(text)?;
+                let settings = SqliteSettings::new(folder.path().join("scene.db"));
+                Sqlite::init(&settings, &Clock::system(), true).await.map_err(text)?;
+                Store::Sqlite { folder }
+            }
+            (StoreKind::Nats, None) => return Err("there is no server".into()),
+            (StoreKind::Nats, Some(server)) => {
+                let bucket = format!("scene-{number}");
+                let settings = NatsSettings::new(&server.url(), &bucket).map_err(text)?.fail_fast(true);
+                init(&settings, &InitOptions::new(lease).never_used(true)).await.map_err(text)?;
+                let line = |name: &String| {
+                    (name.clone(), Line { proxy: Proxy::to(&server.address()), is_dead: false })
+                };
+                Store::Nats { bucket, lines: connections.iter().map(line).collect() }
+            }
+        };
+        Ok(Self { store, lease })
+    }
+
+    /// What the runner is told of it.
+    pub(super) fn describe(&self, connections: &BTreeSet<String>, server: Option<&NatsServer>) -> Set {
+        let url = self.url(server);
+        let of_connection = |name: &String| {
+            let proxied = match &self.store {
+                Store::Nats { bucket, lines } => {
+                    lines.get(name).map(|line| format!("{}/{bucket}", line.proxy.url()))
+                }
+                Store::Memory { .. } | Store::Sqlite { .. } => None,
+            };
+            (name.clone(), proxied.unwrap_or_else(|| url.clone()))
+        };
+        let offers = match self.store {
+            Store::Memory { .. } => StoreKind::Memory,
+            Store::Sqlite { .. } => StoreKind::Sqlite,
+            Store::Nats { .. } => StoreKind::Nats,
+        }
+        .offers();
+        Set { offers, connections: connections.iter().map(of_connection).collect(), url }
+    }
+
+    pub(super) async fn delete(&self, key: &str, server: Option<&NatsServer>) -> Result<(), String> {
+        self.operator(server).await?.delete(key).await.map_err(text)?;
+        Ok(())
+    }
+
+    pub(super) async fn put(
+        &self,
+        key: &str,
+        value: &str,
+        server: Option<&NatsServer>,
+    ) -> Result<(), String> {
+        self.operator(server).await?.put(key, value.as_bytes()).await.map_err(text)?;
+        Ok(())
+    }
+
+    /// Deletes the store and makes it again; that its name was never used is not said a second time.
+    pub(super) async fn reset(&self, server: Option<&NatsServer>) -> Result<(), String> {
+        let (Store::Nats { bucket, .. }, Some(server)) = (&self.store, server) else {
+            return Err(self.offers_no("a store that can be deleted and made again"));
+        };
+        let client = async_nats::connect(server.url()).await.map_err(text)?;
+        jetstream::new(client).delete_key_value(bucket).await.map_err(text)?;
+        let settings = NatsSettings::new(&server.url(), bucket).map_err(text)?.fail_fast(true);
+        init(&settings, &InitOptions::new(self.lease)).await.map_err(text)?;
+        Ok(())
+    }
+
+    pub(super) fn cut(&mut self, connection: &str) -> Result<(), String> {
+        self.line(connection)?.proxy.cut();
+        Ok(())
+    }
+
+    pub(super) fn heal(&mut self, connection: &str) -> Result<(), String> {
+        let line = self.line(connection)?;
+        if line.is_dead {
+            return Err(format!("the connection {connection:?} was killed, and the dead do not come back"));
+        }
+        line.proxy.heal();
+        Ok(())
+    }
+
+    /// Nothing that was under way arrives, and nothing new is let in.
+    pub(super) fn kill(&mut self, connection: &str) -> Result<(), String> {
+        let line = self.line(connection)?;
+        line.is_dead = true;
+        line.proxy.cut();
+        line.proxy.close_all();
+        Ok(())
+    }
+
+    /// Whether it stands on a server.
+    pub(super) fn has_server(&self) -> Result<(), String> {
+        match self.store {
+            Store::Nats { .. } => Ok(()),
+            Store::Memory { .. } | Store::Sqlite { .. } => Err(self.offers_no("a server")),
+        }
+    }
+
+    fn line(&mut self, connection: &str) -> Result<&mut Line, String> {
+        let refused = self.offers_no("a network");
+        let Store::Nats { lines, .. } = &mut self.store else { return Err(refused) };
+        lines.get_mut(connection).ok_or_else(|| format!("there is no connection {connection:?}"))
+    }
+
+    async fn operator(&self, server: Option<&NatsServer>) -> Result<Box<dyn Operate>, String> {
+        if let Store::Memory { .. } = self.store {
+            return Err(self.offers_no("a way into the runner's memory"));
+        }
+        let settings: StoreSettings = self.url(server).parse().map_err(text)?;
+        settings.operate(&Clock::system()).await.map_err(text)
+    }
+
+    fn url(&self, server: Option<&NatsServer>) -> String {
+        match &self.store {
+            Store::Memory { name } => format!("memory:{name}"),
+            Store::Sqlite { folder } => format!("sqlite:{}", folder.path().join("scene.db").display()),
+            Store::Nats { bucket, .. } => {
+                format!("{}/{bucket}", server.map(NatsServer::url).unwrap_or_default())
+            }
+        }
+    }
+
+    fn offers_no(&self, what: &str) -> String {
+        format!("the store {} has not {what}", self.url(None))
+    }
+}
+
+fn text(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}

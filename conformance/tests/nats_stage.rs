@@ -1,0 +1,54 @@
+//! The program `incumbent-stage` on a real server: what it does is done to that server.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+#[test]
+fn a_server_lives_as_long_as_its_stage_and_each_connection_has_a_port_of_its_own() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_incumbent-stage"));
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut requests = child.stdin.take().unwrap();
+    let mut replies = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut hear = || -> Value { serde_json::from_str(&replies.next().unwrap().unwrap()).unwrap() };
+    assert_eq!(hear()["protocol"], 1);
+    let mut ask = |request: Value| -> Value {
+        writeln!(requests, "{request}").unwrap();
+        hear()
+    };
+    let set = json!({"do": "set", "store": "nats", "lease_ms": 2000, "connections": ["a", "b"]});
+    let done = json!({"ok": true});
+
+    let scene = ask(set.clone());
+    assert_eq!(scene["offers"], json!(["operator", "reset", "network", "kill", "server"]));
+    let urls = [&scene["url"], &scene["connections"]["a"], &scene["connections"]["b"]];
+    let address = |url: &Value| {
+        let url = url.as_str().unwrap().strip_prefix("nats://").unwrap().to_string();
+        url.strip_suffix("/scene-1").unwrap().to_string()
+    };
+    let [house, a, b] = urls.map(address);
+    assert!(house != a && a != b && house != b);
+    for request in [
+        json!({"do": "put_key", "key": "jobs", "value": "x"}),
+        json!({"do": "delete_key", "key": "jobs"}),
+        json!({"do": "reset_store"}),
+        json!({"do": "cut", "connection": "a"}),
+        json!({"do": "heal", "connection": "a"}),
+        json!({"do": "kill", "connection": "a"}),
+    ] {
+        assert_eq!(ask(request.clone()), done, "{request}");
+    }
+    let refused = ask(json!({"do": "heal", "connection": "a"}));
+    assert!(refused["error"].as_str().unwrap().contains("was killed"), "{refused}");
+    assert_eq!(ask(json!({"do": "stop_server"})), done);
+    assert!(std::net::TcpStream::connect(&house).is_err());
+
+    // A scene that left its server stopped does not spoil the next one.
+    let next = ask(set);
+    assert_eq!(next["url"].as_str(), Some(&*format!("nats://{house}/scene-2")));
+    assert!(std::net::TcpStream::connect(&house).is_ok());
+    drop(requests);
+    assert!(child.wait().unwrap().success());
+    assert!(std::net::TcpStream::connect(&house).is_err());
+}

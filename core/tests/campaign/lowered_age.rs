@@ -1,0 +1,113 @@
+//! The store's maximum age is lowered while somebody may still count on the lease that was agreed on: what is
+//! waited for on account of a leader that is not known is not shortened with it.
+
+use std::time::Duration;
+
+use incumbent_core::record::{Entry, Record};
+use incumbent_core::store::Facts;
+use incumbent_core::{Incarnation, Revision};
+
+use crate::harness::*;
+
+/// To what the maximum age is lowered, from `T`.
+const LOW: Duration = secs(12);
+/// The lease of a holder that was seen, which is longer than any of ours.
+const LONG: Duration = secs(50);
+
+fn lowered(facts: Facts) -> Facts {
+    Facts { max_age: Some(LOW), ..facts }
+}
+
+fn made_anew(facts: Facts) -> Facts {
+    Facts { incarnation: Incarnation(2_000), age: None, ..lowered(facts) }
+}
+
+/// A candidate that saw `entry` and then learned that the maximum age was lowered.
+fn candidate(entry: Entry) -> Bench {
+    let mut bench = Bench::candidate(entry);
+    assert_eq!(bench.inspected_as(lowered), ["trouble MaxAgeChanged"]);
+    bench
+}
+
+/// A record whose lease cannot be read.
+pub fn unreadable(entry: Entry) -> Entry {
+    match entry {
+        Entry::Live(record) => Entry::Live(Record { lease: None, ..record }),
+        other => other,
+    }
+}
+
+/// From now on everything is answered at once: after how long the win is told.
+pub fn told_after(bench: &mut Bench, mut revision: u64, change: fn(Facts) -> Facts) -> Duration {
+    let began = bench.now;
+    let mut outputs: Vec<String> = Vec::new();
+    loop {
+        for output in std::mem::take(&mut outputs) {
+            let words: Vec<&str> = output.split(' ').collect();
+            match words[..] {
+                ["won", _] => return bench.now.since(began),
+                ["renew" | "acquire", attempt, "over", _] => {
+                    revision += 1;
+                    outputs.extend(bench.applied(attempt.parse().expect("a number"), revision));
+                }
+                ["inspect"] => outputs.extend(bench.inspected_as(change)),
+                _ => {}
+            }
+        }
+        if outputs.is_empty() {
+            outputs = bench.next();
+        }
+    }
+}
+
+#[test]
+fn another_life_of_the_store_is_trusted_after_the_lease_that_was_agreed_on() {
+    let mut bench = candidate(Entry::Vacant);
+    let seen = bench.now;
+    assert_eq!(bench.inspected_as(made_anew), ["trouble StoreReset"], "attempt 1 is on its way still");
+    assert_eq!(bench.applied(1, 1), ["read 2", "state WAITING"]);
+    assert_eq!(bench.read(2, Entry::Vacant), ["acquire 2 over absent", "state ACQUIRING"]);
+    bench.applied(2, 2);
+    told_after(&mut bench, 2, made_anew);
+    assert_eq!(bench.now.since(seen), T);
+}
+
+#[test]
+fn another_life_of_the_store_is_trusted_after_the_last_holders_lease_where_that_is_longer() {
+    let mut bench = candidate(with_lease(theirs(10), LONG));
+    assert_eq!(bench.inspected_as(made_anew), ["trouble StoreReset", "read 2"]);
+    assert_eq!(bench.read(2, Entry::Vacant), ["acquire 1 over absent", "leader nobody", "state ACQUIRING"]);
+    bench.applied(1, 1);
+    assert_eq!(told_after(&mut bench, 1, made_anew), LONG);
+}
+
+#[test]
+fn a_store_that_went_back_is_trusted_after_the_lease_that_was_agreed_on() {
+    let far = |facts: Facts| Facts { newest: Some(Revision(90)), ..lowered(facts) };
+    let mut bench = candidate(expired(10));
+    let seen = bench.now;
+    assert_eq!(bench.applied(1, 9), ["trouble StoreReset", "acquire 2 over 9", "leader me"]);
+    bench.applied(2, 91);
+    told_after(&mut bench, 91, far);
+    assert_eq!(bench.now.since(seen), T);
+}
+
+#[test]
+fn a_record_of_ours_of_which_nothing_is_known_is_retaken_for_the_lease_that_was_agreed_on() {
+    let mut bench = Bench::new();
+    assert_eq!(bench.inspected_as(lowered), ["trouble MaxAgeChanged"]);
+    assert_eq!(bench.begin(unreadable(mine(10, 77))), ["acquire 1 over 10", "leader me", "state ACQUIRING"]);
+    bench.applied(1, 11);
+    assert_eq!(told_after(&mut bench, 11, lowered), T);
+}
+
+#[test]
+fn a_record_of_ours_of_which_nothing_is_known_is_waited_for_when_it_has_vanished() {
+    // Where there are markers such a record is never retaken.
+    let mut bench = Bench::with(settings(), bucket_with_markers());
+    assert_eq!(bench.inspected_as(lowered), ["trouble MaxAgeChanged"]);
+    assert_eq!(bench.begin(unreadable(mine(10, 77))), ["leader me"]);
+    assert_eq!(bench.watched(expired(11)), ["acquire 1 over 11", "leader nobody", "state ACQUIRING"]);
+    bench.applied(1, 12);
+    assert_eq!(told_after(&mut bench, 12, lowered), T);
+}

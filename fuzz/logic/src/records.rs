@@ -1,0 +1,17 @@
+//! Records as messages: what is written reads back, and whatever is found, or answered, is read.
+
+mod answers;
+mod found;
+mod written;
+
+/// The fuzz target. The first byte says what the others are.
+pub fn run(bytes: &[u8]) {
+    let Some((kind, bytes)) = bytes.split_first() else { return };
+    match kind {
+        b'w' => written::run(bytes),
+        b'f' => found::run(bytes),
+        b'a' => answers::of_a_write(bytes),
+        b's' => answers::of_an_inspection(bytes),
+        _ => {}
+    }
+}

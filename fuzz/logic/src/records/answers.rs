@@ -1,0 +1,43 @@
+//! What servers answer.
+
+use incumbent::{Clock, fuzzing};
+use incumbent_core::Instant;
+use incumbent_core::campaign::{Campaign, Settings};
+use incumbent_core::record::Nonce;
+use incumbent_core::store::Outcome;
+use serde_json::Value;
+
+/// Only an answer that says so, in every respect, is an acknowledgement.
+pub(super) fn of_a_write(bytes: &[u8]) {
+    let outcome = fuzzing::answer(bytes);
+    // Of what nobody asks for, it may hold anything.
+    let text = String::from_utf8_lossy(bytes);
+    let answer = serde_json::from_str::<Value>(&text).unwrap_or(Value::Null);
+    match outcome {
+        Outcome::Applied { revision, incarnation } => {
+            assert_eq!(incarnation, None);
+            assert_eq!(answer["seq"].as_u64(), Some(revision.0));
+            assert_eq!(answer["stream"], "KV_b");
+            assert!(revision.0 > 0 && answer["duplicate"] != true && answer["error"].is_null());
+        }
+        Outcome::Refused { .. } => assert_eq!(answer["error"]["err_code"], 10071),
+        Outcome::Busy => assert_eq!(answer["error"]["err_code"], 10164),
+        Outcome::NotSent => assert_eq!(answer["error"]["err_code"], 10167),
+        Outcome::Failed(fault) => {
+            assert!(answer["error"]["err_code"].is_u64());
+            assert!(!fault.detail.is_empty());
+        }
+        Outcome::Unknown => {}
+    }
+}
+
+/// A stream an election may use gives facts that a campaign takes, or refuses with a reason.
+pub(super) fn of_an_inspection(bytes: &[u8]) {
+    let clock = Clock::manual(Instant::ZERO);
+    let Ok((store, facts)) = fuzzing::stream(bytes, &clock) else { return };
+    assert!(store.shortest <= store.longest, "{store:?}");
+    assert!(facts.max_age.is_none_or(|age| !age.is_zero()), "{facts:?}");
+    if let Err(refused) = Campaign::new(Settings::new("a"), store, &facts, Nonce(1), 1, Instant::ZERO) {
+        assert!(!refused.remedy.is_empty(), "{refused:?}");
+    }
+}

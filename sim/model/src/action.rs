@@ -1,0 +1,230 @@
+//! Everything that can happen next.
+
+use crate::clock::Tick;
+use crate::message::Body;
+use crate::state::State;
+use crate::world::{Watch, World};
+
+/// One thing that happens. Numbers are places: of a candidate, or of a message among those under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// Time passes, until then.
+    Pass(Tick),
+    /// A candidate's timer fires.
+    Wake(usize),
+    /// The record vanishes.
+    Expire,
+    /// A message arrives, and its answer at once.
+    Take(usize),
+    /// It is lost.
+    Lose(usize),
+    /// It arrives, and its answer is lost.
+    LoseAnswer(usize),
+    /// It is late.
+    Hold(usize),
+    /// It arrives, and its answer is late.
+    HoldAnswer(usize),
+    /// It arrives, and once more later.
+    Copy(usize),
+    /// A write is answered, and the answer does not say what became of it.
+    Turn(usize, Turned),
+    /// A server that lags answers.
+    Stale(usize),
+    /// The next event of a candidate's watch arrives.
+    See(usize),
+    /// A candidate's watch is silent for a while.
+    Stall(usize),
+    /// A candidate's work is done.
+    Drained(usize),
+    Crash(usize),
+    Start(usize),
+    Pause(usize),
+    Resume(usize),
+    Delete,
+    Seize,
+    Resign(usize),
+    HandOver(usize),
+    Close(usize),
+    Recreate,
+}
+
+/// An answer that does not say what became of a write, and what did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turned {
+    /// Not applied: another write is in flight.
+    Busy,
+    /// Not applied: nobody took it.
+    NotSent,
+    /// Unknown, and applied.
+    Applied,
+    /// Unknown, and applied later, if at all.
+    Later,
+}
+
+impl Turned {
+    const ALL: [Self; 4] = [Self::Busy, Self::NotSent, Self::Applied, Self::Later];
+}
+
+/// All that can happen next, most ordinary things first.
+pub(crate) fn enabled(world: &World, state: &State, actions: &mut Vec<Action>) {
+    if state.broken.is_some() || (state.now >= world.horizon && !state.calm) {
+        return;
+    }
+    messages(world, state, actions);
+    for (place, node) in state.nodes.iter().enumerate() {
+        if node.campaign.is_none() || node.is_paused() {
+            continue;
+        }
+        if !node.watched.is_empty() {
+            actions.push(Action::See(place));
+            if state.left.hold > 0 && node.stalled.is_none() && world.watch == Watch::Loose {
+                actions.push(Action::Stall(place));
+            }
+        }
+        if node.wakes <= state.now {
+            actions.push(Action::Wake(place));
+        }
+        if node.draining {
+            actions.push(Action::Drained(place));
+        }
+    }
+    let over = state.store.expiry(world).is_some_and(|(first, _)| first <= state.now);
+    if over || state.store.erasing().is_some_and(|until| until >= state.now) {
+        actions.push(Action::Expire);
+    }
+    strikes(state, actions);
+    if let Some(next) = next_tick(world, state) {
+        actions.push(Action::Pass(next));
+    }
+}
+
+fn messages(world: &World, state: &State, actions: &mut Vec<Action>) {
+    let left = &state.left;
+    for (place, message) in state.net.iter().enumerate() {
+        // The same message twice: one of them will do.
+        if place > 0 && state.net[place - 1].digest() == message.digest() {
+            continue;
+        }
+        let answer = message.body.is_answer();
+        if answer && state.nodes[message.node].is_paused() {
+            continue;
+        }
+        actions.push(Action::Take(place));
+        if matches!(message.body, Body::Inspect(_)) && !world.inspections_fail {
+            continue;
+        }
+        if left.lose > 0 {
+            actions.push(Action::Lose(place));
+            if !answer {
+                actions.push(Action::LoseAnswer(place));
+            }
+        }
+        let fresh = message.held.is_none();
+        if left.hold > 0 && fresh {
+            actions.push(Action::Hold(place));
+            if !answer {
+                actions.push(Action::HoldAnswer(place));
+            }
+        }
+        if left.copy > 0 && fresh {
+            actions.push(Action::Copy(place));
+        }
+        if left.turn > 0 && fresh && matches!(message.body, Body::Write(..)) {
+            actions.extend(Turned::ALL.map(|turned| Action::Turn(place, turned)));
+        }
+        let may_lag = matches!(message.body, Body::Write(..) | Body::Read(_));
+        if left.stale > 0 && may_lag && state.store.before().is_some() {
+            actions.push(Action::Stale(place));
+        }
+    }
+}
+
+/// What comes of itself.
+fn strikes(state: &State, actions: &mut Vec<Action>) {
+    let left = &state.left;
+    for (place, node) in state.nodes.iter().enumerate() {
+        if node.campaign.is_none() {
+            if left.start > 0 {
+                actions.push(Action::Start(place));
+            }
+            continue;
+        }
+        if left.crash > 0 {
+            actions.push(Action::Crash(place));
+        }
+        if node.is_paused() {
+            actions.push(Action::Resume(place));
+            continue;
+        }
+        if left.pause > 0 {
+            actions.push(Action::Pause(place));
+        }
+        if left.resign > 0 && node.term.is_some() {
+            actions.push(Action::Resign(place));
+        }
+        if left.hand_over > 0 && node.term.is_some() {
+            actions.push(Action::HandOver(place));
+        }
+        if left.close > 0 && !node.closing {
+            actions.push(Action::Close(place));
+        }
+    }
+    if left.delete > 0 {
+        actions.push(Action::Delete);
+    }
+    if left.seize > 0 {
+        actions.push(Action::Seize);
+    }
+    if left.recreate > 0 {
+        actions.push(Action::Recreate);
+    }
+}
+
+/// Until when time passes: until something may happen. `None` while something must happen first.
+fn next_tick(world: &World, state: &State) -> Option<Tick> {
+    let now = state.now;
+    let mut next = if state.calm { now + crate::clock::LEASE } else { world.horizon };
+    // What must have happened before that time; and where it may happen at any time, time goes on by a tick.
+    for message in &state.net {
+        let waits = message.body.is_answer() && state.nodes[message.node].is_paused();
+        match message.held {
+            _ if waits => {}
+            None => return None,
+            Some(until) if until <= now => return None,
+            Some(_) => next = next.min(now + 1),
+        }
+    }
+    for node in &state.nodes {
+        if let Some(until) = node.paused {
+            if until <= now {
+                return None;
+            }
+            next = next.min(now + 1);
+        } else if node.campaign.is_some() {
+            if node.wakes <= now {
+                return None;
+            }
+            next = next.min(node.wakes);
+            if !node.watched.is_empty() {
+                if node.stalled.is_none_or(|until| until <= now) {
+                    return None;
+                }
+                next = next.min(now + 1);
+            }
+        }
+    }
+    if state.store.erasing().is_some() {
+        next = next.min(now + 1);
+    }
+    if let Some((first, last)) = state.store.expiry(world) {
+        if last <= now {
+            return None;
+        }
+        next = next.min(first.max(now + 1));
+    }
+    let starts = state.left.start > 0 && state.nodes.iter().any(|node| node.campaign.is_none());
+    if starts || state.left.has_strikes() {
+        next = next.min((now / world.stride + 1) * world.stride);
+    }
+    Some(next)
+}

@@ -1,0 +1,40 @@
+//! What happens when nothing more goes wrong.
+
+use std::sync::Arc;
+
+use crate::action::{Action, enabled};
+use crate::state::State;
+use crate::step::step as take;
+use crate::world::{Budget, World};
+
+/// A state from which nothing more goes wrong: what was late is there, who was stopped goes on, and somebody
+/// is there.
+pub(crate) fn from(world: &World, state: &State) -> State {
+    let mut calm = state.clone();
+    calm.calm = true;
+    calm.left = Budget::NONE;
+    for message in &mut calm.net {
+        Arc::make_mut(message).held = None;
+    }
+    for node in &mut calm.nodes {
+        if node.is_paused() || node.stalled.is_some() {
+            let node = Arc::make_mut(node);
+            (node.paused, node.stalled) = (None, None);
+        }
+    }
+    if calm.nodes.iter().all(|node| node.campaign.is_none()) {
+        calm = take(world, &calm, Action::Start(0), None);
+    }
+    calm
+}
+
+/// What happens next: whatever is under way arrives, then timers fire, then time passes; a record vanishes no
+/// sooner than it must. Whether anything did.
+pub(crate) fn step(world: &World, calm: &mut State) -> bool {
+    let mut actions = Vec::new();
+    enabled(world, calm, &mut actions);
+    let next = actions.iter().find(|action| **action != Action::Expire).or(actions.first());
+    let Some(next) = next else { return false };
+    *calm = take(world, calm, *next, None);
+    true
+}

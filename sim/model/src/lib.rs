@@ -1,0 +1,41 @@
+//! The real election rules, `incumbent_core`, in small worlds that are explored to the end.
+//!
+//! A simulator meets what its dice choose; a model checker meets everything. Each [`World`] has two or three
+//! candidates, one key, a clock that goes in steps of a second under a lease of twelve, and a few faults to
+//! spend: messages lost, late or doubled, crashes, deletions, pauses. [`check`] runs the candidates through
+//! every order of everything that can happen within those bounds, and looks at each state it comes to:
+//! do two lead, does a token fall, and if nothing more went wrong from here, would somebody lead?
+//!
+//! ```
+//! let world = incumbent_model::worlds().into_iter().find(|world| world.name() == "quiet").unwrap();
+//! let findings = incumbent_model::check(&world);
+//! assert!(findings.violation.is_none() && findings.unique > 10);
+//! ```
+//!
+//! # What it does not do
+//!
+//! It says nothing of worlds that are larger. The campaigns draw their random numbers as they always do, one
+//! sequence for each: what is exhausted is what happens to them, not what they draw.
+
+#![forbid(unsafe_code)]
+
+mod action;
+mod calm;
+mod check;
+mod clock;
+mod digest;
+mod message;
+mod model;
+mod node;
+mod path;
+mod property;
+mod state;
+mod step;
+mod store;
+mod world;
+mod worlds;
+
+pub use check::{Findings, Violation, check};
+pub use property::Property;
+pub use world::World;
+pub use worlds::worlds;

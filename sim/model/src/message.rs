@@ -1,0 +1,68 @@
+//! What is under way between candidates and the store.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use incumbent_core::Instant;
+use incumbent_core::campaign::ReadId;
+use incumbent_core::record::Attempt;
+use incumbent_core::store::{Facts, Outcome, Write};
+
+use crate::clock::Tick;
+use crate::digest;
+use crate::store::Seen;
+
+/// A request of a candidate, or an answer to one.
+#[derive(Clone, Debug)]
+pub(crate) struct Message {
+    /// Whose.
+    pub(crate) node: usize,
+    /// Of which of its processes.
+    pub(crate) process: u8,
+    /// It is late, and comes at any time until then.
+    pub(crate) held: Option<Tick>,
+    pub(crate) body: Body,
+    digest: u64,
+}
+
+#[derive(Clone, Debug, Hash)]
+pub(crate) enum Body {
+    /// With the sender's clock when it sent it.
+    Write(Arc<Write>, Instant),
+    Read(ReadId),
+    Inspect(Instant),
+    Wrote(Attempt, Outcome),
+    Found(ReadId, Seen),
+    Inspected(Facts),
+}
+
+impl Body {
+    pub(crate) fn is_answer(&self) -> bool {
+        matches!(self, Self::Wrote(..) | Self::Found(..) | Self::Inspected(_))
+    }
+}
+
+impl Message {
+    pub(crate) fn new(node: usize, process: u8, body: Body) -> Self {
+        let digest = digest::of(&(node, process, None::<Tick>, &body));
+        Self { node, process, held: None, body, digest }
+    }
+
+    /// The same, late.
+    pub(crate) fn late(&self, until: Tick) -> Self {
+        let held = Some(until);
+        let digest = digest::of(&(self.node, self.process, held, &self.body));
+        Self { held, digest, ..self.clone() }
+    }
+
+    /// By which messages are sorted: their order in the net means nothing.
+    pub(crate) fn digest(&self) -> u64 {
+        self.digest
+    }
+}
+
+impl Hash for Message {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        self.digest.hash(hasher);
+    }
+}

@@ -1,0 +1,93 @@
+//! I9.
+
+use std::time::Duration;
+
+use incumbent_core::campaign::{Campaign, Event, Input, Output};
+use incumbent_core::record::Entry;
+use incumbent_core::store::Outcome;
+use incumbent_core::{Incarnation, Instant, Revision};
+
+use crate::node::Node;
+
+pub(super) const STATES: &str = "A foreign record above ours ends the term at once; Busy, NotSent, Unknown and stale answers \
+     do no more than the time at which they come.";
+
+/// How long an answer is waited for.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What an input that was handed in proves, and what must come of it.
+#[derive(Debug, Default)]
+pub(crate) struct Weight {
+    /// A foreign record above all that was known.
+    foreign: Option<Revision>,
+    /// Nothing: where the term must stand after it.
+    nothing: Option<bool>,
+    /// Another life of the store than the one known.
+    pub(super) another: Option<Incarnation>,
+}
+
+pub(super) fn weigh(node: &Node, input: &Input, now: Instant) -> Weight {
+    let Some(campaign) = &node.campaign else { return Weight::default() };
+    let seen = match input {
+        Input::Watched(entry) => Some(entry),
+        // A read that was given up, or asked anew, is answered by another.
+        Input::Read { read, result: Ok(entry) } => {
+            let awaited = |(newest, asked)| newest == *read && now < asked + PATIENCE;
+            Some(entry).filter(|_| node.reading.is_some_and(awaited))
+        }
+        _ => None,
+    };
+    // Of an entry of another life, its revision says nothing.
+    let foreign = seen.and_then(Entry::live).filter(|record| {
+        let ours = record.stamp.is_some_and(|_| node.own & crate::node::bit(record.revision.0) != 0);
+        !ours && record.revision > node.known && node.watches == node.knows
+    });
+    let stale = match input {
+        Input::Wrote { outcome: Outcome::Refused { current }, .. } => {
+            *current > Revision(0) && *current < node.known
+        }
+        Input::Read { result: Ok(entry), .. } => entry.revision().is_some_and(|seen| seen < node.known),
+        _ => false,
+    };
+    let silent =
+        matches!(input, Input::Wrote { outcome: Outcome::Busy | Outcome::NotSent | Outcome::Unknown, .. });
+    let another = match input {
+        // What was asked before something newer was known, says nothing.
+        Input::Inspected(Ok(facts)) if facts.incarnation > node.knows && facts.asked_at >= node.asked => {
+            Some(facts.incarnation)
+        }
+        _ => None,
+    };
+    Weight {
+        foreign: foreign.map(|record| record.revision),
+        nothing: (stale || silent).then(|| after_a_tick(campaign, node.term.is_some(), now)),
+        another,
+    }
+}
+
+/// Whether a term stands after nothing but the time.
+fn after_a_tick(campaign: &Campaign, mut told: bool, now: Instant) -> bool {
+    let mut twin = campaign.clone();
+    if twin.handle(now, Input::Tick).is_err() {
+        return told;
+    }
+    loop {
+        match twin.poll() {
+            Output::Event(Event::Won(_)) => told = true,
+            Output::Event(Event::Lost { .. }) => told = false,
+            Output::WakeAt(_) => return told,
+            _ => {}
+        }
+    }
+}
+
+pub(super) fn stands(node: &Node, weight: &Weight) -> Result<(), String> {
+    if let (Some(revision), Some(term)) = (weight.foreign, node.term) {
+        return Err(format!("saw a foreign record at {} and leads on with {}", revision.0, term.token));
+    }
+    match weight.nothing {
+        Some(true) if node.term.is_none() => Err("lost from an answer that proves nothing".into()),
+        Some(false) if node.term.is_some() => Err("won from an answer that proves nothing".into()),
+        _ => Ok(()),
+    }
+}

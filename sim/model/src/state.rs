@@ -1,0 +1,93 @@
+//! All there is at one moment.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use incumbent_core::Token;
+
+use crate::clock::Tick;
+use crate::digest;
+use crate::message::Message;
+use crate::node::Node;
+use crate::property::Broken;
+use crate::store::Store;
+use crate::world::{Budget, World};
+
+/// All there is at one moment. What is shared with the state before is not copied.
+#[derive(Clone, Debug)]
+pub(crate) struct State {
+    pub(crate) now: Tick,
+    pub(crate) store: Store,
+    /// What is under way, in the order of its digests.
+    pub(crate) net: Vec<Arc<Message>>,
+    pub(crate) nodes: Vec<Arc<Node>>,
+    /// What may still happen.
+    pub(crate) left: Budget,
+    /// How many terms were told.
+    pub(crate) terms: u8,
+    /// The largest token that anybody was told.
+    pub(crate) told: Option<Token>,
+    /// A property that does not hold. Nothing happens after that.
+    pub(crate) broken: Option<Arc<Broken>>,
+    /// Nothing goes wrong any more, and there is no horizon.
+    pub(crate) calm: bool,
+    /// Time has just passed.
+    pub(crate) passed: bool,
+}
+
+impl State {
+    /// A world at its beginning, with nobody there.
+    pub(crate) fn empty(world: &World) -> Self {
+        Self {
+            now: 0,
+            store: Store::new(),
+            net: Vec::new(),
+            nodes: (0..world.candidates).map(|_| Arc::new(Node::absent())).collect(),
+            left: world.budget,
+            terms: 0,
+            told: None,
+            broken: None,
+            calm: false,
+            passed: true,
+        }
+    }
+
+    /// A message is under way.
+    pub(crate) fn send(&mut self, message: Message) {
+        let place = self.net.partition_point(|other| other.digest() < message.digest());
+        self.net.insert(place, Arc::new(message));
+    }
+
+    /// The candidates whose `is_leader` answers yes now, stopped ones included.
+    pub(crate) fn leaders(&self, world: &World) -> impl Iterator<Item = usize> {
+        let leads = |place: &usize| {
+            let now = world.clock(*place).at(self.now);
+            self.nodes[*place].campaign.as_ref().is_some_and(|campaign| campaign.is_leader(now))
+        };
+        (0..self.nodes.len()).filter(leads)
+    }
+
+    fn digest(&self) -> u64 {
+        let mut hasher = digest::hasher();
+        (self.now, &self.store, &self.net, self.left, self.terms, self.told).hash(&mut hasher);
+        for node in &self.nodes {
+            hasher.write_u64(node.digest);
+        }
+        hasher.write_u8(
+            u8::from(self.broken.is_some()) | u8::from(self.calm) << 1 | u8::from(self.passed) << 2,
+        );
+        hasher.finish()
+    }
+}
+
+impl Hash for State {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        self.digest().hash(hasher);
+    }
+}
+
+impl PartialEq for State {
+    fn eq(&self, other: &Self) -> bool {
+        self.digest() == other.digest()
+    }
+}

@@ -1,0 +1,477 @@
+//! What each action does.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use incumbent_core::campaign::{Event, Input, Output, State as Stand};
+use incumbent_core::record::Entry;
+use incumbent_core::store::{Action as Put, Facts, Outcome, Write};
+use incumbent_core::{Instant, Revision};
+
+use crate::action::{Action, Turned};
+use crate::message::{Body, Message};
+use crate::node::{Node, bit, name};
+use crate::path;
+use crate::property::{Property, weigh};
+use crate::state::State;
+use crate::world::{Watch, World};
+
+/// The state after an action. What comes of it is written down where that is wanted.
+pub(crate) fn step(world: &World, state: &State, action: Action, log: Option<&mut Vec<String>>) -> State {
+    let state = State { passed: false, ..state.clone() };
+    let mut step = Step { world, state, log, touched: 0 };
+    step.act(action);
+    step.state.judge_step(world);
+    for (place, node) in step.state.nodes.iter_mut().enumerate() {
+        if step.touched & bit(place as u64) != 0 {
+            Arc::make_mut(node).seal();
+        }
+    }
+    step.state
+}
+
+struct Step<'a> {
+    world: &'a World,
+    state: State,
+    log: Option<&'a mut Vec<String>>,
+    /// Whose digests are old: one bit each.
+    touched: u64,
+}
+
+/// What becomes of an answer.
+#[derive(Clone, Copy)]
+enum Fate {
+    Arrives,
+    Lost,
+    Late,
+}
+
+impl Step<'_> {
+    fn act(&mut self, action: Action) {
+        match action {
+            Action::Pass(tick) => {
+                self.state.now = tick;
+                self.state.passed = true;
+                if self.state.store.erasing().is_some_and(|until| until < tick) {
+                    self.state.store.spare();
+                }
+            }
+            Action::Wake(place) => self.hand(place, Input::Tick),
+            Action::Drained(place) => {
+                self.node(place).draining = false;
+                self.hand(place, Input::Drained);
+            }
+            Action::See(place) => {
+                if let Some(seen) = self.node(place).watched.pop_front() {
+                    self.hand(place, Input::Watched((*seen.entry).clone()));
+                }
+            }
+            Action::Expire => {
+                let told = self.state.store.expire(self.world, self.state.now);
+                if told {
+                    self.changed();
+                }
+            }
+            Action::Take(place) => {
+                let message = self.state.net.remove(place);
+                self.arrive(&message, Fate::Arrives);
+            }
+            _ => self.go_wrong(action),
+        }
+    }
+
+    /// What costs something of the budget.
+    fn go_wrong(&mut self, action: Action) {
+        let now = self.state.now;
+        let until = now + self.world.hold;
+        let left = &mut self.state.left;
+        let spent = match action {
+            Action::Lose(_) | Action::LoseAnswer(_) => &mut left.lose,
+            Action::Hold(_) | Action::HoldAnswer(_) | Action::Stall(_) => &mut left.hold,
+            Action::Copy(_) => &mut left.copy,
+            Action::Turn(..) => &mut left.turn,
+            Action::Stale(_) => &mut left.stale,
+            Action::Crash(_) => &mut left.crash,
+            Action::Start(_) => &mut left.start,
+            Action::Pause(_) => &mut left.pause,
+            Action::Delete => &mut left.delete,
+            Action::Seize => &mut left.seize,
+            Action::Resign(_) => &mut left.resign,
+            Action::HandOver(_) => &mut left.hand_over,
+            Action::Close(_) => &mut left.close,
+            Action::Recreate => &mut left.recreate,
+            _ => &mut 0,
+        };
+        *spent = spent.saturating_sub(1);
+        match action {
+            Action::Lose(place) => drop(self.state.net.remove(place)),
+            Action::LoseAnswer(place) => {
+                let message = self.state.net.remove(place);
+                self.arrive(&message, Fate::Lost);
+            }
+            Action::Hold(place) => {
+                let message = self.state.net.remove(place);
+                self.state.send(message.late(until));
+            }
+            Action::HoldAnswer(place) => {
+                let message = self.state.net.remove(place);
+                self.arrive(&message, Fate::Late);
+            }
+            Action::Copy(place) => {
+                let message = self.state.net.remove(place);
+                self.state.send(message.late(until));
+                self.arrive(&message, Fate::Arrives);
+            }
+            Action::Turn(place, turned) => self.turn(place, turned),
+            Action::Stale(place) => self.lag(place),
+            Action::Stall(place) => self.node(place).stalled = Some(until),
+            Action::Crash(place) => self.die(place),
+            Action::Start(place) => self.start(place),
+            Action::Pause(place) => self.node(place).paused = Some(until),
+            Action::Resume(place) => self.node(place).paused = None,
+            Action::Delete => {
+                self.state.store.delete(self.world, now);
+                self.changed();
+            }
+            Action::Seize => {
+                self.state.store.seize(self.world, now);
+                self.changed();
+            }
+            Action::Resign(place) => self.hand(place, Input::Resign),
+            Action::HandOver(place) => {
+                let next = name((place + 1) % self.world.candidates);
+                self.hand(place, Input::HandOver(next.into()));
+            }
+            Action::Close(place) => {
+                self.node(place).closing = true;
+                self.hand(place, Input::Close);
+            }
+            Action::Recreate => self.state.store.recreate(now),
+            _ => {}
+        }
+    }
+
+    fn node(&mut self, place: usize) -> &mut Node {
+        self.touched |= bit(place as u64);
+        Arc::make_mut(&mut self.state.nodes[place])
+    }
+
+    fn clock(&self, place: usize) -> Instant {
+        self.world.clock(place).at(self.state.now)
+    }
+
+    fn note(&mut self, text: impl FnOnce() -> String) {
+        if let Some(log) = &mut self.log {
+            log.push(text());
+        }
+    }
+
+    /// A message is where it was meant to go.
+    fn arrive(&mut self, message: &Message, fate: Fate) {
+        let (place, process) = (message.node, message.process);
+        match &message.body {
+            Body::Write(write, sent) => {
+                let outcome = self.write(place, process, write, *sent);
+                let applied = matches!(outcome, Outcome::Applied { .. });
+                self.answer(place, process, Body::Wrote(write.attempt, outcome), fate);
+                if applied {
+                    self.changed();
+                }
+            }
+            Body::Read(read) => {
+                let seen = self.state.store.seen().clone();
+                self.answer(place, process, Body::Found(*read, seen), fate);
+            }
+            Body::Inspect(asked_at) => {
+                let facts = self.facts(*asked_at);
+                self.answer(place, process, Body::Inspected(facts), fate);
+            }
+            answer => self.answer(place, process, answer.clone(), Fate::Arrives),
+        }
+    }
+
+    /// The store compares and writes.
+    fn write(&mut self, place: usize, process: u8, write: &Write, sent: Instant) -> Outcome {
+        let outcome = self.state.store.write(self.world, self.state.now, write);
+        if let Outcome::Applied { revision, .. } = outcome
+            && self.state.nodes[place].process == process
+        {
+            let node = self.node(place);
+            node.own |= bit(revision.0);
+            if !matches!(write.action, Put::Release { .. }) {
+                node.proven = node.proven.max(Some(sent));
+            }
+        }
+        outcome
+    }
+
+    /// An answer to a process, which may be gone, or stopped.
+    fn answer(&mut self, place: usize, process: u8, body: Body, fate: Fate) {
+        let node = &self.state.nodes[place];
+        if node.process != process || node.campaign.is_none() {
+            return;
+        }
+        let late = match fate {
+            Fate::Lost => return,
+            Fate::Late => Some(self.state.now + self.world.hold),
+            Fate::Arrives if node.is_paused() => None,
+            Fate::Arrives => {
+                let input = match body {
+                    Body::Wrote(attempt, outcome) => Input::Wrote { attempt, outcome },
+                    Body::Found(read, seen) => Input::Read { read, result: Ok((*seen.entry).clone()) },
+                    Body::Inspected(facts) => Input::Inspected(Ok(facts)),
+                    Body::Write(..) | Body::Read(_) | Body::Inspect(_) => return,
+                };
+                return self.hand(place, input);
+            }
+        };
+        let message = Message::new(place, process, body);
+        self.state.send(late.map_or_else(|| message.clone(), |until| message.late(until)));
+    }
+
+    /// An answer that does not say what became of a write.
+    fn turn(&mut self, place: usize, turned: Turned) {
+        let message = self.state.net.remove(place);
+        let Body::Write(write, sent) = &message.body else { return };
+        let outcome = match turned {
+            Turned::Busy => Outcome::Busy,
+            Turned::NotSent => Outcome::NotSent,
+            Turned::Applied | Turned::Later => Outcome::Unknown,
+        };
+        let applied = turned == Turned::Applied
+            && matches!(self.write(message.node, message.process, write, *sent), Outcome::Applied { .. });
+        if turned == Turned::Later {
+            self.state.send(message.late(self.state.now + self.world.hold));
+        }
+        let answer = Body::Wrote(write.attempt, outcome);
+        self.answer(message.node, message.process, answer, Fate::Arrives);
+        if applied {
+            self.changed();
+        }
+    }
+
+    /// A server that lags answers with what was there before.
+    fn lag(&mut self, place: usize) {
+        let message = self.state.net.remove(place);
+        let Some(before) = self.state.store.before().cloned() else { return };
+        let answer = match &message.body {
+            Body::Read(read) => Body::Found(*read, before),
+            Body::Write(write, _) => {
+                let current = before.entry.revision().unwrap_or_default();
+                let expected = match write.expect {
+                    incumbent_core::store::Expect::Absent => Revision(0),
+                    incumbent_core::store::Expect::Revision(revision) => revision,
+                };
+                // It would take the write, and finds nobody to agree with.
+                let held = current == expected;
+                let outcome = if held { Outcome::Busy } else { Outcome::Refused { current } };
+                Body::Wrote(write.attempt, outcome)
+            }
+            _ => return,
+        };
+        self.answer(message.node, message.process, answer, Fate::Arrives);
+    }
+
+    /// What is there is something else: watchers hear of it.
+    fn changed(&mut self) {
+        let seen = self.state.store.seen().clone();
+        for place in 0..self.state.nodes.len() {
+            let node = &self.state.nodes[place];
+            if node.campaign.is_none()
+                || node.watches != self.state.store.life
+                || self.world.watch == Watch::Dead
+            {
+                continue;
+            }
+            if self.world.watch == Watch::Loose || node.is_paused() || !node.watched.is_empty() {
+                self.node(place).watched.push_back(seen.clone());
+            } else {
+                self.hand(place, Input::Watched((*seen.entry).clone()));
+            }
+        }
+    }
+
+    fn die(&mut self, place: usize) {
+        self.node(place).dies();
+        self.state.net.retain(|message| message.node != place || !message.body.is_answer());
+    }
+
+    fn start(&mut self, place: usize) {
+        let now = self.clock(place);
+        let facts = self.facts(now);
+        let world = self.world;
+        let life = self.state.store.life;
+        let node = self.node(place);
+        node.begins(world, place, &facts, now);
+        node.watches = life;
+        if node.campaign.is_none() {
+            let verdict = Err(format!("{} cannot begin", name(place)));
+            return self.state.judge(Property::Contract, verdict);
+        }
+        self.hand(place, Input::Campaign);
+        let mut inputs = VecDeque::new();
+        self.watch_anew(place, &mut inputs);
+        for input in inputs {
+            self.hand(place, input);
+        }
+    }
+
+    fn facts(&self, asked_at: Instant) -> Facts {
+        let age = match self.state.store.made {
+            None => Duration::from_secs(3600),
+            Some(made) => Duration::from_secs((self.state.now - made).into()),
+        };
+        Facts {
+            asked_at,
+            incarnation: self.state.store.life,
+            age: Some(age),
+            never_used: false,
+            max_age: None,
+            newest: Some(self.state.store.newest()),
+        }
+    }
+
+    /// A new watch: what it says at first.
+    fn watch_anew(&mut self, place: usize, inputs: &mut VecDeque<Input>) {
+        if self.world.watch == Watch::Dead {
+            return;
+        }
+        let (seen, life, since) = (self.state.store.seen().clone(), self.state.store.life, self.clock(place));
+        let loose = self.world.watch == Watch::Loose;
+        let node = self.node(place);
+        node.watched.clear();
+        node.watches = life;
+        inputs.push_back(Input::Watching { since });
+        if *seen.entry != Entry::Vacant {
+            if loose {
+                node.watched.push_back(seen);
+            } else {
+                inputs.push_back(Input::Watched((*seen.entry).clone()));
+            }
+        }
+    }
+
+    /// Hands an input to a campaign, and carries out what it says; what is answered at once follows.
+    fn hand(&mut self, place: usize, input: Input) {
+        let mut inputs = VecDeque::from([input]);
+        while let Some(input) = inputs.pop_front() {
+            if self.state.broken.is_some() || self.state.nodes[place].campaign.is_none() {
+                return;
+            }
+            let now = self.clock(place);
+            let weight = weigh(&self.state.nodes[place], &input, now);
+            self.note(|| format!("{} {}", name(place), path::heard(&input)));
+            self.learn(place, &input, &mut inputs);
+            let node = self.node(place);
+            let Some(campaign) = &mut node.campaign else { return };
+            if let Err(misuse) = campaign.handle(now, input) {
+                return self.state.judge(Property::Contract, Err(format!("{}: {misuse}", name(place))));
+            }
+            self.drain(place, &mut inputs);
+            self.state.judge_stand(self.world, place, &weight);
+            let campaign = self.state.nodes[place].campaign.as_ref();
+            if campaign.is_some_and(|campaign| campaign.state() == Stand::Closed) {
+                self.die(place);
+            }
+        }
+    }
+
+    /// Remembers what a candidate is handed.
+    fn learn(&mut self, place: usize, input: &Input, inputs: &mut VecDeque<Input>) {
+        match input {
+            Input::Inspected(Ok(facts)) => {
+                let another = self.state.nodes[place].knows != facts.incarnation;
+                let node = self.node(place);
+                node.asked = node.asked.max(facts.asked_at);
+                node.shown = node.shown.max(facts.asked_at);
+                if another {
+                    (node.knows, node.known) = (facts.incarnation, Revision(0));
+                    self.watch_anew(place, inputs);
+                }
+            }
+            Input::Watched(entry) | Input::Read { result: Ok(entry), .. } => {
+                let node = self.node(place);
+                node.known = node.known.max(entry.revision().unwrap_or_default());
+            }
+            Input::Wrote { outcome: Outcome::Refused { current }, .. } => {
+                let node = self.node(place);
+                node.known = node.known.max(*current);
+            }
+            Input::Wrote { attempt, outcome: Outcome::Applied { revision, .. } } => {
+                let node = self.node(place);
+                node.known = node.known.max(*revision);
+                if node.acquires & bit(attempt.0) != 0 {
+                    node.acknowledged |= bit(revision.0);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Carries out all that a campaign says.
+    fn drain(&mut self, place: usize, inputs: &mut VecDeque<Input>) {
+        let now = self.clock(place);
+        let clock = self.world.clock(place);
+        loop {
+            let node = self.node(place);
+            let process = node.process;
+            let Some(campaign) = &mut node.campaign else { return };
+            let output = campaign.poll();
+            self.note(|| path::said(self.world, place, &output));
+            match output {
+                Output::WakeAt(wake) => {
+                    self.node(place).wakes = wake.map_or(crate::clock::Tick::MAX, |wake| clock.when(wake.at));
+                    return;
+                }
+                Output::Write(write) => {
+                    self.state.judge_write(place, &write);
+                    let node = self.node(place);
+                    node.asked = now;
+                    if matches!(write.action, Put::Acquire(_)) {
+                        node.acquires |= bit(write.attempt.0);
+                    }
+                    self.state.send(Message::new(place, process, Body::Write(Arc::new(write), now)));
+                }
+                Output::Read(read) => {
+                    self.node(place).reading = Some((read, now));
+                    self.state.send(Message::new(place, process, Body::Read(read)));
+                }
+                Output::Inspect { .. } if self.world.inspections_fail => {
+                    // The newest question replaces the one before.
+                    let stale = |message: &Message| {
+                        message.node == place
+                            && message.held.is_none()
+                            && matches!(message.body, Body::Inspect(_))
+                    };
+                    self.state.net.retain(|message| !stale(message));
+                    self.state.send(Message::new(place, process, Body::Inspect(now)));
+                }
+                Output::Inspect { .. } => inputs.push_back(Input::Inspected(Ok(self.facts(now)))),
+                Output::Reconnect => {
+                    inputs.push_back(Input::Reconnected);
+                    self.watch_anew(place, inputs);
+                }
+                Output::Event(event) => self.told(place, &event),
+            }
+        }
+    }
+
+    fn told(&mut self, place: usize, event: &Event) {
+        match event {
+            Event::Won(term) => {
+                self.state.judge_won(self.world, place, *term);
+                self.state.told = self.state.told.max(Some(term.token));
+                self.state.terms = self.state.terms.saturating_add(1);
+                self.node(place).term = Some(*term);
+            }
+            Event::Lost { term, reason } => {
+                self.state.judge_lost(self.world, place, *term, *reason);
+                let node = self.node(place);
+                (node.term, node.draining) = (None, false);
+            }
+            Event::Draining { .. } => self.node(place).draining = true,
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! What a small world holds, and what bounds it.
+
+use std::fmt::Write as _;
+
+use crate::clock::{Clock, DRIFT, LEASE, Tick};
+
+/// A small world, to be explored to its end.
+#[derive(Clone, Debug)]
+pub struct World {
+    pub(crate) name: &'static str,
+    pub(crate) about: &'static str,
+    pub(crate) candidates: usize,
+    pub(crate) start: Start,
+    /// How far each candidate's clock is fast, in parts per million.
+    pub(crate) drift: [i32; 3],
+    /// When exploration ends.
+    pub(crate) horizon: Tick,
+    /// What an operator, or fate, does to a candidate may come at every multiple of this, and whenever
+    /// anything else happens.
+    pub(crate) stride: Tick,
+    /// How long before, and after, its lease is over a record may vanish.
+    pub(crate) early: Tick,
+    pub(crate) late: Tick,
+    /// Expiry leaves a marker and is told to watchers.
+    pub(crate) markers: bool,
+    /// Acknowledgements carry the store's incarnation.
+    pub(crate) acked: bool,
+    pub(crate) watch: Watch,
+    /// Whether inspections can go wrong; else each is answered at once.
+    pub(crate) inspections_fail: bool,
+    /// For how long a message may be late, a watch silent, a candidate stopped.
+    pub(crate) hold: Tick,
+    pub(crate) budget: Budget,
+    /// So little goes wrong that nobody may lose a term to it, however slow candidates are to try again.
+    pub(crate) keeps: bool,
+    /// Within how many ticks somebody leads when nothing more goes wrong.
+    pub(crate) fail_over: Tick,
+}
+
+/// How a world begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Start {
+    /// Nobody is there yet, and the key was never written.
+    Empty,
+    /// The first candidate leads, since just now; the others have seen it.
+    Led,
+}
+
+/// How candidates hear of changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Watch {
+    /// Not at all: the poll has to do.
+    Dead,
+    /// At once.
+    Prompt,
+    /// In the same tick, in any order with everything else.
+    Loose,
+}
+
+/// How often each thing may happen, in any order and at any time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub(crate) struct Budget {
+    /// A request or an answer is lost.
+    pub(crate) lose: u8,
+    /// A request, an answer or a watch is late.
+    pub(crate) hold: u8,
+    /// A request or an answer arrives twice, the second time late.
+    pub(crate) copy: u8,
+    /// The store answers a write without saying what became of it: busy, not sent, unknown.
+    pub(crate) turn: u8,
+    /// A server that lags answers a read or refuses a write.
+    pub(crate) stale: u8,
+    /// A candidate crashes.
+    pub(crate) crash: u8,
+    /// A candidate starts, as a new process.
+    pub(crate) start: u8,
+    /// A candidate is stopped for a while.
+    pub(crate) pause: u8,
+    /// An operator deletes the key.
+    pub(crate) delete: u8,
+    /// An operator, or other software, writes a live record over what is there.
+    pub(crate) seize: u8,
+    /// A candidate is asked to resign.
+    pub(crate) resign: u8,
+    /// A candidate is asked to hand over to the next one.
+    pub(crate) hand_over: u8,
+    /// A candidate is closed.
+    pub(crate) close: u8,
+    /// The store is deleted and made again, numbered so that the next record has the last one's revision.
+    pub(crate) recreate: u8,
+}
+
+impl Budget {
+    /// Nothing more happens.
+    pub(crate) const NONE: Self = Self {
+        lose: 0,
+        hold: 0,
+        copy: 0,
+        turn: 0,
+        stale: 0,
+        crash: 0,
+        start: 0,
+        pause: 0,
+        delete: 0,
+        seize: 0,
+        resign: 0,
+        hand_over: 0,
+        close: 0,
+        recreate: 0,
+    };
+
+    /// Whether anything is left that comes of itself, rather than to a message.
+    pub(crate) fn has_strikes(&self) -> bool {
+        [
+            self.crash,
+            self.pause,
+            self.delete,
+            self.seize,
+            self.resign,
+            self.hand_over,
+            self.close,
+            self.recreate,
+        ]
+        .iter()
+        .any(|left| *left > 0)
+    }
+
+    fn named(&self) -> [(u8, &'static str); 14] {
+        [
+            (self.lose, "lost"),
+            (self.hold, "late"),
+            (self.copy, "doubled"),
+            (self.turn, "unresolved"),
+            (self.stale, "stale"),
+            (self.crash, "crashed"),
+            (self.start, "started"),
+            (self.pause, "paused"),
+            (self.delete, "deleted"),
+            (self.seize, "overwritten"),
+            (self.resign, "resigned"),
+            (self.hand_over, "handed over"),
+            (self.close, "closed"),
+            (self.recreate, "recreated"),
+        ]
+    }
+}
+
+impl World {
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// What it is about, in a sentence.
+    pub fn about(&self) -> &'static str {
+        self.about
+    }
+
+    /// What bounds it: exploration is complete within this and says nothing beyond.
+    pub fn bounds(&self) -> String {
+        let mut text = format!("{} candidates, {} s", self.candidates, self.horizon);
+        for (left, what) in self.budget.named().into_iter().filter(|(left, _)| *left > 0) {
+            let _ = write!(text, ", {left} {what}");
+        }
+        if self.early > 1 {
+            let _ = write!(text, ", records {} s early", self.early);
+        }
+        if self.budget.hold + self.budget.copy + self.budget.pause > 0 {
+            let _ = write!(text, ", for up to {} s", self.hold);
+        }
+        text
+    }
+
+    /// This world with records that vanish so many seconds before their lease is over: beyond one second,
+    /// more than the candidates' settings allow for.
+    #[must_use]
+    pub fn expiring_early(mut self, seconds: u32) -> Self {
+        self.early = seconds.min(LEASE - 1);
+        self
+    }
+
+    /// This world with a first candidate whose clock is slow by so many parts per million: beyond 10,000, more
+    /// than its settings allow for.
+    #[must_use]
+    pub fn with_a_slow_clock(mut self, parts_per_million: u32) -> Self {
+        self.drift[0] = -i32::try_from(parts_per_million.min(500_000)).unwrap_or_default();
+        self
+    }
+
+    /// This world with candidates that are given no time at all to agree on a leader.
+    #[must_use]
+    pub fn in_a_hurry(mut self) -> Self {
+        self.fail_over = 0;
+        self
+    }
+
+    /// The clock of the candidate at a place.
+    pub(crate) fn clock(&self, place: usize) -> Clock {
+        Clock::new(place, self.drift[place])
+    }
+
+    /// Clocks as far apart as the settings allow.
+    pub(crate) const DRIFTING: [i32; 3] = [-(DRIFT as i32), DRIFT as i32, 0];
+}

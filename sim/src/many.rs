@@ -1,0 +1,195 @@
+//! Many seeds, on as many threads as one likes: what comes of them does not depend on how many those are.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+use crate::{Choice, Outcome, Tally, Violation, run};
+
+/// Which seeds to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seeds {
+    first: u64,
+    last: u64,
+}
+
+impl Seeds {
+    /// So many seeds from `first` on; `None` where that is none, or more than there are.
+    pub fn new(first: u64, count: u64) -> Option<Self> {
+        let last = first.checked_add(count.checked_sub(1)?)?;
+        Some(Self { first, last })
+    }
+
+    /// The first of them.
+    pub fn first(self) -> u64 {
+        self.first
+    }
+
+    /// How many there are.
+    pub fn count(self) -> u64 {
+        (self.last - self.first).saturating_add(1)
+    }
+}
+
+/// What came of many seeds.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    /// All runs together; where one failed, those of smaller seeds and that one.
+    pub tally: Tally,
+    /// The smallest seed that fails, and the invariant that does not hold.
+    pub failed: Option<(Choice, Violation)>,
+}
+
+/// Runs seeds until one fails, on `jobs` threads.
+///
+/// `ran` sees the sum after each run, in the order of the seeds.
+pub fn run_seeds(seeds: Seeds, like: &Choice, jobs: NonZeroUsize, ran: impl FnMut(&Tally)) -> Summary {
+    run_each(seeds, like, jobs, run, ran)
+}
+
+fn run_each(
+    seeds: Seeds,
+    like: &Choice,
+    jobs: NonZeroUsize,
+    run: impl Fn(&Choice) -> Outcome + Sync,
+    mut ran: impl FnMut(&Tally),
+) -> Summary {
+    let line = Line::new(seeds);
+    let mut summary = Summary { tally: Tally::default(), failed: None };
+    thread::scope(|scope| {
+        let (give, outcomes) = mpsc::channel();
+        for _ in 0..jobs.get() {
+            let (give, line, run) = (give.clone(), &line, &run);
+            scope.spawn(move || {
+                while let Some(seed) = line.next() {
+                    let outcome = run(&Choice { seed, ..like.clone() });
+                    if outcome.violation.is_some() {
+                        line.stop_after(seed);
+                    }
+                    if give.send((seed, outcome)).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(give);
+        // They come in any order and count in that of the seeds.
+        let mut early: BTreeMap<u64, Outcome> = BTreeMap::new();
+        let mut next = Some(seeds.first);
+        for (seed, outcome) in outcomes {
+            early.insert(seed, outcome);
+            while let Some((seed, outcome)) = next.and_then(|seed| early.remove_entry(&seed)) {
+                summary.tally.add(&outcome.tally);
+                ran(&summary.tally);
+                next = seed.checked_add(1);
+                if let Some(violation) = outcome.violation {
+                    summary.failed = Some((Choice { seed, ..like.clone() }, violation));
+                    // Larger seeds may be on their way still; they do not count.
+                    return;
+                }
+            }
+        }
+    });
+    summary
+}
+
+/// The seeds that wait for their run.
+struct Line {
+    first: u64,
+    taken: AtomicU64,
+    last: AtomicU64,
+}
+
+impl Line {
+    fn new(seeds: Seeds) -> Self {
+        Self { first: seeds.first, taken: AtomicU64::new(0), last: AtomicU64::new(seeds.last) }
+    }
+
+    fn next(&self) -> Option<u64> {
+        let seed = self.first.checked_add(self.taken.fetch_add(1, Ordering::Relaxed))?;
+        (seed <= self.last.load(Ordering::Relaxed)).then_some(seed)
+    }
+
+    /// No seed above this one is begun any more.
+    fn stop_after(&self, seed: u64) {
+        self.last.fetch_min(seed, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::store::cluster::START;
+
+    fn jobs(count: usize) -> NonZeroUsize {
+        NonZeroUsize::new(count).unwrap_or(NonZeroUsize::MIN)
+    }
+
+    fn outcome(seeds: Seeds, count: usize) -> Summary {
+        run_seeds(seeds, &Choice::of_seed(0), jobs(count), |_| ())
+    }
+
+    #[test]
+    fn the_number_of_jobs_changes_nothing() {
+        let seeds = Seeds::new(40, 12).unwrap_or(Seeds { first: 0, last: 0 });
+        let alone = outcome(seeds, 1);
+        assert_eq!(alone.tally.runs, 12);
+        assert_eq!(outcome(seeds, 7).tally, alone.tally);
+    }
+
+    #[test]
+    fn the_smallest_seed_that_fails_is_the_one_told_whichever_fails_first() {
+        let seeds = Seeds { first: 0, last: 99 };
+        for count in [1, 2, 8] {
+            let slow = Barrier::new(count);
+            let run = |choice: &Choice| {
+                // All threads begin together, and the last of those seeds is the first to fail.
+                if choice.seed < count as u64 {
+                    slow.wait();
+                    thread::sleep(Duration::from_millis(5 * (count as u64 - choice.seed)));
+                }
+                let fails = [1, 3, 7, 50].contains(&choice.seed);
+                let violation = fails.then(|| Violation::of_contract(START, format!("of {}", choice.seed)));
+                let mut tally = Tally::default();
+                (tally.runs, tally.terms) = (1, choice.seed);
+                Outcome { tally, violation }
+            };
+            let summary = run_each(seeds, &Choice::of_seed(0), jobs(count), run, |_| ());
+            let failed = summary.failed.map(|(choice, violation)| (choice.seed, violation.says));
+            assert_eq!(failed, Some((1, "of 1".to_string())), "{count} jobs");
+            assert_eq!((summary.tally.runs, summary.tally.terms), (2, 1), "{count} jobs");
+        }
+    }
+
+    #[test]
+    fn seeds_are_as_many_as_asked_for_or_none() {
+        assert_eq!(Seeds::new(7, 0), None);
+        assert_eq!(Seeds::new(7, 1), Some(Seeds { first: 7, last: 7 }));
+        assert_eq!(Seeds::new(u64::MAX, 1).map(Seeds::count), Some(1));
+        assert_eq!(Seeds::new(u64::MAX, 2), None);
+    }
+
+    #[test]
+    fn the_last_seed_there_is_can_be_run() {
+        let last = Seeds { first: u64::MAX, last: u64::MAX };
+        assert_eq!(outcome(last, 2).tally.runs, 1);
+    }
+
+    #[test]
+    fn who_watches_sees_every_sum_in_the_order_of_the_seeds() {
+        let mut seen = Vec::new();
+        let seeds = Seeds { first: 3, last: 8 };
+        run_seeds(seeds, &Choice::of_seed(0), jobs(3), |tally| seen.push(tally.clone()));
+        let mut sum = Tally::default();
+        for (seed, seen) in (3..).zip(&seen) {
+            sum.add(&run(&Choice::of_seed(seed)).tally);
+            assert_eq!(*seen, sum);
+        }
+        assert_eq!(seen.len(), 6);
+    }
+}

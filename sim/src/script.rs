@@ -1,0 +1,82 @@
+//! A run in words: its world, its faults, and what to type to see it again.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::kind::Kind;
+use crate::plan::{Choice, Plan};
+
+/// What a choice comes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Script {
+    /// The run.
+    pub choice: Choice,
+    /// The world it takes place in, in a line.
+    pub world: String,
+    /// The faults that are made, in the order of time.
+    pub faults: Vec<ScriptedFault>,
+    /// What to type to see it again.
+    pub command: String,
+}
+
+/// A fault of a script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScriptedFault {
+    /// Its place in the seed's whole script.
+    pub place: usize,
+    /// What happens.
+    pub kind: Kind,
+    /// When it begins, from the run's beginning.
+    pub from: Duration,
+    /// How long it lasts.
+    pub lasts: Duration,
+}
+
+impl Script {
+    /// The script of a run.
+    pub fn of(choice: &Choice) -> Self {
+        let plan = Plan::new(choice);
+        let faults = plan.script.iter().map(|fault| ScriptedFault {
+            place: fault.place,
+            kind: fault.kind,
+            from: fault.from,
+            lasts: fault.lasts,
+        });
+        Self {
+            choice: choice.clone(),
+            world: world(&plan),
+            faults: faults.collect(),
+            command: plan.command(),
+        }
+    }
+}
+
+fn world(plan: &Plan) -> String {
+    let mut parts = vec![
+        format!("{} candidates", plan.choice.candidates),
+        format!("lease {:?}", plan.lease),
+        format!("maximum age {:?}", plan.max_age),
+        format!("{} server{}", plan.replicas, if plan.replicas == 1 { "" } else { "s" }),
+    ];
+    let further = [
+        (plan.own_lease, "own leases"),
+        (plan.markers, "markers"),
+        (plan.acked, "incarnations acknowledged"),
+        (plan.never_used, "name never used"),
+        (plan.choice.peers > 0, "with candidates of the Go library"),
+        (!plan.choice.plain, "settings that differ"),
+    ];
+    parts.extend(further.iter().filter(|(set, _)| *set).map(|(_, what)| (*what).to_string()));
+    parts.join(", ")
+}
+
+impl fmt::Display for Script {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "seed {}: {}", self.choice.seed, self.world)?;
+        for fault in &self.faults {
+            let ScriptedFault { place, kind, from, lasts } = fault;
+            writeln!(f, "  {place:>3}  {:>9.3} s  {:<14} for {lasts:?}", from.as_secs_f64(), kind.name())?;
+        }
+        writeln!(f, "again: {}", self.command)
+    }
+}

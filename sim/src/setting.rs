@@ -1,0 +1,111 @@
+//! What the candidates of a run want: the settings in which they differ from the defaults and from each other.
+
+use std::time::Duration;
+
+use incumbent_core::campaign::{Backoff, Settings, WinDelay};
+
+use crate::dice::Dice;
+
+/// The shortest lease that the standard preset takes.
+const SHORTEST: Duration = Duration::from_secs(5);
+
+/// The stream of the first candidate's dice. They are their own, so that what is drawn here changes nothing else.
+const STREAM: u64 = 0x1_0000;
+
+/// The settings of one candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Setting {
+    pub(crate) lease: Duration,
+    pub(crate) win_delay: WinDelay,
+    backoff: Wait,
+    splays: bool,
+    interval: Option<Duration>,
+    metadata: bool,
+}
+
+/// How long a candidate waits after a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wait {
+    Standard,
+    Fixed(Duration),
+    /// So much more after every failure, up to ten times.
+    Growing(Duration),
+}
+
+impl Setting {
+    /// The defaults.
+    pub(crate) const fn plain(lease: Duration) -> Self {
+        Self {
+            lease,
+            win_delay: WinDelay::Automatic,
+            backoff: Wait::Standard,
+            splays: true,
+            interval: None,
+            metadata: false,
+        }
+    }
+
+    /// What the candidate at a place wants; a lease other than `longest` only where records have their own.
+    pub(crate) fn drawn(seed: u64, place: usize, longest: Duration, own_lease: bool) -> Self {
+        let mut dice = Dice::new(seed, STREAM + place as u64);
+        let mut setting = Self::plain(longest);
+        let shorter = dice.pick(&[SHORTEST, longest / 2, longest, longest]);
+        if own_lease {
+            setting.lease = Duration::from_secs(shorter.as_secs()).max(SHORTEST);
+        }
+        let lease = setting.lease;
+        setting.win_delay = dice.pick(&[
+            WinDelay::Automatic,
+            WinDelay::Automatic,
+            WinDelay::Cautious,
+            WinDelay::Fixed(lease * 3 / 4),
+            WinDelay::Fixed(lease * 3 / 2),
+        ]);
+        setting.backoff = dice.pick(&[
+            Wait::Standard,
+            Wait::Standard,
+            Wait::Fixed(Duration::from_millis(50)),
+            Wait::Fixed(Duration::from_secs(2)),
+            Wait::Growing(Duration::from_millis(150)),
+        ]);
+        setting.splays = dice.percent(80);
+        setting.interval = dice.percent(20).then_some(lease / 3);
+        setting.metadata = dice.percent(30);
+        setting
+    }
+
+    /// Least time before a win is told, beyond what the rules want.
+    pub(crate) fn delay(&self) -> Duration {
+        match self.win_delay {
+            WinDelay::Automatic => Duration::ZERO,
+            WinDelay::Cautious => self.lease,
+            WinDelay::Fixed(delay) => delay,
+        }
+    }
+
+    /// As a campaign takes them. `skew` is by how much the servers' clocks may disagree.
+    pub(crate) fn settings(&self, name: String, skew: Duration) -> Settings {
+        let mut settings = Settings::new(name);
+        // Said, so that nobody comes with a shorter one while the maximum age is lowered.
+        settings.lease = Some(self.lease);
+        // The default follows the lease, also where that is shortened later.
+        settings.skew = (skew != (self.lease / 20).min(Duration::from_secs(1))).then_some(skew);
+        settings.drain = Duration::from_secs(2);
+        settings.win_delay = self.win_delay;
+        settings.interval = self.interval;
+        settings.backoff = match self.backoff {
+            Wait::Standard => Backoff::Standard,
+            Wait::Fixed(wait) => Backoff::Fixed(wait),
+            Wait::Growing(step) => {
+                Backoff::Custom(std::sync::Arc::new(move |failures| step * failures.min(10)))
+            }
+        };
+        if !self.splays {
+            settings.splay = Some(Duration::ZERO);
+        }
+        if self.metadata {
+            settings.metadata = vec![("Address".into(), "10.0.0.7:8080".into())];
+        }
+        settings
+    }
+}

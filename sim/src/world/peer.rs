@@ -1,0 +1,146 @@
+//! Candidates of other software in the same election, after the published rules of the Go library
+//! `nats-kv-leader-elect`: a bare name, `Create` to win, `Update` with the last revision, either at every three
+//! quarters of the bucket's TTL, a win that is told as much later, any failed update a loss, nothing ever deleted.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use incumbent_core::Revision;
+use incumbent_core::record::{Entry, Headers, Kind as Message};
+
+use super::{Event, World};
+use crate::dice::Dice;
+use crate::kind::Kind;
+use crate::moment::Moment;
+use crate::store::Route;
+use crate::store::bucket::Put;
+
+/// The stream of the first one's dice.
+const STREAM: u64 = 0x2_0000;
+
+/// How long the client waits for an answer.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How much later than its first update is due a win is told.
+const LATER: Duration = Duration::from_millis(50);
+
+#[derive(Debug)]
+pub(crate) struct Peer {
+    dice: Dice,
+    /// Counts its requests; an answer to another than the last one is not heard.
+    turn: u64,
+    /// What it last wrote, while it holds the seat as far as it knows.
+    held: Option<Revision>,
+    /// Counts its seats.
+    seat: u64,
+    pub(crate) leads: bool,
+}
+
+/// What happens to one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Turn {
+    /// It creates the key, or updates it.
+    Ask,
+    /// That arrives at the store.
+    Arrive { turn: u64, expect: Option<Revision> },
+    /// The answer arrives: the new revision, or a refusal.
+    Answer { turn: u64, revision: Option<Revision> },
+    /// No answer came.
+    GiveUp { turn: u64 },
+    /// The win is told, if it still holds that seat.
+    Told { seat: u64 },
+}
+
+impl World {
+    /// The candidates of other software begin, each after a splay of its own.
+    pub(super) fn peers_begin(&mut self) {
+        for peer in 0..self.plan.choice.peers {
+            let mut dice = Dice::new(self.plan.choice.seed, STREAM + peer as u64);
+            let splay = dice.millis(0, self.peer_interval().as_millis() as u64);
+            self.peers.push(Peer { dice, turn: 0, held: None, seat: 0, leads: false });
+            self.after(splay, Event::Peer { peer, turn: Turn::Ask });
+        }
+    }
+
+    fn peer_interval(&self) -> Duration {
+        self.plan.max_age * 3 / 4
+    }
+
+    pub(super) fn peer(&mut self, peer: usize, turn: Turn) {
+        match turn {
+            Turn::Ask => self.peer_asks(peer),
+            Turn::Arrive { turn, expect } => self.peer_arrives(peer, turn, expect),
+            Turn::Answer { turn, revision } if self.peers[peer].turn == turn => {
+                self.peer_hears(peer, revision)
+            }
+            Turn::GiveUp { turn } if self.peers[peer].turn == turn => self.peer_hears(peer, None),
+            Turn::Told { seat } if self.peers[peer].held.is_some() && self.peers[peer].seat == seat => {
+                self.peer_leads(peer, true)
+            }
+            Turn::Answer { .. } | Turn::GiveUp { .. } | Turn::Told { .. } => {}
+        }
+    }
+
+    fn peer_asks(&mut self, peer: usize) {
+        self.peers[peer].turn += 1;
+        let (turn, expect) = (self.peers[peer].turn, self.peers[peer].held);
+        // A ticker: the next request comes when it comes, however long this one is under way.
+        self.after(self.peer_interval(), Event::Peer { peer, turn: Turn::Ask });
+        self.after(TIMEOUT, Event::Peer { peer, turn: Turn::GiveUp { turn } });
+        self.peer_sends(peer, Turn::Arrive { turn, expect });
+    }
+
+    /// Something goes through the network, either way.
+    fn peer_sends(&mut self, peer: usize, turn: Turn) {
+        let (lost, late) = (self.is_on(Kind::Loss), self.is_on(Kind::Delay));
+        let dice = &mut self.peers[peer].dice;
+        if lost && dice.percent(15) {
+            return;
+        }
+        let latency = if late && dice.percent(15) { dice.millis(1, 12_000) } else { dice.micros(100, 3_000) };
+        self.after(latency, Event::Peer { peer, turn });
+    }
+
+    fn peer_arrives(&mut self, peer: usize, turn: u64, expect: Option<Revision>) {
+        let server = peer % self.plan.replicas;
+        let Route::Leader(_) = self.cluster.route(server) else { return };
+        let bucket = &self.cluster.bucket;
+        let present = bucket.revision();
+        let free = match expect {
+            Some(revision) => revision == present,
+            // What `Create` finds deleted it writes over.
+            None => !matches!(bucket.entry(), Entry::Live(_)),
+        };
+        let busy = self.in_flight.is_some() || self.is_on(Kind::Full);
+        let revision = (free && !busy).then(|| {
+            let (wall, value) = (self.cluster.leaders_wall(self.now), format!("go-{peer}"));
+            let headers = &Headers::new();
+            let put = Put { kind: Message::Live, value: &value, headers, ttl: None, stamp: None };
+            self.cluster.bucket.put(&put, self.now, wall);
+            self.key_changed();
+            self.cluster.bucket.revision()
+        });
+        self.peer_sends(peer, Turn::Answer { turn, revision });
+    }
+
+    fn peer_hears(&mut self, peer: usize, revision: Option<Revision>) {
+        self.peers[peer].turn += 1;
+        let interval = self.peer_interval();
+        match revision {
+            Some(_) if self.peers[peer].held.is_none() => {
+                self.peers[peer].seat += 1;
+                let seat = self.peers[peer].seat;
+                self.after(interval + LATER, Event::Peer { peer, turn: Turn::Told { seat } });
+            }
+            None if self.peers[peer].leads => self.peer_leads(peer, false),
+            _ => {}
+        }
+        self.peers[peer].held = revision;
+    }
+
+    fn peer_leads(&mut self, peer: usize, leads: bool) {
+        self.note(|trace| write!(trace, "go-{peer}: {}", if leads { "OnWon" } else { "OnLost" }));
+        self.peers[peer].leads = leads;
+        self.see(&Moment::Peer { peer, leads });
+    }
+}

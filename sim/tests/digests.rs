@@ -1,0 +1,47 @@
+//! The same seed gives the same run on every machine and in every build: what a trace comes to is written down.
+//!
+//! Where the rules, the model or what is drawn were changed on purpose, the test prints the new file; where none of
+//! that was meant to change, a difference is a bug.
+
+use incumbent_sim::{Choice, Kind, look};
+
+/// FNV-1a, which no library can change.
+fn digest(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+/// A line for each run: its seed, how many candidates, whether they have the default settings, how long the trace is,
+/// and what that comes to.
+fn line(choice: &Choice) -> String {
+    let trace = look(choice, true, false).trace;
+    let settings = if choice.plain { "plain" } else { "drawn" };
+    format!(
+        "{:>3} {:>3} {settings} {:>9} {:016x}\n",
+        choice.seed,
+        choice.candidates,
+        trace.len(),
+        digest(&trace)
+    )
+}
+
+#[test]
+fn the_digest_is_fnv_1a() {
+    assert_eq!(digest(""), 0xcbf2_9ce4_8422_2325);
+    assert_eq!(digest("foobar"), 0x8594_4171_f739_67e8);
+}
+
+#[test]
+fn the_traces_of_some_seeds_are_those_written_down() {
+    let plain = (0..24).map(|seed| Choice { plain: true, ..Choice::of_seed(seed) });
+    let drawn = (0..24).map(Choice::of_seed);
+    let many = [60, 300].map(|candidates| Choice {
+        candidates,
+        faults: Some(vec![Kind::Crash, Kind::Loss]),
+        ..Choice::of_seed(1)
+    });
+    let came: String = plain.chain(drawn).chain(many).map(|choice| line(&choice)).collect();
+    let written = include_str!("digests.txt");
+    assert!(came == written, "sim/tests/digests.txt would be:\n{came}");
+}

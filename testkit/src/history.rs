@@ -1,0 +1,99 @@
+//! Who led when, out of what many have written down, and what must not be in it.
+//!
+//! Times are nanoseconds of one clock that all of them share.
+
+/// A time throughout which somebody certainly led.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leadership<T> {
+    /// Whoever led.
+    pub who: String,
+    /// From then on …
+    pub from: u64,
+    /// … until then, not including that instant.
+    pub until: u64,
+    /// By what a resource tells a later leader from an earlier one: a fencing token, or a revision.
+    pub token: T,
+}
+
+impl<T> Leadership<T> {
+    fn overlaps(&self, other: &Self) -> bool {
+        self.from.max(other.from) < self.until.min(other.until)
+    }
+}
+
+/// Two that led at once: all such pairs, the one that began first in front. Leaderships that only touch
+/// do not overlap.
+pub fn overlaps<T>(all: &[Leadership<T>]) -> Vec<(&Leadership<T>, &Leadership<T>)> {
+    let mut found = Vec::new();
+    // Those that may still reach into what comes.
+    let mut open = Vec::<&Leadership<T>>::new();
+    for next in in_order(all) {
+        open.retain(|earlier| earlier.until > next.from);
+        found.extend(open.iter().filter(|earlier| earlier.overlaps(next)).map(|earlier| (*earlier, next)));
+        open.push(next);
+    }
+    found
+}
+
+/// Those that began later than another and have no larger token, each behind one that shows it.
+pub fn disorder<T: Ord>(all: &[Leadership<T>]) -> Vec<(&Leadership<T>, &Leadership<T>)> {
+    let mut largest = None::<&Leadership<T>>;
+    let mut found = Vec::new();
+    for next in in_order(all) {
+        match largest {
+            Some(earlier) if next.token <= earlier.token => found.push((earlier, next)),
+            _ => largest = Some(next),
+        }
+    }
+    found
+}
+
+fn in_order<T>(all: &[Leadership<T>]) -> Vec<&Leadership<T>> {
+    let mut sorted: Vec<_> = all.iter().collect();
+    sorted.sort_by_key(|leadership| leadership.from);
+    sorted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn led(who: &str, from: u64, until: u64, token: u64) -> Leadership<u64> {
+        Leadership { who: who.into(), from, until, token }
+    }
+
+    fn pairs(found: Vec<(&Leadership<u64>, &Leadership<u64>)>) -> Vec<(u64, u64)> {
+        found.into_iter().map(|(one, other)| (one.token, other.token)).collect()
+    }
+
+    #[test]
+    fn leaders_one_after_the_other_are_well() {
+        let all = [led("b", 20, 30, 2), led("a", 10, 20, 1), led("a", 35, 40, 7)];
+        assert_eq!(pairs(overlaps(&all)), []);
+        assert_eq!(pairs(disorder(&all)), []);
+    }
+
+    #[test]
+    fn two_at_once_are_found_in_whatever_order_they_are_given() {
+        let all = [led("b", 19, 30, 2), led("a", 10, 20, 1)];
+        assert_eq!(pairs(overlaps(&all)), [(1, 2)]);
+    }
+
+    #[test]
+    fn one_inside_a_longer_one_is_found_and_so_is_one_behind_it() {
+        let all = [led("a", 10, 100, 1), led("b", 20, 30, 2), led("c", 40, 50, 3), led("d", 100, 200, 4)];
+        assert_eq!(pairs(overlaps(&all)), [(1, 2), (1, 3)]);
+    }
+
+    #[test]
+    fn an_instant_is_no_leadership() {
+        assert_eq!(pairs(overlaps(&[led("a", 10, 20, 1), led("b", 15, 15, 2)])), []);
+    }
+
+    #[test]
+    fn a_token_that_does_not_grow_is_found_and_one_behind_it_is_not() {
+        let all = [led("a", 10, 20, 5), led("b", 30, 40, 7), led("c", 50, 60, 6), led("d", 70, 80, 8)];
+        assert_eq!(pairs(disorder(&all)), [(7, 6)]);
+        assert_eq!(pairs(disorder(&[led("a", 10, 20, 5), led("b", 30, 40, 5)])), [(5, 5)]);
+    }
+}

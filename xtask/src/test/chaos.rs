@@ -1,0 +1,58 @@
+//! Elections of real processes on real servers, under faults: each run counts as one test.
+
+use anyhow::Result;
+use serde::Deserialize;
+
+use super::Part;
+use super::tally::Report;
+use crate::shell;
+
+/// What the chaos suite prints of a run, as far as it matters here.
+#[derive(Debug, Deserialize)]
+struct Run {
+    scenario: String,
+    seed: u64,
+    passed: bool,
+}
+
+pub(super) fn run(minutes: Option<f64>, seed: Option<u64>, report: &mut Report) -> Result<()> {
+    shell::progress("chaos: processes and servers under faults");
+    let mut command = shell::cargo();
+    command.args(["run", "--quiet", "--package", "incumbent-chaos", "--", "--json"]);
+    if let Some(minutes) = minutes {
+        command.arg("--minutes").arg(minutes.to_string());
+    }
+    if let Some(seed) = seed {
+        command.arg("--seed").arg(seed.to_string());
+    }
+    let mut runs = Vec::new();
+    let succeeded = shell::lines(&mut command, |line| match read(line) {
+        Some(read) => runs.extend(read),
+        None => println!("{line}"),
+    })?;
+    for run in &runs {
+        report.check(Part::Chaos, &format!("{} with seed {}", run.scenario, run.seed), run.passed);
+    }
+    // It may end before it has anything to say of a run.
+    if !succeeded && runs.iter().all(|run| run.passed) {
+        report.check(Part::Chaos, "the chaos suite did not run to its end", false);
+    }
+    Ok(())
+}
+
+fn read(line: &str) -> Option<Vec<Run>> {
+    serde_json::from_str(line).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_read_from_a_line_and_other_lines_are_none() {
+        let line = r#"[{"scenario":"cluster","seed":7,"passed":false,"minutes":3.0}]"#;
+        let runs = read(line).unwrap();
+        assert_eq!((runs[0].scenario.as_str(), runs[0].seed, runs[0].passed), ("cluster", 7, false));
+        assert!(read("error: interrupted").is_none());
+    }
+}

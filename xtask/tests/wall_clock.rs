@@ -1,0 +1,41 @@
+//! Deadlines do not hang on the wall clock: it is not even read, but for one thing.
+
+#![allow(clippy::expect_used, reason = "a test may panic; it says why")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The life of a SQLite or memory store is named by when it began.
+const ALLOWED: &str = "runtime/src/store/incarnation.rs";
+
+/// The ways to read it in the crates that are used.
+const WAYS: [&str; 4] = ["SystemTime", "now_utc", "CLOCK_REALTIME", "gettimeofday"];
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder of sources") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn only_the_life_of_a_store_of_ours_is_named_by_the_wall_clock() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut files = Vec::new();
+    for folder in ["core/src", "runtime/src"] {
+        sources(&root.join(folder), &mut files);
+    }
+    let readers: Vec<_> = files
+        .iter()
+        .filter(|file| {
+            let source = fs::read_to_string(file).expect("a source");
+            WAYS.iter().any(|way| source.contains(way))
+        })
+        .map(|file| file.strip_prefix(&root).expect("a file of the project").to_string_lossy().into_owned())
+        .collect();
+    assert_eq!(readers, [ALLOWED]);
+}
