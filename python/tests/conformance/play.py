@@ -71,6 +71,11 @@ async def _curtain(cast: Cast) -> None:
 async def _end(cast: Cast, hand: Hand) -> Missed | None:
     """Closes every store: all that was read from them ends with that."""
     try:
+        for actor in cast.actors.values():
+            # A store that closes waits for work, and nobody finishes this any more.
+            work, actor.book.held = actor.book.held, None
+            if work is not None:
+                await asyncio.wait_for(work.finish(), cast.patience)
         await hand.end()
         reading = [actor.ended() for actor in cast.actors.values()]
         reading += [watcher.reader.ended() for watcher in cast.watchers.values() if watcher.reader]

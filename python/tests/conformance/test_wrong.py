@@ -284,8 +284,8 @@ def test_wrong(arguments: object, wrong: Wrong, performance: Future[None]) -> No
         assert failure.seen == wrong.seen, failure
 
 
-SERVER = (scenario([do("stop_server")], ["server"]), "memory", Asyncio())
-REPORT = (scenario([do("expect_is_leader", "b", leads=True)], []), "memory", Asyncio())
+SERVER = (scenario([do("stop_server")], ["server"]), "memory", Asyncio(), 1.0)
+REPORT = (scenario([do("expect_is_leader", "b", leads=True)], []), "memory", Asyncio(), 1.0)
 
 
 @pytest.mark.parametrize("arguments", [SERVER], ids=["server"])
