@@ -70,6 +70,11 @@ class Book:
         """What of its terms no step has asked for."""
         return self.terms[self.read :]
 
+    @property
+    def present(self) -> tuple[Token, bool] | None:
+        """The term that it was told it is in, and whether that was told to drain."""
+        return None if self._current is None else (self._current, self._drained)
+
     def begin(self) -> None:
         """Another campaign begins."""
         self._current = None
@@ -116,17 +121,17 @@ class Book:
     def _won(self, term: Term, at: float, work: Work | None) -> str:
         if self._current is not None:
             self.breaks(f"{self._who} was told Won with {term.token} during its term {self._current}")
-        self._current, self._drained = term.token, False
         self.held = work
-        # Last: who looks on another thread sees all of it.
+        # Last: who looks on another thread sees all that belongs to it.
         self.terms.append(WasWon(term.token, at))
+        self._current, self._drained = term.token, False
         return f"Won with token {term.token}"
 
     def _draining(self, term: Term, reason: str) -> str:
         if self._current != term.token or self._drained:
             self.breaks(f"{self._who} was told Draining of {term.token}, not its term")
-        self._drained = True
         self.terms.append(WasDraining(reason))
+        self._drained = True
         return f"Draining for {reason}, {term.drain_remaining or 0.0:.3f} s"
 
     def _lost(self, term: Term, reason: str, at: float) -> str:
@@ -134,8 +139,8 @@ class Book:
             self.breaks(f"{self._who} was told Lost, and its term {term.token} is current")
         if self._current != term.token:
             self.breaks(f"{self._who} was told Lost of {term.token}, not its term")
-        self._current = None
         self.terms.append(WasLost(reason, self._drained, at))
+        self._current = None
         return f"Lost for {reason}, token {term.token}"
 
 

@@ -11,6 +11,7 @@ import pytest
 from support import ROOT, tool
 
 from conformance.face import Face
+from conformance.failure import Failure, Lacking
 from conformance.play import play
 from conformance.scenario import Scenario
 
@@ -31,10 +32,20 @@ def player(stage: Path) -> Iterator[Player]:
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="play") as pool:
 
         def start(scenario: Scenario, store: str, face: Face, *patience: float) -> Future[None]:
-            return pool.submit(lambda: asyncio.run(play(scenario, store, face, stage, *patience)))
+            return pool.submit(_perform, scenario, store, face, stage, *patience)
 
         yield start
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _perform(scenario: Scenario, store: str, face: Face, stage: Path, *patience: float) -> None:
+    try:
+        asyncio.run(play(scenario, store, face, stage, *patience))
+        return
+    except (Failure, Lacking) as told:
+        # Raised anew: its traceback would keep everybody who took part.
+        error = type(told)(*told.args)
+    raise error
 
 
 @pytest.fixture(scope="session")

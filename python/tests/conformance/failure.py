@@ -26,18 +26,19 @@ class Failure(Exception):
         play: str,
         at: str,
         step: int | None,
-        missed: Missed,
+        expected: str,
+        seen: str,
         history: Sequence[str],
     ) -> None:
-        super().__init__(play, at, step, missed, history)
+        super().__init__(play, at, step, expected, seen, history)
         self.play = play
         """Which scenario, on which store, through which face."""
         self.at = at
         """The step as it stands in the file, or what was done instead."""
         self.step = step
         """At which step, counted from 1; None: before the first or after the last."""
-        self.expected = missed.expected
-        self.seen = missed.seen
+        self.expected = expected
+        self.seen = seen
         self.history = history
         """Everything that anybody was told, in order."""
 

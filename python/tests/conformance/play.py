@@ -7,13 +7,14 @@ import time
 from pathlib import Path
 
 from conformance import rules
+from conformance.actor import Actor
 from conformance.cast import Cast, Watcher
 from conformance.expect import expect, returned
 from conformance.face import Face
 from conformance.failure import Failure, Lacking, Missed
 from conformance.hand import Hand
 from conformance.scenario import Fields, Scenario
-from incumbent import IncumbentError, State
+from incumbent import IncumbentError, State, Token
 
 PATIENCE = 30.0
 """How long an expectation is waited for, in seconds, on however busy a machine."""
@@ -31,7 +32,7 @@ async def play(scenario: Scenario, store: str, face: Face, stage: Path, patience
     except Lacking:
         raise
     except Exception as error:
-        raise Failure(what, "before the first step", None, _missed(error), []) from error
+        raise _failure(what, "before the first step", None, error, []) from error
     cast = Cast(scenario, patience)
     try:
         failure = await _steps(cast, hand, scenario, what)
@@ -41,7 +42,7 @@ async def play(scenario: Scenario, store: str, face: Face, stage: Path, patience
     if failure is not None:
         raise failure
     if ending is not None:
-        raise Failure(what, "at its end", None, ending, cast.history())
+        raise _failure(what, "at its end", None, ending, cast.history())
 
 
 async def _steps(cast: Cast, hand: Hand, scenario: Scenario, what: str) -> Failure | None:
@@ -51,11 +52,11 @@ async def _steps(cast: Cast, hand: Hand, scenario: Scenario, what: str) -> Failu
         except Exception as error:
             # What was told in the same moment belongs to the report.
             await asyncio.sleep(0.05)
-            return Failure(what, str(step), number, _missed(error), cast.history())
+            return _failure(what, str(step), number, error, cast.history())
     try:
         await _curtain(cast)
     except Exception as error:
-        return Failure(what, "after the last step", None, _missed(error), cast.history())
+        return _failure(what, "after the last step", None, error, cast.history())
     return None
 
 
@@ -64,11 +65,27 @@ async def _curtain(cast: Cast) -> None:
     for actor in cast.actors.values():
         while actor.calls:
             await returned(cast, actor, None)
+    for actor in cast.actors.values():
+        await _caught_up(cast, actor)
     cast.rules()
     rules.check_unasked(cast.actors.values())
 
 
-async def _end(cast: Cast, hand: Hand) -> Missed | None:
+async def _caught_up(cast: Cast, actor: Actor) -> None:
+    """Waits until its log says of its term what the candidate says: nothing is still on its way."""
+    candidate = actor.candidate
+    if candidate is None:
+        return
+
+    def present() -> tuple[Token, bool] | None:
+        term = candidate.term
+        return None if term is None else (term.token, term.drain_remaining is not None)
+
+    what = f"the log of {actor.who} to say what it says itself"
+    await cast.wait(what, lambda: present() == actor.book.present or None, lambda: cast.stand(actor))
+
+
+async def _end(cast: Cast, hand: Hand) -> Exception | None:
     """Closes every store: all that was read from them ends with that."""
     try:
         for actor in cast.actors.values():
@@ -85,14 +102,14 @@ async def _end(cast: Cast, hand: Hand) -> Missed | None:
             return Missed("events and observations to end with their store", f"not within {cast.patience:g} s")
         cast.rules()
     except Exception as error:
-        return _missed(error)
+        return error
     return None
 
 
-def _missed(error: Exception) -> Missed:
+def _failure(what: str, at: str, step: int | None, error: Exception, history: list[str]) -> Failure:
     if isinstance(error, Missed):
-        return error
-    return Missed("the step to be carried out", f"{type(error).__name__}: {error}")
+        return Failure(what, at, step, error.expected, error.seen, history)
+    return Failure(what, at, step, "the step to be carried out", f"{type(error).__name__}: {error}", history)
 
 
 async def _step(cast: Cast, hand: Hand, step: Fields) -> None:
