@@ -24,6 +24,8 @@ struct Deletion {
     lease: Duration,
     /// Whose record it was: it knows itself whether it leads.
     whose: Option<Nonce>,
+    /// How many have since given the seat back, and passed on what was left to wait: each by a reading of its own.
+    passed_on: u32,
 }
 
 pub(super) struct WinDelay {
@@ -107,12 +109,12 @@ impl WinDelay {
         let others = taken.deletion.filter(|it| it.whose.is_none() || it.whose != self.nodes[place].nonce);
         // Who never saw a record takes an absence for an expiry, and knows of no lease that is longer than that one's.
         let alike = view.plan.settings.windows(2).all(|two| two[0].lease == two[1].lease);
-        if let Some(Deletion { at, lease, .. }) = others.filter(|_| alike || self.nodes[place].saw_a_record) {
+        if let Some(Deletion { at, lease, passed_on, .. }) = others.filter(|_| alike || self.nodes[place].saw_a_record) {
             // The first to come after it may have a shorter lease, and know nothing of a longer one.
             let least = view.plan.settings.iter().map(|setting| setting.lease).min().unwrap_or_default();
             let lease = if view.plan.has(Kind::LowerAge) { least } else { lease.max(least) };
             // Its own clock may run fast by a hundredth.
-            let waited = view.now.since(at) + SLACK;
+            let waited = view.now.since(at) + SLACK * (1 + passed_on);
             if waited < lease * 98 / 100 {
                 return Err(format!("won {} only {waited:?} after a deletion", term.token));
             }
@@ -161,7 +163,9 @@ impl Oracle for WinDelay {
                         self.nodes.iter().position(|node| node.nonce.is_some() && node.nonce == whose);
                     let own = place.map_or(Duration::MAX, |place| view.plan.settings[place].lease);
                     let lease = record.and_then(|record| record.lease).unwrap_or_default().min(own);
-                    self.deletion = Some(Deletion { at: view.now, lease, whose });
+                    self.deletion = Some(Deletion { at: view.now, lease, whose, passed_on: 0 });
+                } else if let (Entry::Released(_), Some(deletion)) = (entry, &mut self.deletion) {
+                    deletion.passed_on += 1;
                 }
                 self.key = (*entry).clone();
             }
