@@ -21,13 +21,12 @@ fn begins(mutant: Mutant) -> String {
 pub(crate) fn write(file: &Path, findings: &[Finding]) -> Result<()> {
     let text = read(file)?;
     let (before, _, after) = split(&text, file)?;
-    let mut table = String::from("| mutant | what is wrong | known from | caught by |\n|---|---|---|---|\n");
+    let mut table = String::from("| mutant | what is wrong | known from | simulator | model checker |\n|---|---|---|---|---|\n");
     for mutant in Mutant::ALL {
         let finding = findings.iter().find(|finding| finding.name == mutant.name());
         let finding =
             finding.with_context(|| format!("{} was not hunted: leave --mutant out", mutant.name()))?;
-        let by = if finding.caught { format!("{}, {}", finding.by, finding.at) } else { finding.by.clone() };
-        table += &format!("{} {by} |\n", begins(*mutant));
+        table += &format!("{} {} | {} |\n", begins(*mutant), finding.simulated(), finding.model);
     }
     fs::write(file, format!("{before}{BEGIN}\n{table}\n{END}{after}"))
         .with_context(|| format!("cannot write {}", file.display()))
