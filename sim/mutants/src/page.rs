@@ -21,7 +21,9 @@ fn begins(mutant: Mutant) -> String {
 pub(crate) fn write(file: &Path, findings: &[Finding]) -> Result<()> {
     let text = read(file)?;
     let (before, _, after) = split(&text, file)?;
-    let mut table = String::from("| mutant | what is wrong | known from | simulator | model checker |\n|---|---|---|---|---|\n");
+    let mut table = String::from(
+        "| mutant | what is wrong | known from | simulator | model checker |\n|---|---|---|---|---|\n",
+    );
     for mutant in Mutant::ALL {
         let finding = findings.iter().find(|finding| finding.name == mutant.name());
         let finding =
