@@ -1,5 +1,9 @@
 //! The hunt for one mutant.
 
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
 use incumbent_core::mutant::Mutant;
 use incumbent_model::{check_up_to, worlds};
 use incumbent_sim::{Choice, Kind, run};
@@ -17,6 +21,9 @@ const PANIC: &str = "panic";
 /// How many of the model checker's worlds are explored: those of fewer than a hundred thousand states, which are
 /// listed first.
 const WORLDS: usize = 11;
+
+/// How long they may take together; two seconds are usual.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Where a broken core makes more of a world, it is left there.
 const MOST_STATES: usize = 300_000;
@@ -83,11 +90,17 @@ impl Hunt {
 
 /// What the model checker notices in its cheap worlds: which property, and in which world.
 fn explore() -> Option<String> {
-    worlds().iter().take(WORLDS).find_map(|world| {
-        let violation = check_up_to(world, MOST_STATES).violation?;
-        let property = violation.property.name();
-        (!violation.panicked).then(|| format!("{property}, {}", world.name()))
-    })
+    let (says, said) = mpsc::channel();
+    // It ends with the process, at the latest.
+    thread::spawn(move || {
+        let seen = worlds().iter().take(WORLDS).find_map(|world| {
+            let violation = check_up_to(world, MOST_STATES).violation?;
+            (!violation.panicked).then(|| format!("{}, {}", violation.property.name(), world.name()))
+        });
+        says.send(seen)
+    });
+    // Where a broken core never comes to rest, no state comes next.
+    said.recv_timeout(PATIENCE).ok().flatten()
 }
 
 /// Which run it was.
