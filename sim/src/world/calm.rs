@@ -76,7 +76,8 @@ impl World {
         // Whoever learns only now that the store was made anew has a record in it of which it knows nothing, and which
         // it has to wait for.
         let present = Some(self.cluster.bucket.incarnation);
-        if self.nodes.iter().any(|node| node.inspected != present) {
+        // And a candidate after the Go library's rules leads without a word, so nobody would know when to stop waiting.
+        if self.plan.choice.peers > 0 || self.nodes.iter().any(|node| node.inspected != present) {
             return None;
         }
         // Who leads since the maximum age was lowered may count on less than its own lease.
