@@ -196,6 +196,29 @@ impl Entry {
         }
     }
 
+    /// What a store holds for this entry, such that [`decode`](Self::decode) reads it back; `None` where it holds
+    /// nothing.
+    pub fn encode(&self) -> Option<(Revision, Kind, String, Headers)> {
+        let bare = |revision: &Revision, kind| Some((*revision, kind, String::new(), Headers::new()));
+        match self {
+            Self::Vacant => None,
+            Self::Live(record) => {
+                let mut headers = stamp_header(record.stamp);
+                headers.extend(record.lease.map(lease_header));
+                headers.extend(record.metadata.iter().map(metadata_header));
+                Some((record.revision, Kind::Live, record.candidate.clone(), headers))
+            }
+            Self::Released(release) => {
+                let mut headers = stamp_header(release.stamp);
+                headers.push(release_header(release.owed, release.incarnation));
+                headers.extend(release.successor.as_deref().map(successor_header));
+                Some((release.revision, Kind::Tombstone, String::new(), headers))
+            }
+            Self::Deleted { revision } => bare(revision, Kind::Tombstone),
+            Self::Expired { revision } => bare(revision, Kind::Expired),
+        }
+    }
+
     /// The revision of what is there; `None` where nothing is.
     pub fn revision(&self) -> Option<Revision> {
         match self {
@@ -251,10 +274,9 @@ fn metadata_key(name: &str) -> Option<&str> {
 
 /// The headers of a live record; its lease is rounded up to whole milliseconds, since others wait as long.
 pub(crate) fn live_headers(stamp: Stamp, lease: Duration, metadata: &[(String, String)]) -> Headers {
-    let mut headers = Headers::with_capacity(2 + metadata.len());
-    headers.push((NONCE.into(), stamp.to_string()));
-    headers.push((LEASE.into(), millis(lease).to_string()));
-    headers.extend(metadata.iter().map(|(key, text)| (format!("{METADATA}{key}"), text.clone())));
+    let mut headers = stamp_header(Some(stamp));
+    headers.push(lease_header(lease));
+    headers.extend(metadata.iter().map(metadata_header));
     headers
 }
 
@@ -265,11 +287,30 @@ pub(crate) fn release_headers(
     incarnation: Incarnation,
     successor: Option<&str>,
 ) -> Headers {
-    let mut headers = Headers::with_capacity(3);
-    headers.push((NONCE.into(), stamp.to_string()));
-    headers.push((RELEASE.into(), format!("{} {}", millis(owed), incarnation.0)));
-    headers.extend(successor.map(|name| (SUCCESSOR.into(), name.to_string())));
+    let mut headers = stamp_header(Some(stamp));
+    headers.push(release_header(owed, incarnation));
+    headers.extend(successor.map(successor_header));
     headers
+}
+
+fn stamp_header(stamp: Option<Stamp>) -> Headers {
+    stamp.map(|stamp| (NONCE.into(), stamp.to_string())).into_iter().collect()
+}
+
+fn lease_header(lease: Duration) -> (String, String) {
+    (LEASE.into(), millis(lease).to_string())
+}
+
+fn metadata_header((key, text): &(String, String)) -> (String, String) {
+    (format!("{METADATA}{key}"), text.clone())
+}
+
+fn release_header(owed: Duration, incarnation: Incarnation) -> (String, String) {
+    (RELEASE.into(), format!("{} {}", millis(owed), incarnation.0))
+}
+
+fn successor_header(name: &str) -> (String, String) {
+    (SUCCESSOR.into(), name.to_string())
 }
 
 /// Whole milliseconds, and none too few.
@@ -324,6 +365,37 @@ mod tests {
                 successor: Some("b".into()),
             })
         );
+    }
+
+    #[test]
+    fn what_is_encoded_reads_back() {
+        let record = Record {
+            revision: Revision(3),
+            candidate: "worker-7".into(),
+            stamp: Some(STAMP),
+            lease: Some(Duration::from_secs(30)),
+            metadata: vec![("Host".into(), "db-1:80".into())],
+        };
+        let release = Release {
+            revision: Revision(3),
+            stamp: Some(STAMP),
+            owed: Duration::from_millis(2),
+            incarnation: Incarnation(9),
+            successor: Some("b".into()),
+        };
+        for entry in [
+            Entry::Live(Record { stamp: None, lease: None, metadata: vec![], ..record.clone() }),
+            Entry::Live(record),
+            Entry::Released(Release { stamp: None, successor: None, ..release.clone() }),
+            Entry::Released(release),
+            Entry::Deleted { revision: Revision(3) },
+            Entry::Expired { revision: Revision(3) },
+        ] {
+            let (revision, kind, value, headers) = entry.encode().unwrap();
+            assert_eq!(revision, Revision(3));
+            assert_eq!(decode(kind, value.as_bytes(), &headers), entry);
+        }
+        assert_eq!(Entry::Vacant.encode(), None);
     }
 
     #[test]

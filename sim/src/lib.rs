@@ -28,6 +28,7 @@ mod script;
 mod setting;
 mod shrink;
 mod store;
+mod tape;
 mod timeline;
 mod world;
 
@@ -38,6 +39,7 @@ pub use plan::Choice;
 pub use report::Tally;
 pub use script::{Script, ScriptedFault};
 pub use shrink::shrink;
+pub use tape::Recorded;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -58,6 +60,17 @@ pub fn run(choice: &Choice) -> Outcome {
     look(choice, false, false).outcome
 }
 
+/// Makes a run, and records what went into its campaigns and what came out.
+pub fn record(choice: &Choice) -> (Outcome, Vec<Recorded>) {
+    let mut world = World::new(Plan::new(choice), false, false);
+    world.tape = Some(Vec::new());
+    run_to_the_end(&mut world);
+    (
+        Outcome { tally: world.audience.tally, violation: world.audience.violation },
+        world.tape.unwrap_or_default(),
+    )
+}
+
 /// What was looked at in a run.
 #[derive(Clone, Debug)]
 pub struct Seen {
@@ -72,14 +85,18 @@ pub struct Seen {
 /// Makes a run and writes down, or draws, what happens in it.
 pub fn look(choice: &Choice, trace: bool, picture: bool) -> Seen {
     let mut world = World::new(Plan::new(choice), trace, picture);
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| world.run())) {
-        // The world is only looked at from now on.
-        world.audience.violation = Some(Violation::of_panic(world.now, panic.as_ref()));
-    }
+    run_to_the_end(&mut world);
     let picture = world.audience.timeline.take().map(|timeline| timeline.draw(world.now));
     Seen {
         outcome: Outcome { tally: world.audience.tally, violation: world.audience.violation },
         trace: world.trace.unwrap_or_default(),
         picture: picture.unwrap_or_default(),
+    }
+}
+
+fn run_to_the_end(world: &mut World) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| world.run())) {
+        // The world is only looked at from now on.
+        world.audience.violation = Some(Violation::of_panic(world.now, panic.as_ref()));
     }
 }

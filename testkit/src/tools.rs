@@ -48,6 +48,19 @@ impl fmt::Display for NatsVersion {
     }
 }
 
+/// A component that `cargo xtask package component` has built.
+///
+/// # Errors
+/// Where it was looked for, and the command that builds it.
+pub fn component(name: &str) -> Result<PathBuf, String> {
+    let target = folder().parent().map_or_else(folder, Path::to_owned);
+    let file = target.join("components").join(name).with_extension("wasm");
+    match file.is_file() {
+        true => Ok(file),
+        false => Err(format!("there is no {}; run `cargo xtask package component`", file.display())),
+    }
+}
+
 /// The program of a version of nats-server.
 ///
 /// The newest is looked for in `$NATS_SERVER`, in `target/tools` and on the path; an older one in

@@ -13,6 +13,7 @@ use incumbent_testkit::tools::NatsVersion;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::package;
 use crate::python::{self, Profile};
 use crate::shell;
 use crate::tools::{self, Tool};
@@ -32,6 +33,8 @@ pub(crate) struct Args {
 enum Bench {
     /// How long a hand-over and a fail-over take on NATS, beside the bare client; what leading costs
     Handover,
+    /// What a campaign in a component costs a Wasmtime host
+    Component,
     /// What the Python package costs: `is_leader`, an event, the import, a thousand campaigns
     Python,
 }
@@ -40,6 +43,7 @@ impl Bench {
     fn name(self) -> &'static str {
         match self {
             Self::Handover => "handover",
+            Self::Component => "component",
             Self::Python => "python",
         }
     }
@@ -48,6 +52,10 @@ impl Bench {
     fn command(self) -> Result<Command> {
         match self {
             Self::Handover => Ok(cargo("incumbent", "handover")),
+            Self::Component => {
+                package::components()?;
+                Ok(cargo("incumbent-wasmtime", "component"))
+            }
             Self::Python => {
                 let interpreters = python::interpreters()?;
                 let interpreter = interpreters.first().context("no interpreter")?;
@@ -65,6 +73,7 @@ impl Bench {
     fn tools(self) -> &'static [Tool] {
         match self {
             Self::Handover => &[Tool::NatsServer(NatsVersion::Newest)],
+            Self::Component => &[Tool::Wasm],
             Self::Python => &[],
         }
     }

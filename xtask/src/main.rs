@@ -1,8 +1,9 @@
-//! The project's own chores: `cargo xtask tools | test | bench`.
+//! The project's own chores: `cargo xtask tools | test | package | bench`.
 //!
 //! Each does its own set-up, so a machine with Rust, and Go for the interop tests, needs nothing else.
 
 mod bench;
+mod package;
 mod python;
 mod shell;
 mod test;
@@ -25,6 +26,8 @@ enum Chore {
     Tools(tools::Args),
     /// Run the tests; the last line is `N passed, N failed`
     Test(test::Args),
+    /// Build what is released, into `target`
+    Package(package::Args),
     /// Measure, and compare with the goals
     Bench(bench::Args),
 }
@@ -33,6 +36,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().chore {
         Chore::Tools(args) => tools::run(&args),
         Chore::Test(args) => test::run(&args),
+        Chore::Package(args) => package::run(&args),
         Chore::Bench(args) => bench::run(&args),
     };
     match outcome {

@@ -291,6 +291,11 @@ impl Campaign {
         self.lease
     }
 
+    /// How long the answer to a question is waited for, before it is asked again.
+    pub fn attempt_limit(&self) -> Duration {
+        pace::attempt_limit(self.lease)
+    }
+
     /// The margin between the deadline and the end of the lease.
     pub fn margin(&self) -> Duration {
         self.rules.margin.of(self.lease)

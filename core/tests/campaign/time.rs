@@ -25,6 +25,14 @@ fn a_leader_that_was_stopped_for_longer_leads_no_more_before_any_call() {
 }
 
 #[test]
+fn a_clock_at_the_end_of_its_numbers_ends_the_term_and_not_the_machine() {
+    let mut bench = Bench::leader();
+    bench.now = Instant::NEVER;
+    assert_eq!(bench.tick()[0], "lost 10 EXPIRED");
+    assert_eq!(bench.tick(), Vec::<String>::new(), "what is due never is not due");
+}
+
+#[test]
 fn a_machine_that_was_suspended_for_a_day_wakes_up_without_a_lease() {
     let mut bench = Bench::leader();
     bench.pass(secs(10));

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use incumbent_core::Instant;
-use incumbent_core::campaign::{Campaign, Event as Told, Input, Output, Preset, State};
+use incumbent_core::campaign::{Campaign, Event as Told, Input, Output, Preset, Settings, State};
 use incumbent_core::record::{Entry, Nonce};
 use incumbent_core::store::{Capabilities, Facts, Outcome};
 
@@ -13,6 +13,7 @@ use super::{Event, World};
 use crate::kind::Kind;
 use crate::moment::Moment;
 use crate::oracle::Violation;
+use crate::tape::Recorded;
 
 impl World {
     /// A process is born at a place; it begins after `wait`.
@@ -68,12 +69,17 @@ impl World {
             self.audience.judges.compare.then(|| self.campaign(node, facts, nonce, seed, now)).flatten();
         let process = self.nodes[node].process;
         self.note(|trace| write!(trace, "c{node}: begins as process {process}"));
+        let (store, facts) = (self.capabilities(), *facts);
+        if self.tape.is_some() {
+            let settings = Box::new(self.settings(node));
+            self.tape(|| Recorded::Begins { process, settings, store, facts, nonce, seed, now });
+        }
         self.nodes[node].campaign = Some(campaign);
         self.nodes[node].shadow = twin;
         self.nodes[node].inspected = Some(facts.incarnation);
         self.promises.newcomer(self.now);
         self.see(&Moment::Begins { node, nonce });
-        self.see(&Moment::Hands { node, clock: now, input: &Input::Inspected(Ok(*facts)) });
+        self.see(&Moment::Hands { node, clock: now, input: &Input::Inspected(Ok(facts)) });
         self.ask_for_watch(node);
         self.give(node, Input::Campaign);
     }
@@ -86,11 +92,15 @@ impl World {
         seed: u64,
         now: Instant,
     ) -> Option<Campaign> {
+        Campaign::new(self.settings(node), self.capabilities(), facts, nonce, seed, now).ok()
+    }
+
+    fn settings(&self, node: usize) -> Settings {
         let mut settings = self.plan.settings[node].settings(format!("c{node}"), self.plan.skew);
         if self.plan.choice.peers > 0 {
             settings.preset = Preset::GoCompatible;
         }
-        Campaign::new(settings, self.capabilities(), facts, nonce, seed, now).ok()
+        settings
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -229,12 +239,17 @@ impl World {
         }
         self.see(&Moment::Hands { node, clock, input: &input });
         let twin = self.nodes[node].shadow.is_some().then(|| input.clone());
+        let taped = self.tape.is_some().then(|| input.clone());
         let Some(campaign) = &mut self.nodes[node].campaign else { return };
         let handled = campaign.handle(clock, input);
         let lease = campaign.lease();
         if let Err(misuse) = handled {
             self.audience.violation = Some(Violation::of_contract(self.now, format!("c{node}: {misuse}")));
             return;
+        }
+        let process = self.nodes[node].process;
+        if let Some(input) = taped {
+            self.tape(|| Recorded::Hands { process, now: clock, input, lease });
         }
         if let Some(twin) = twin {
             self.give_twin(node, clock, twin);
@@ -268,6 +283,8 @@ impl World {
             if !matches!(output, Output::WakeAt(_)) {
                 self.note(|trace| write!(trace, "c{node} > {output:?}"));
             }
+            let process = self.nodes[node].process;
+            self.tape(|| Recorded::Says { process, output: output.clone() });
             self.see_say(node, &output);
             match output {
                 Output::Write(write) => self.send(node, Ask::Write(write)),

@@ -29,6 +29,7 @@ use crate::report::Tally;
 use crate::store::Bucket;
 use crate::store::Cluster;
 use crate::store::cluster::START;
+use crate::tape::Recorded;
 use crate::timeline::Timeline;
 pub(crate) use node::Node;
 use node::{Ask, Hears};
@@ -125,6 +126,7 @@ pub(crate) struct World {
     promises: Promises,
     pub(crate) audience: Audience,
     pub(crate) trace: Option<String>,
+    pub(crate) tape: Option<Vec<Recorded>>,
 }
 
 impl World {
@@ -162,6 +164,7 @@ impl World {
                 violation: None,
             },
             trace: trace.then(String::new),
+            tape: None,
             plan,
         };
         world.set_skew();
@@ -278,6 +281,13 @@ impl World {
         let view = View::new(self.now, &self.plan, &self.promises, &self.cluster.bucket);
         if let Some(campaign) = &self.nodes[node].campaign {
             self.audience.see(&view, &Moment::Says { node, campaign, output });
+        }
+    }
+
+    /// Records for another machine, where that is wanted.
+    fn tape(&mut self, recorded: impl FnOnce() -> Recorded) {
+        if let Some(tape) = &mut self.tape {
+            tape.push(recorded());
         }
     }
 

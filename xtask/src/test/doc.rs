@@ -2,15 +2,19 @@
 
 use anyhow::Result;
 
-use super::Part;
 use super::tally::{Report, Tally};
+use super::{COMPONENT, Part};
 use crate::shell;
 
 pub(super) fn run(part: Part, report: &mut Report) -> Result<()> {
-    let packages: &[&str] = match part {
-        Part::Core => &["--package", "incumbent-core"],
-        _ => &["--workspace", "--exclude", "incumbent-core"],
+    let mut packages = match part {
+        Part::Core => vec!["--package", "incumbent-core"],
+        Part::Component => vec!["--package", "incumbent-wasmtime"],
+        _ => vec!["--workspace", "--exclude", "incumbent-core"],
     };
+    if part == Part::Runtime {
+        COMPONENT.iter().for_each(|package| packages.extend(["--exclude", package]));
+    }
     shell::progress(format!("doc tests of {}", part.name()));
     let mut command = shell::cargo();
     command.args(["test", "--doc", "--all-features", "--no-fail-fast", "--quiet"]).args(packages);

@@ -7,6 +7,7 @@ mod lint;
 mod model;
 mod mutants;
 mod nextest;
+mod node;
 mod python;
 mod release;
 mod tally;
@@ -15,6 +16,7 @@ use anyhow::Result;
 use clap::ValueEnum;
 use incumbent_testkit::tools::NatsVersion;
 
+use crate::package;
 use crate::shell;
 use crate::tools::{self, Tool, Without};
 use tally::Report;
@@ -53,6 +55,8 @@ pub(crate) enum Part {
     Nats,
     /// The command line
     Cli,
+    /// The WebAssembly components, and their host
+    Component,
     /// Together with other people's libraries
     Interop,
     /// Processes on real servers, under faults drawn from a seed
@@ -73,6 +77,7 @@ impl Part {
             Self::Runtime => "runtime",
             Self::Nats => "nats",
             Self::Cli => "cli",
+            Self::Component => "component",
             Self::Interop => "interop",
             Self::Chaos => "chaos",
             Self::Python => "python",
@@ -86,6 +91,7 @@ impl Part {
             Self::Mutants => &[],
             // The test kit tries itself on every server.
             Self::Runtime | Self::Nats | Self::Cli => SERVERS,
+            Self::Component => &[Tool::Nextest, Tool::Wasm, Tool::NatsServer(NatsVersion::Newest)],
             Self::Interop => INTEROP,
             Self::Chaos => &[Tool::Nextest, Tool::NatsServer(NatsVersion::Newest)],
             Self::Python => &[Tool::NatsServer(NatsVersion::Newest)],
@@ -93,6 +99,10 @@ impl Part {
         }
     }
 }
+
+/// The packages of [`Part::Component`], which take long to build: left out where they are not tested.
+const COMPONENT: [&str; 4] =
+    ["incumbent-component", "incumbent-componentise", "incumbent-wasmtime", "incumbent-example-worker"];
 
 const SERVERS: &[Tool] = &[
     Tool::Nextest,
@@ -137,10 +147,20 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
         });
     }
 
+    if parts.contains(&Part::Component)
+        && let Err(error) = package::components()
+    {
+        report.check(Part::Component, &format!("{error:#}"), false);
+        parts.retain(|part| *part != Part::Component);
+    }
     nextest::run(&parts, without_go, &mut report)?;
     for part in &parts {
         match part {
             Part::Core | Part::Runtime => doc::run(*part, &mut report)?,
+            Part::Component => {
+                doc::run(*part, &mut report)?;
+                node::run(&mut report);
+            }
             Part::Interop if without_go => {
                 shell::progress("interop: Go is left out, as asked (--without go)")
             }

@@ -7,8 +7,8 @@ use anyhow::{Context, Result};
 use incumbent_testkit::tools::WITHOUT_GO;
 use serde::Deserialize;
 
-use super::Part;
 use super::tally::{Report, Tally};
+use super::{COMPONENT, Part};
 use crate::shell;
 use crate::tools::NEXTEST;
 
@@ -34,6 +34,7 @@ impl Part {
             | "incumbent-testkit"
             | "xtask" => Self::Runtime,
             "incumbent-cli" => Self::Cli,
+            _ if COMPONENT.contains(&package) => Self::Component,
             _ => return None,
         })
     }
@@ -46,13 +47,22 @@ pub(super) fn run(parts: &[Part], without_go: bool, report: &mut Report) -> Resu
     let Some(&first) = parts.first() else { return Ok(()) };
     // The core and the simulator alone build in seconds; for all else one set of packages, so that one
     // choice of features is built, whatever the parts.
-    let packages: &[&str] = match parts.as_slice() {
-        [Part::Core] => &["--package", "incumbent-core"],
-        [Part::Sim] => &["--package", "incumbent-sim"],
-        [Part::Model] => &["--package", "incumbent-model"],
-        [Part::Chaos] => &["--package", "incumbent-chaos"],
-        _ => &["--workspace"],
+    let packages: Vec<&str> = match parts.as_slice() {
+        [Part::Core] => vec!["--package", "incumbent-core"],
+        [Part::Sim] => vec!["--package", "incumbent-sim"],
+        [Part::Model] => vec!["--package", "incumbent-model"],
+        [Part::Chaos] => vec!["--package", "incumbent-chaos"],
+        // The command line takes part in the elections of components.
+        [Part::Component] => {
+            COMPONENT.iter().chain(&["incumbent-cli"]).flat_map(|p| ["--package", p]).collect()
+        }
+        parts if parts.contains(&Part::Component) => vec!["--workspace"],
+        _ => COMPONENT.iter().fold(vec!["--workspace"], |mut words, package| {
+            words.extend(["--exclude", package]);
+            words
+        }),
     };
+    let packages = packages.as_slice();
 
     shell::progress(format!("build the tests of {}", names(&parts)));
     let Some(binaries) = binaries(packages)? else {
@@ -160,6 +170,8 @@ mod tests {
             ("xtask::bin/xtask", Some(Part::Runtime)),
             ("incumbent-fuzz::corpora", Some(Part::Runtime)),
             ("incumbent-cli::bin/incumbent", Some(Part::Cli)),
+            ("incumbent-wasmtime::nats_component", Some(Part::Component)),
+            ("incumbent-componentise::built", Some(Part::Component)),
             ("incumbent-cli::interop_go", Some(Part::Interop)),
             ("incumbent-testkit::interop_go_programs", Some(Part::Interop)),
             ("unknown", None),

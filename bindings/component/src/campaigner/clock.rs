@@ -1,0 +1,24 @@
+//! The host's clock.
+
+use std::cell::Cell;
+
+use incumbent_core::Instant;
+
+use super::bindings::incumbent::election::clock;
+
+/// The host's clock, which never goes back here, whatever it does there.
+#[derive(Default)]
+pub(super) struct Clock(Cell<Instant>);
+
+impl Clock {
+    pub(super) fn now(&self) -> Instant {
+        let now = self.0.get().max(Instant::from_nanos(clock::now()));
+        self.0.set(now);
+        now
+    }
+}
+
+/// Whether deadlines can be counted on it.
+pub(super) fn is_fit() -> bool {
+    clock::counts_suspension()
+}

@@ -1,0 +1,107 @@
+//! A candidate whose store has not answered yet.
+
+use core::time::Duration;
+
+use incumbent_core::Instant;
+use incumbent_core::campaign::{Campaign, Event, Input, Trouble};
+use incumbent_core::record::Nonce;
+use incumbent_core::store::{Capabilities, Fault, FaultKind};
+
+use super::bindings::incumbent::election::random;
+use super::map;
+use super::racing::Racing;
+use super::store::Key;
+use super::wit::settings::Candidacy;
+use super::wit::types;
+
+/// How long one inspection may take; a campaign's own limit is no longer.
+const INSPECTION: Duration = Duration::from_secs(2);
+/// The first wait before a store that did not answer is asked again; doubled up to [`LONGEST_WAIT`].
+const FIRST_WAIT: Duration = Duration::from_millis(100);
+/// The longest.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
+
+/// Waits for the first answer of the store.
+pub(super) struct Entering {
+    key: Key,
+    capabilities: Capabilities,
+    settings: Candidacy,
+    nonce: Nonce,
+    seed: u64,
+    well: bool,
+    next: Instant,
+    failures: u32,
+    told: Option<Trouble>,
+}
+
+/// Why a campaign cannot be made.
+pub(super) enum Refusal {
+    Settings(types::Refusal),
+    Store(Fault),
+}
+
+impl Entering {
+    pub(super) fn new(key: Key, settings: Candidacy, now: Instant) -> Box<Self> {
+        let nonce = types::Nonce { high: random::random_u64(), low: random::random_u64() };
+        Box::new(Self {
+            capabilities: key.capabilities(),
+            key,
+            settings,
+            nonce: map::nonce(nonce),
+            seed: random::random_u64(),
+            well: true,
+            next: now,
+            failures: 0,
+            told: None,
+        })
+    }
+
+    /// When to ask the store.
+    pub(super) fn due(&self) -> Instant {
+        self.next
+    }
+
+    pub(super) fn health(&mut self, well: bool) {
+        self.well = well;
+    }
+
+    /// Asks the store; the campaign, as soon as it can be made.
+    ///
+    /// `now` reads the clock.
+    pub(super) fn ask(self: Box<Self>, now: impl Fn() -> Instant) -> Result<Racing, (Box<Self>, Refusal)> {
+        let facts = match self.key.inspect(now(), INSPECTION) {
+            Ok(facts) => facts,
+            Err(fault) => return Err((self, Refusal::Store(fault))),
+        };
+        let settings = map::settings(self.settings.clone());
+        match Campaign::new(settings, self.capabilities, &facts, self.nonce, self.seed, now()) {
+            Ok(campaign) => {
+                let mut racing = Racing::new(campaign, self.key, facts.incarnation, now());
+                racing.take(now(), Input::Health(self.well));
+                racing.take(now(), Input::Campaign);
+                Ok(racing)
+            }
+            Err(refused) => Err((self, Refusal::Settings(map::refusal(refused)))),
+        }
+    }
+
+    /// It could not be made: what to tell, where that is news, and when to try again.
+    pub(super) fn not_yet(&mut self, refusal: Refusal, now: Instant) -> Option<Event> {
+        let (wait, fault) = match refusal {
+            Refusal::Store(fault) => {
+                (FIRST_WAIT.saturating_mul(1 << self.failures.min(16)).min(LONGEST_WAIT), fault)
+            }
+            Refusal::Settings(refused) => {
+                let types::Refusal { setting, value, limit, remedy } = refused;
+                let detail = format!("{setting} is {value}, and must be {limit}: {remedy}");
+                (LONGEST_WAIT, Fault { kind: FaultKind::Broken, detail })
+            }
+        };
+        self.failures = self.failures.saturating_add(1);
+        self.next = now + wait;
+        let trouble = Trouble::Store(fault);
+        let is_news = self.told.as_ref() != Some(&trouble);
+        self.told = Some(trouble.clone());
+        is_news.then_some(Event::Trouble(trouble))
+    }
+}

@@ -1,0 +1,72 @@
+//! The watch of the key, and how it is established again when it ends.
+
+use core::time::Duration;
+
+use incumbent_core::Instant;
+use incumbent_core::record::Entry;
+
+use super::bindings::incumbent::election::kv;
+use super::map;
+
+/// The first wait before watching again; each further one is twice as long, up to [`LONGEST`].
+const FIRST: Duration = Duration::from_millis(100);
+/// The longest. A campaign loses nothing by it but speed: its polls still elect.
+const LONGEST: Duration = Duration::from_secs(2);
+
+/// The watch of the key.
+pub(super) struct Watching {
+    watch: Option<kv::Watch>,
+    /// Whether the host offers watches, as far as is known.
+    offered: bool,
+    /// When to ask for one.
+    next: Instant,
+    /// How often in a row it ended, or could not be had, without telling anything.
+    failures: u32,
+}
+
+impl Watching {
+    pub(super) fn new(now: Instant) -> Self {
+        Self { watch: None, offered: true, next: now, failures: 0 }
+    }
+
+    /// When to ask for a watch; `None` where there is one, or none to be had.
+    pub(super) fn due(&self) -> Option<Instant> {
+        (self.offered && self.watch.is_none()).then_some(self.next)
+    }
+
+    pub(super) fn stands(&mut self, watch: kv::Watch) {
+        self.watch = Some(watch);
+    }
+
+    pub(super) fn is_standing(&self) -> bool {
+        self.watch.is_some()
+    }
+
+    /// The host has no watches.
+    pub(super) fn is_not_offered(&mut self) {
+        self.offered = false;
+    }
+
+    /// It ended, or could not be had.
+    pub(super) fn ended(&mut self, now: Instant) {
+        self.watch = None;
+        self.next = now + FIRST.saturating_mul(1 << self.failures.min(16)).min(LONGEST);
+        self.failures = self.failures.saturating_add(1);
+    }
+
+    /// Gives it up for a new one: the store lives another life.
+    pub(super) fn anew(&mut self, now: Instant) {
+        self.watch = None;
+        self.next = now;
+    }
+
+    /// What it tells, waiting no longer than `limit` for it; `None` where it is over.
+    pub(super) fn poll(&mut self, limit: Duration) -> Option<Vec<Entry>> {
+        let Some(watch) = &self.watch else { return Some(Vec::new()) };
+        let entries: Vec<_> = watch.poll(map::duration(limit)).ok()?.into_iter().map(map::entry).collect();
+        if !entries.is_empty() {
+            self.failures = 0;
+        }
+        Some(entries)
+    }
+}

@@ -1,0 +1,61 @@
+//! Looking into components.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use wasmparser::{Parser, Payload, Validator, WasmFeatures};
+use wit_parser::Resolve;
+
+/// The names that a component imports, and those that it exports, as the binary has them; every one of a version has it
+/// behind an `@`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Names {
+    /// What it asks its host for.
+    pub imports: Vec<String>,
+    /// What it gives to its host.
+    pub exports: Vec<String>,
+}
+
+impl Names {
+    /// Those of a component.
+    ///
+    /// # Errors
+    /// What is not valid in it.
+    pub fn of(component: &[u8]) -> Result<Self> {
+        Validator::new_with_features(WasmFeatures::default()).validate_all(component)?;
+        let mut names = Self::default();
+        // Modules and components inside have names of their own.
+        let mut depth = 0u32;
+        for payload in Parser::new(0).parse_all(component) {
+            match payload? {
+                Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => depth += 1,
+                Payload::End(_) => depth = depth.saturating_sub(1),
+                Payload::ComponentImportSection(section) if depth == 0 => {
+                    for import in section {
+                        names.imports.push(import?.name.name.to_owned());
+                    }
+                }
+                Payload::ComponentExportSection(section) if depth == 0 => {
+                    for export in section {
+                        names.exports.push(export?.name.name.to_owned());
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(names)
+    }
+}
+
+/// Checks that a component is of a world of the WIT in a folder: that it imports nothing else and exports everything, each
+/// of the very types.
+///
+/// # Errors
+/// How it differs.
+pub fn is_of_world(component: &[u8], folder: &Path, world: &str) -> Result<()> {
+    let mut resolve = Resolve::default();
+    let (package, _) =
+        resolve.push_dir(folder).with_context(|| format!("the WIT in {}", folder.display()))?;
+    let world = resolve.select_world(&[package], Some(world))?;
+    wit_component::targets(&resolve, world, component, false)
+}

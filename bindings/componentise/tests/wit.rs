@@ -1,0 +1,131 @@
+//! The WIT itself: it is whole, it says everything, and nothing is lost when tools carry it about.
+
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a test may panic; it says why")]
+
+use std::path::{Path, PathBuf};
+
+use wit_component::{DecodedWasm, WitPrinter};
+use wit_parser::{Docs, PackageId, Resolve, Stability, Type, TypeDefKind};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit")
+}
+
+fn parsed() -> (Resolve, PackageId) {
+    let mut resolve = Resolve::default();
+    let (package, _) = resolve.push_dir(folder()).unwrap();
+    (resolve, package)
+}
+
+fn printed(resolve: &Resolve, package: PackageId) -> String {
+    let mut printer = WitPrinter::default();
+    printer.print(resolve, package, &[]).unwrap();
+    printer.output.to_string()
+}
+
+/// Everything that has docs and a version: a name, the docs, and the version where it has one of its own.
+fn items(resolve: &Resolve, package: PackageId) -> Vec<(String, Docs, Option<Stability>)> {
+    let mut items = Vec::new();
+    for (name, world) in &resolve.packages[package].worlds {
+        let world = &resolve.worlds[*world];
+        items.push((format!("world {name}"), world.docs.clone(), Some(world.stability.clone())));
+    }
+    for (name, interface) in &resolve.packages[package].interfaces {
+        let interface = &resolve.interfaces[*interface];
+        items.push((name.clone(), interface.docs.clone(), Some(interface.stability.clone())));
+        for function in interface.functions.values() {
+            let place = format!("{name}.{}", function.name);
+            items.push((place, function.docs.clone(), Some(function.stability.clone())));
+        }
+        for (type_name, id) in &interface.types {
+            let def = &resolve.types[*id];
+            let place = format!("{name}.{type_name}");
+            let parts: Vec<(&String, &Docs)> = match &def.kind {
+                // A name that is used from another interface, where it is looked at.
+                TypeDefKind::Type(Type::Id(_)) => continue,
+                TypeDefKind::Record(record) => record.fields.iter().map(|f| (&f.name, &f.docs)).collect(),
+                TypeDefKind::Variant(variant) => variant.cases.iter().map(|c| (&c.name, &c.docs)).collect(),
+                TypeDefKind::Enum(cases) => cases.cases.iter().map(|c| (&c.name, &c.docs)).collect(),
+                _ => Vec::new(),
+            };
+            items.extend(
+                parts.into_iter().map(|(part, docs)| (format!("{place}.{part}"), docs.clone(), None)),
+            );
+            items.push((place, def.docs.clone(), Some(def.stability.clone())));
+        }
+    }
+    items
+}
+
+#[test]
+fn every_item_is_documented() {
+    let (resolve, package) = parsed();
+    let items = items(&resolve, package);
+    assert!(items.len() > 150, "the whole package was looked at: {}", items.len());
+    let bare: Vec<_> = items.iter().filter(|(_, docs, _)| docs.contents.is_none()).map(|i| &i.0).collect();
+    assert_eq!(bare, Vec::<&String>::new());
+}
+
+#[test]
+fn every_item_says_since_when_it_is_there() {
+    let (resolve, package) = parsed();
+    let unsaid: Vec<_> = items(&resolve, package)
+        .into_iter()
+        .filter(|(_, _, stability)| {
+            stability.as_ref().is_some_and(|s| !matches!(s, Stability::Stable { .. }))
+        })
+        .map(|(place, ..)| place)
+        .collect();
+    assert_eq!(unsaid, Vec::<String>::new());
+}
+
+#[test]
+fn every_error_has_a_case_for_what_nobody_thought_of() {
+    let (resolve, package) = parsed();
+    let mut with_other = Vec::new();
+    for (name, interface) in &resolve.packages[package].interfaces {
+        for (type_name, id) in &resolve.interfaces[*interface].types {
+            if let TypeDefKind::Variant(variant) = &resolve.types[*id].kind
+                && variant.cases.iter().any(|case| case.name == "other")
+            {
+                with_other.push(format!("{name}.{type_name}"));
+            }
+        }
+    }
+    with_other.sort();
+    assert_eq!(with_other, ["candidates.misuse", "elections.error", "events.trouble-kind", "types.fault"]);
+}
+
+#[test]
+fn nothing_is_lost_when_it_is_printed_and_read_again() {
+    let (resolve, package) = parsed();
+    let text = printed(&resolve, package);
+    let mut again = Resolve::default();
+    let second = again.push_str("election.wit", &text).unwrap();
+    assert_eq!(printed(&again, second), text);
+}
+
+#[test]
+fn nothing_is_lost_when_it_travels_as_a_package_in_wasm() {
+    let (resolve, package) = parsed();
+    let text = printed(&resolve, package);
+    let wasm = wit_component::encode(&resolve, package, false).unwrap();
+    match wit_component::decode(&wasm).unwrap() {
+        DecodedWasm::WitPackage(decoded, package) => assert_eq!(printed(&decoded, package), text),
+        DecodedWasm::Component(..) => panic!("a package of WIT was encoded"),
+    }
+}
+
+#[test]
+fn one_file_holds_one_interface_of_its_name() {
+    let (resolve, package) = parsed();
+    let mut interfaces: Vec<_> = resolve.packages[package].interfaces.keys().cloned().collect();
+    interfaces.push("worlds".into());
+    interfaces.sort();
+    let mut files: Vec<_> = std::fs::read_dir(folder())
+        .unwrap()
+        .map(|file| file.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
+        .collect();
+    files.sort();
+    assert_eq!(files, interfaces);
+}

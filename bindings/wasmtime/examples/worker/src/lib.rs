@@ -1,0 +1,74 @@
+//! An application component that does its work only while it leads.
+//!
+//! It knows nothing of stores: it imports `elections` and is composed with `incumbent-campaigner.wasm`, whose imports the
+//! host fills.
+
+#[allow(missing_docs, unsafe_code, unused_qualifications, clippy::all, reason = "generated")]
+mod bindings {
+    wit_bindgen::generate!({ world: "example:worker/worker", path: ["../../../../wit", "wit"], generate_all });
+}
+
+use bindings::example::worker::ledger;
+use bindings::incumbent::election::elections::{Election, Error};
+use bindings::incumbent::election::events::Event;
+use bindings::incumbent::election::settings::{BackOff, Candidacy, Preset, WinDelay};
+
+struct Worker;
+
+/// How long a step may wait for news when nothing is due: 50 ms.
+const PATIENCE: u64 = 50_000_000;
+
+impl bindings::Guest for Worker {
+    fn run(name: String, pieces: u32) -> Result<u32, String> {
+        let election = Election::campaign("elections", "jobs", &candidacy(&name)).map_err(why)?;
+        let mut booked = 0;
+        let mut done = 0;
+        loop {
+            let turn = election.step(PATIENCE);
+            for event in &turn.events {
+                if let Event::Draining(_) = event {
+                    // Nothing is under way between two steps.
+                    election.drained();
+                }
+            }
+            if turn.wake_at.is_none() {
+                return Ok(booked);
+            }
+            // Asked right before the work, and sent with it.
+            if let Some(lease) = election.lease().filter(|_| done < pieces && election.is_leader()) {
+                booked += u32::from(ledger::book(&name, lease.token));
+                done += 1;
+                if done == pieces {
+                    election.close();
+                }
+            }
+        }
+    }
+}
+
+fn candidacy(name: &str) -> Candidacy {
+    Candidacy {
+        name: name.into(),
+        preset: Preset::Fast,
+        lease: None,
+        skew: None,
+        drift_ppm: None,
+        slack: None,
+        win_delay: WinDelay::Automatic,
+        splay: Some(0),
+        drain: None,
+        interval: None,
+        back_off: BackOff::Standard,
+        metadata: Vec::new(),
+    }
+}
+
+fn why(error: Error) -> String {
+    match error {
+        Error::Refused(refused) => format!("{} is {}: {}", refused.setting, refused.value, refused.remedy),
+        Error::Store(fault) => format!("{fault:?}"),
+        Error::Other(text) => text,
+    }
+}
+
+bindings::export!(Worker with_types_in bindings);

@@ -1,0 +1,130 @@
+//! A store of the runtime's as the bucket of a guest.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use incumbent::Clock;
+use incumbent::core::record::{Attempt, Headers};
+use incumbent::core::store::{Action, Expect, Fault, FaultKind, Outcome, Put, Write};
+use incumbent::core::{Instant, Revision};
+use incumbent::store::Adapter;
+use tokio::sync::{Mutex, Notify};
+
+use crate::watch::{Feed, Watch};
+
+/// A store, shared by all guests that open it: one connection, and one watch.
+pub(crate) struct Shared {
+    pub(crate) adapter: Arc<dyn Adapter>,
+    pub(crate) clock: Clock,
+    feed: Feed,
+    /// When the present connection was made, where it is not the first.
+    connected: Mutex<Option<Instant>>,
+}
+
+impl Shared {
+    pub(crate) fn new(adapter: Box<dyn Adapter>, clock: Clock) -> Self {
+        Self { adapter: adapter.into(), clock, feed: Feed::default(), connected: Mutex::new(None) }
+    }
+}
+
+/// A bucket that a guest has opened.
+#[allow(unreachable_pub, reason = "named by the generated bindings")]
+pub struct Bucket {
+    shared: Arc<Shared>,
+    /// The longest that a call may wait.
+    longest: Duration,
+    /// When the guest last asked something.
+    asked: Instant,
+}
+
+impl Bucket {
+    pub(crate) fn new(shared: Arc<Shared>, longest: Duration) -> Self {
+        Self { shared, longest, asked: Instant::ZERO }
+    }
+
+    pub(crate) fn adapter(&self) -> &dyn Adapter {
+        &*self.shared.adapter
+    }
+
+    /// How long a call may wait that asks for `nanos`; it begins now.
+    fn begin(&mut self, nanos: u64) -> Duration {
+        self.asked = self.shared.clock.now();
+        Duration::from_nanos(nanos).min(self.longest)
+    }
+
+    pub(crate) async fn inspect(&mut self, limit: u64) -> Result<incumbent::core::store::Facts, Fault> {
+        let limit = self.begin(limit);
+        let facts = self.answer(limit, "an inspection", self.shared.adapter.inspect()).await?;
+        self.shared.feed.shown(facts.incarnation);
+        Ok(facts)
+    }
+
+    pub(crate) async fn read(
+        &mut self,
+        key: &str,
+        limit: u64,
+    ) -> Result<incumbent::core::record::Entry, Fault> {
+        let limit = self.begin(limit);
+        self.answer(limit, "a read", self.shared.adapter.read(key)).await
+    }
+
+    pub(crate) async fn put(&mut self, key: &str, expect: Expect, put: Put, limit: u64) -> Outcome {
+        self.write(key, expect, Action::Renew(put), limit).await
+    }
+
+    pub(crate) async fn delete(&mut self, key: &str, expect: u64, headers: Headers, limit: u64) -> Outcome {
+        self.write(key, Expect::Revision(Revision(expect)), Action::Release { headers }, limit).await
+    }
+
+    async fn write(&mut self, key: &str, expect: Expect, action: Action, limit: u64) -> Outcome {
+        let limit = self.begin(limit);
+        // The attempt's number is in the headers; a store carries it, and does not look.
+        let write = Write { attempt: Attempt(0), expect, action };
+        self.within(limit, self.shared.adapter.write(key, &write)).await.unwrap_or(Outcome::Unknown)
+    }
+
+    /// What one guest complains of may have been cured for another already.
+    pub(crate) async fn reconnect(&mut self, limit: u64) -> Result<(), Fault> {
+        let asked = self.asked;
+        let limit = Duration::from_nanos(limit).min(self.longest);
+        let connect = async {
+            let mut connected = self.shared.connected.lock().await;
+            if connected.is_none_or(|at| at <= asked) {
+                self.shared.adapter.reconnect().await;
+                *connected = Some(self.shared.clock.now());
+            }
+            Ok(())
+        };
+        self.answer(limit, "a new connection", connect).await
+    }
+
+    pub(crate) async fn watch(&mut self, key: String, limit: u64, news: Arc<Notify>) -> Result<Watch, Fault> {
+        let limit = self.begin(limit);
+        let (feed, clock) = (&self.shared.feed, self.shared.clock.clone());
+        let follow = feed.follow(&*self.shared.adapter, key, clock, news);
+        self.answer(limit, "a watch", follow).await
+    }
+
+    async fn answer<T>(
+        &self,
+        limit: Duration,
+        what: &str,
+        ask: impl Future<Output = Result<T, Fault>>,
+    ) -> Result<T, Fault> {
+        self.within(limit, ask).await.unwrap_or_else(|| {
+            let detail = format!("the store did not answer {what} within {limit:?}");
+            Err(Fault { kind: FaultKind::Unreachable, detail })
+        })
+    }
+
+    /// Waits for `work`, but no longer than `limit`.
+    async fn within<T>(&self, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
+        let clock = &self.shared.clock;
+        let until = clock.now() + limit;
+        tokio::select! {
+            biased;
+            done = work => Some(done),
+            () = clock.sleep_until(until) => None,
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The campaigner, compiled and ready to campaign.
+
+use incumbent::core::campaign::Settings;
+use wasmtime::component::{Component, Linker};
+
+use crate::bindings::CampaignerPre;
+use crate::bindings::exports::incumbent::election::elections;
+use crate::election::{self, Election, Guest};
+use crate::error::{Error, ErrorKind, Result};
+use crate::guest::{Bounded, interruptible};
+use crate::host::Host;
+use crate::limits::Limits;
+use crate::provide::{Provides, Provision, Stores, add_to_linker};
+use crate::translate;
+
+/// The component `incumbent-campaigner.wasm`, compiled.
+///
+/// Every campaign is an instance of its own, so one that breaks down takes no other with it.
+#[derive(Clone)]
+pub struct Campaigner {
+    host: Host,
+    pre: CampaignerPre<Bounded<Provision>>,
+    limits: Limits,
+}
+
+impl<T: Provides> Provides for Bounded<T> {
+    fn provision(&mut self) -> &mut Provision {
+        self.data.provision()
+    }
+}
+
+impl Campaigner {
+    /// Compiles the bytes of `incumbent-campaigner.wasm`.
+    ///
+    /// # Errors
+    /// `Component`: it is no campaigner, or one of another version.
+    pub fn new(host: &Host, bytes: &[u8]) -> Result<Self> {
+        let component = Component::new(host.engine(), bytes)
+            .map_err(|cause| Error::of(ErrorKind::Component, "it is no component", cause))?;
+        Self::from_component(host, &component)
+    }
+
+    /// Takes a component that is compiled already.
+    ///
+    /// # Errors
+    /// `Component`: it is no campaigner, or one of another version.
+    pub fn from_component(host: &Host, component: &Component) -> Result<Self> {
+        let failed = |cause| Error::of(ErrorKind::Component, "it is no campaigner of this version", cause);
+        let mut linker = Linker::new(host.engine());
+        add_to_linker(&mut linker).map_err(failed)?;
+        let pre = linker.instantiate_pre(component).and_then(CampaignerPre::new).map_err(failed)?;
+        Ok(Self { host: host.clone(), pre, limits: Limits::default() })
+    }
+
+    /// What a campaign may use.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Campaigns in the election of this key of a bucket, from now until the election is closed or dropped.
+    ///
+    /// It runs as a task of the tokio runtime that this is called on. A store that does not answer is waited for.
+    ///
+    /// # Errors
+    /// `Refused` for settings that do not fit together or not to the store; `Store` where somebody has to act first;
+    /// `Guest` when the component broke down.
+    pub async fn campaign(
+        &self,
+        stores: &Stores,
+        bucket: &str,
+        key: &str,
+        settings: Settings,
+    ) -> Result<Election> {
+        let settings = translate::candidacy(settings)?;
+        let provision = Provision::new(stores.clone(), self.limits);
+        let (news, computed) = (provision.news(), provision.computed());
+        let mut store = interruptible(self.host.engine(), provision);
+        computed.begin();
+        let broke = |cause| Error::of(ErrorKind::Guest, "the component broke down", cause);
+        let instance = self.pre.instantiate_async(&mut store).await.map_err(broke)?;
+        let exports = instance.incumbent_election_elections();
+        let made = exports.election().call_campaign(&mut store, bucket, key, &settings).await;
+        let resource = made.map_err(broke)?.map_err(error)?;
+        Ok(election::start(Guest { store, computed, instance, resource, news }, stores.clock().clone()))
+    }
+}
+
+pub(crate) fn error(error: elections::Error) -> Error {
+    match error {
+        elections::Error::Refused(refused) => translate::refusal(refused),
+        elections::Error::Store(fault) => Error::new(ErrorKind::Store, translate::own_fault(fault).detail),
+        elections::Error::Other(message) => Error::new(ErrorKind::Guest, message),
+    }
+}

@@ -1,0 +1,235 @@
+//! A campaign that runs, and the program's handle to it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use incumbent::core::Instant;
+use incumbent::core::campaign::{Event, Lease, Reason, Term};
+use incumbent::{Clock, Token};
+use tokio::sync::{Notify, mpsc, oneshot};
+use wasmtime::Store;
+use wasmtime::component::ResourceAny;
+
+use crate::bindings::Campaigner as Instance;
+use crate::campaigner;
+use crate::error::{Error, ErrorKind, Result};
+use crate::guest::{Bounded, Computed};
+use crate::provide::Provision;
+use crate::translate;
+
+/// A candidate's campaign in one election, run by a component on a task of tokio.
+///
+/// Dropped, the campaign ends without a word to the store, and a seat that is held stays taken until its lease is over;
+/// [`close`](Self::close) gives it back.
+pub struct Election {
+    shared: Arc<Shared>,
+    commands: mpsc::UnboundedSender<Command>,
+    events: mpsc::UnboundedReceiver<Event>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+struct Shared {
+    clock: Clock,
+    lease: Mutex<Option<Lease>>,
+    /// Why the campaign is over, where it broke down.
+    broken: Mutex<Option<Error>>,
+}
+
+/// What a handle asks of the task.
+enum Command {
+    Resign,
+    HandOver(String, oneshot::Sender<Result<()>>),
+    Drained,
+    Health(bool),
+    HandlerFailed,
+    Accept,
+    Close,
+}
+
+impl Election {
+    /// Whether this candidate leads now. It compares the clock with the proven deadline at every call, asks neither the
+    /// guest nor a timer, and is right though the task was not run for an hour.
+    pub fn is_leader(&self) -> bool {
+        self.lease().is_some()
+    }
+
+    /// The fencing token of the present term; `None` where this candidate does not lead.
+    pub fn token(&self) -> Option<Token> {
+        self.lease().map(|lease| lease.token)
+    }
+
+    /// The right to lead; `None` where this candidate does not lead.
+    pub fn lease(&self) -> Option<Lease> {
+        let lease = *lock(&self.shared.lease);
+        lease.filter(|lease| self.shared.clock.now() < lease.deadline)
+    }
+
+    /// What happens next; `None` when the campaign is over.
+    pub async fn next(&mut self) -> Option<Event> {
+        self.events.recv().await
+    }
+
+    /// Leaves the seat, if it is held, and stays in the race behind the others. `Draining` is told first; say
+    /// [`drained`](Self::drained) as soon as the work is done.
+    pub fn resign(&self) {
+        self.send(Command::Resign);
+    }
+
+    /// Leaves the seat, if it is held, to the candidate of this name.
+    ///
+    /// # Errors
+    /// `Refused` for a name that no candidate can have; `Closed`.
+    pub async fn hand_over(&self, successor: &str) -> Result<()> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Command::HandOver(successor.into(), reply));
+        answer.await.map_err(|_| Error::new(ErrorKind::Closed, "the campaign is over"))?
+    }
+
+    /// The work of the term that is draining is done.
+    pub fn drained(&self) {
+        self.send(Command::Drained);
+    }
+
+    /// What the candidate's own health check says.
+    pub fn health(&self, well: bool) {
+        self.send(Command::Health(well));
+    }
+
+    /// The leader's work failed: the term ends at once.
+    pub fn handler_failed(&self) {
+        self.send(Command::HandlerFailed);
+    }
+
+    /// An operator accepts that tokens start again after a reset of the store.
+    pub fn accept(&self) {
+        self.send(Command::Accept);
+    }
+
+    /// Leaves the seat and the race, for good. That takes the drain, which [`drained`](Self::drained) ends, and 2 s at
+    /// most; [`next`](Self::next) goes on telling what happens, and [`ended`](Self::ended) waits for it.
+    pub fn close(&self) {
+        self.send(Command::Close);
+    }
+
+    /// Waits until the campaign is over; what was not told yet is dropped.
+    ///
+    /// # Errors
+    /// `Guest`: the component broke down, or was stopped.
+    pub async fn ended(mut self) -> Result<()> {
+        while self.events.recv().await.is_some() {}
+        lock(&self.shared.broken).take().map_or(Ok(()), Err)
+    }
+
+    fn send(&self, command: Command) {
+        // A campaign that is over has nothing left to be told.
+        let _ = self.commands.send(command);
+    }
+}
+
+impl Drop for Election {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// An instance that campaigns.
+pub(crate) struct Guest {
+    pub(crate) store: Store<Bounded<Provision>>,
+    pub(crate) computed: Computed,
+    pub(crate) instance: Instance,
+    pub(crate) resource: ResourceAny,
+    pub(crate) news: Arc<Notify>,
+}
+
+pub(crate) fn start(guest: Guest, clock: Clock) -> Election {
+    let (commands, asked) = mpsc::unbounded_channel();
+    let (told, events) = mpsc::unbounded_channel();
+    let shared = Arc::new(Shared { clock, lease: Mutex::default(), broken: Mutex::default() });
+    let task = tokio::spawn(Task { guest, shared: Arc::clone(&shared), told, term: None }.run(asked));
+    Election { shared, commands, events, task }
+}
+
+struct Task {
+    guest: Guest,
+    shared: Arc<Shared>,
+    told: mpsc::UnboundedSender<Event>,
+    /// The term that was told and not yet lost.
+    term: Option<Term>,
+}
+
+impl Task {
+    async fn run(mut self, mut asked: mpsc::UnboundedReceiver<Command>) {
+        if let Err(cause) = self.campaign(&mut asked).await {
+            let error = Error::of(ErrorKind::Guest, "the component broke down", cause);
+            tracing::error!("the campaign is over: {error}");
+            *lock(&self.shared.broken) = Some(error);
+        }
+        *lock(&self.shared.lease) = None;
+        if let Some(term) = self.term.take() {
+            self.tell(Event::Lost { term, reason: Reason::Closed });
+        }
+    }
+
+    async fn campaign(&mut self, asked: &mut mpsc::UnboundedReceiver<Command>) -> wasmtime::Result<()> {
+        loop {
+            let Some(wake) = self.step().await? else { return Ok(()) };
+            let news = Arc::clone(&self.guest.news);
+            tokio::select! {
+                biased;
+                command = asked.recv() => match command {
+                    Some(command) => self.obey(command).await?,
+                    None => return Ok(()),
+                },
+                () = news.notified() => {}
+                () = self.shared.clock.sleep_until(wake) => {}
+            }
+        }
+    }
+
+    /// One step of the guest's; when the next is due, or `None` where the campaign is over.
+    async fn step(&mut self) -> wasmtime::Result<Option<Instant>> {
+        let Guest { store, computed, instance, resource, .. } = &mut self.guest;
+        let election = instance.incumbent_election_elections().election();
+        computed.begin();
+        let turn = election.call_step(&mut *store, *resource, 0).await?;
+        let lease = election.call_lease(&mut *store, *resource).await?;
+        *lock(&self.shared.lease) = lease.map(translate::lease);
+        turn.events.into_iter().filter_map(translate::event).for_each(|event| self.tell(event));
+        Ok(turn.wake_at.map(Instant::from_nanos))
+    }
+
+    async fn obey(&mut self, command: Command) -> wasmtime::Result<()> {
+        let Guest { store, computed, instance, resource, .. } = &mut self.guest;
+        let election = instance.incumbent_election_elections().election();
+        let resource = *resource;
+        computed.begin();
+        match command {
+            Command::Resign => election.call_resign(store, resource).await,
+            Command::HandOver(successor, reply) => {
+                let answer = election.call_hand_over(store, resource, &successor).await?;
+                // A caller that no longer waits needs no answer.
+                let _ = reply.send(answer.map_err(campaigner::error));
+                Ok(())
+            }
+            Command::Drained => election.call_drained(store, resource).await,
+            Command::Health(well) => election.call_health(store, resource, well).await,
+            Command::HandlerFailed => election.call_handler_failed(store, resource).await,
+            Command::Accept => election.call_accept(store, resource).await,
+            Command::Close => election.call_close(store, resource).await,
+        }
+    }
+
+    fn tell(&mut self, event: Event) {
+        match &event {
+            Event::Won(term) => self.term = Some(*term),
+            Event::Lost { .. } => self.term = None,
+            _ => {}
+        }
+        // A handle that was dropped hears nothing.
+        let _ = self.told.send(event);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    // Nothing that holds it can panic halfway through a change.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,52 @@
+//! What a call of this crate can fail with.
+
+use std::fmt;
+
+/// What kind of error it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A setting is not accepted; the message has its value, its limit and the remedy.
+    Refused,
+    /// The store cannot be used, and a person has to act.
+    Store,
+    /// The component is none of ours, or does not fit to this version.
+    Component,
+    /// The guest trapped, or ran for longer than its limit, and was stopped.
+    Guest,
+    /// The campaign is over.
+    Closed,
+}
+
+/// What a call of this crate can fail with: a kind, a message for a person, and perhaps what caused it.
+#[derive(Debug, thiserror::Error)]
+pub struct Error {
+    kind: ErrorKind,
+    message: String,
+    #[source]
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+impl Error {
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), source: None }
+    }
+
+    pub(crate) fn of(kind: ErrorKind, message: &str, cause: wasmtime::Error) -> Self {
+        Self { kind, message: format!("{message}: {cause:#}"), source: Some(cause.into()) }
+    }
+
+    /// What kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+/// A result with this crate's error.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,0 +1,33 @@
+//! Leader election for components in Wasmtime.
+//!
+//! A component that takes part in an election imports a key-value store, a clock and random numbers from its host; this
+//! crate gives it all three, on any store that the crate [`incumbent`] opens: NATS JetStream, SQLite or memory.
+//!
+//! - [`Campaigner`] runs the campaign itself, in the component `incumbent-campaigner.wasm`, on tokio, and gives the
+//!   program an [`Election`] to ask who leads.
+//! - [`add_to_linker`] gives what it needs to an application of your own that was composed with the campaigner.
+//!
+//! A guest cannot stall its host: every call to a store has a limit, and a guest that computes for too long is stopped
+//! ([`Limits`]). The rules of an election are in the component, and none are here.
+
+#![forbid(unsafe_code)]
+
+mod bindings;
+mod bucket;
+mod campaigner;
+mod election;
+mod error;
+mod guest;
+mod host;
+mod limits;
+mod provide;
+mod translate;
+mod watch;
+
+pub use campaigner::Campaigner;
+pub use election::Election;
+pub use error::{Error, ErrorKind, Result};
+pub use guest::{Bounded, Computed, interruptible};
+pub use host::Host;
+pub use limits::Limits;
+pub use provide::{Provides, Provision, Stores, add_to_linker};

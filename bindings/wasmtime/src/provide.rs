@@ -1,0 +1,260 @@
+//! What a guest imports: `kv`, `clock` and `random`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use incumbent::Clock;
+use incumbent::core::Revision;
+use incumbent::core::store::Expect;
+use incumbent::store::Adapter;
+use tokio::sync::Notify;
+use wasmtime::component::{HasSelf, Linker, Resource, ResourceTable};
+
+use crate::bindings::incumbent::election::{clock, events, kv, random, records, settings, stores, types};
+use crate::bucket::{Bucket, Shared};
+use crate::guest::Computed;
+use crate::limits::Limits;
+use crate::translate;
+use crate::watch::Watch;
+
+type Trap<T> = wasmtime::Result<T>;
+
+/// The stores that guests may open, by name, and the clock that they count on.
+///
+/// Cheap to clone; all clones have the same stores, and each store one connection and one watch, however many guests
+/// use it.
+#[derive(Clone)]
+pub struct Stores {
+    clock: Clock,
+    buckets: BTreeMap<String, Arc<Shared>>,
+}
+
+impl Stores {
+    /// No stores yet. The clock is the one that the stores were opened with.
+    pub fn new(clock: Clock) -> Self {
+        Self { clock, buckets: BTreeMap::new() }
+    }
+
+    /// Adds a store, which [`incumbent::store::open`] opens by URL, under the name that guests know it by.
+    #[must_use]
+    pub fn with(mut self, bucket: impl Into<String>, store: Box<dyn Adapter>) -> Self {
+        self.buckets.insert(bucket.into(), Arc::new(Shared::new(store, self.clock.clone())));
+        self
+    }
+
+    /// The clock that guests count on.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+}
+
+/// What one guest is given; kept in the data of its Wasmtime store.
+pub struct Provision {
+    stores: Stores,
+    limits: Limits,
+    table: ResourceTable,
+    news: Arc<Notify>,
+    computed: Computed,
+}
+
+impl Provision {
+    /// For one guest.
+    pub fn new(stores: Stores, limits: Limits) -> Self {
+        let (mut table, news) = (ResourceTable::new(), Arc::new(Notify::new()));
+        table.set_max_capacity(limits.handles);
+        Self { stores, limits, table, news, computed: Computed::default() }
+    }
+
+    /// What the guest may use.
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// How long the guest has computed; say [`Computed::begin`] before it is called.
+    pub fn computed(&self) -> Computed {
+        self.computed.clone()
+    }
+
+    /// The bucket, of which the guest is about to ask something: what it computes is counted anew.
+    fn asked(&mut self, bucket: &Resource<Bucket>) -> Trap<&mut Bucket> {
+        self.computed.begin();
+        Ok(self.table.get_mut(bucket)?)
+    }
+
+    /// Wakes whoever steps this guest when one of its watches has something to tell.
+    pub fn news(&self) -> Arc<Notify> {
+        Arc::clone(&self.news)
+    }
+}
+
+/// The data of a Wasmtime store that has a [`Provision`] in it.
+pub trait Provides: Send {
+    /// The guest's provision.
+    fn provision(&mut self) -> &mut Provision;
+}
+
+impl Provides for Provision {
+    fn provision(&mut self) -> &mut Provision {
+        self
+    }
+}
+
+/// Gives the components of a linker what world `campaigner` imports: `kv`, `clock` and `random`.
+///
+/// A composition of an application and a campaigner is given it the same way.
+///
+/// # Errors
+/// When one of them is there already.
+pub fn add_to_linker<T: Provides + 'static>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
+    kv::add_to_linker::<T, HasSelf<Provision>>(linker, T::provision)?;
+    clock::add_to_linker::<T, HasSelf<Provision>>(linker, T::provision)?;
+    random::add_to_linker::<T, HasSelf<Provision>>(linker, T::provision)
+}
+
+impl types::Host for Provision {}
+impl records::Host for Provision {}
+impl stores::Host for Provision {}
+impl settings::Host for Provision {}
+impl events::Host for Provision {}
+
+impl clock::Host for Provision {
+    async fn now(&mut self) -> Trap<types::Instant> {
+        Ok(self.stores.clock.now().as_nanos())
+    }
+
+    async fn counts_suspension(&mut self) -> Trap<bool> {
+        Ok(self.stores.clock.counts_suspend())
+    }
+}
+
+impl random::Host for Provision {
+    async fn random_u64(&mut self) -> Trap<u64> {
+        getrandom::u64().map_err(|cause| wasmtime::Error::msg(format!("no random numbers: {cause}")))
+    }
+}
+
+impl kv::Host for Provision {
+    async fn open(&mut self, bucket: String) -> Trap<Result<Resource<Bucket>, types::Fault>> {
+        let Some(shared) = self.stores.buckets.get(&bucket) else {
+            let known: Vec<_> = self.stores.buckets.keys().map(String::as_str).collect();
+            let detail = format!("the host has no bucket {bucket:?}; it has {}", known.join(", "));
+            return Ok(Err(types::Fault::Broken(detail)));
+        };
+        let opened = Bucket::new(Arc::clone(shared), self.limits.call);
+        Ok(Ok(self.table.push(opened)?))
+    }
+}
+
+impl kv::HostBucket for Provision {
+    async fn capabilities(&mut self, bucket: Resource<Bucket>) -> Trap<stores::Capabilities> {
+        Ok(translate::capabilities(self.table.get(&bucket)?.adapter().capabilities()))
+    }
+
+    async fn check(
+        &mut self,
+        bucket: Resource<Bucket>,
+        key: String,
+        value: String,
+    ) -> Trap<Result<(), types::Fault>> {
+        let adapter = self.table.get(&bucket)?.adapter();
+        let checked = adapter.check_key(&key).and_then(|()| adapter.check_name(&value));
+        Ok(checked.map_err(|error| types::Fault::Broken(error.to_string())))
+    }
+
+    async fn inspect(
+        &mut self,
+        bucket: Resource<Bucket>,
+        limit: u64,
+    ) -> Trap<Result<stores::Facts, types::Fault>> {
+        let answer = self.asked(&bucket)?.inspect(limit).await;
+        Ok(answer.map(translate::facts).map_err(translate::fault))
+    }
+
+    async fn read(
+        &mut self,
+        bucket: Resource<Bucket>,
+        key: String,
+        limit: u64,
+    ) -> Trap<Result<Option<records::Message>, types::Fault>> {
+        let answer = self.asked(&bucket)?.read(&key, limit).await;
+        Ok(answer.map(|entry| translate::message(&entry)).map_err(translate::fault))
+    }
+
+    async fn create(
+        &mut self,
+        bucket: Resource<Bucket>,
+        key: String,
+        put: records::Put,
+        limit: u64,
+    ) -> Trap<stores::Outcome> {
+        let bucket = self.asked(&bucket)?;
+        Ok(translate::outcome(bucket.put(&key, Expect::Absent, translate::put(put), limit).await))
+    }
+
+    async fn update(
+        &mut self,
+        bucket: Resource<Bucket>,
+        key: String,
+        expect: u64,
+        put: records::Put,
+        limit: u64,
+    ) -> Trap<stores::Outcome> {
+        let bucket = self.asked(&bucket)?;
+        let expect = Expect::Revision(Revision(expect));
+        Ok(translate::outcome(bucket.put(&key, expect, translate::put(put), limit).await))
+    }
+
+    async fn delete(
+        &mut self,
+        bucket: Resource<Bucket>,
+        key: String,
+        expect: u64,
+        headers: types::Headers,
+        limit: u64,
+    ) -> Trap<stores::Outcome> {
+        let bucket = self.asked(&bucket)?;
+        Ok(translate::outcome(bucket.delete(&key, expect, headers, limit).await))
+    }
+
+    async fn reconnect(&mut self, bucket: Resource<Bucket>, limit: u64) -> Trap<Result<(), types::Fault>> {
+        Ok(self.asked(&bucket)?.reconnect(limit).await.map_err(translate::fault))
+    }
+
+    async fn watch(
+        &mut self,
+        bucket: Resource<Bucket>,
+        key: String,
+        limit: u64,
+    ) -> Trap<Result<Option<Resource<Watch>>, types::Fault>> {
+        let news = Arc::clone(&self.news);
+        match self.asked(&bucket)?.watch(key, limit, news).await {
+            Ok(watch) => Ok(Ok(Some(self.table.push(watch)?))),
+            Err(fault) => Ok(Err(translate::fault(fault))),
+        }
+    }
+
+    async fn drop(&mut self, bucket: Resource<Bucket>) -> Trap<()> {
+        self.table.delete(bucket)?;
+        Ok(())
+    }
+}
+
+impl kv::HostWatch for Provision {
+    async fn poll(
+        &mut self,
+        watch: Resource<Watch>,
+        limit: u64,
+    ) -> Trap<Result<Vec<Option<records::Message>>, types::Fault>> {
+        let limit = Duration::from_nanos(limit).min(self.limits.call);
+        self.computed.begin();
+        let told = self.table.get(&watch)?.poll(limit).await;
+        let listed = |entry: Option<_>| entry.iter().map(translate::message).collect();
+        Ok(told.map(listed).map_err(translate::fault))
+    }
+
+    async fn drop(&mut self, watch: Resource<Watch>) -> Trap<()> {
+        self.table.delete(watch)?;
+        Ok(())
+    }
+}

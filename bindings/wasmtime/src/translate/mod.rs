@@ -1,0 +1,9 @@
+//! The types of `wit/` and the runtime's, each in the other's words.
+
+mod given;
+mod told;
+mod wishes;
+
+pub(crate) use given::{capabilities, facts, fault, message, outcome, put};
+pub(crate) use told::{event, lease, own_fault};
+pub(crate) use wishes::{candidacy, refusal};

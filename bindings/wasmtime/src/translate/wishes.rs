@@ -1,0 +1,50 @@
+//! What a candidate wants, and what of it is refused.
+
+use incumbent::core::campaign::{Backoff, Preset, Settings, WinDelay};
+
+use super::given::nanos;
+use crate::bindings::incumbent::election::{settings, types};
+use crate::{Error, ErrorKind};
+
+/// Settings as a campaigner takes them.
+pub(crate) fn candidacy(settings: Settings) -> Result<settings::Candidacy, Error> {
+    let preset = match settings.preset {
+        Preset::Standard => settings::Preset::Standard,
+        Preset::Fast => settings::Preset::Fast,
+        Preset::GoCompatible => settings::Preset::GoCompatible,
+        #[allow(unreachable_patterns, reason = "a preset for tests, behind a feature of the core")]
+        _ => return Err(Error::new(ErrorKind::Refused, "a component knows no preset for tests; use `Fast`")),
+    };
+    let back_off = match settings.backoff {
+        Backoff::Standard => settings::BackOff::Standard,
+        Backoff::Fixed(wait) => settings::BackOff::Fixed(nanos(wait)),
+        Backoff::Custom(_) => {
+            let message = "a back-off of the program's own cannot go into a component; use `Fixed`";
+            return Err(Error::new(ErrorKind::Refused, message));
+        }
+    };
+    let win_delay = match settings.win_delay {
+        WinDelay::Automatic => settings::WinDelay::Automatic,
+        WinDelay::Cautious => settings::WinDelay::Cautious,
+        WinDelay::Fixed(wait) => settings::WinDelay::Fixed(nanos(wait)),
+    };
+    Ok(settings::Candidacy {
+        name: settings.name,
+        preset,
+        lease: settings.lease.map(nanos),
+        skew: settings.skew.map(nanos),
+        drift_ppm: Some(settings.drift_ppm),
+        slack: settings.slack.map(nanos),
+        win_delay,
+        splay: settings.splay.map(nanos),
+        drain: Some(nanos(settings.drain)),
+        interval: settings.interval.map(nanos),
+        back_off,
+        metadata: settings.metadata,
+    })
+}
+
+pub(crate) fn refusal(refused: types::Refusal) -> Error {
+    let types::Refusal { setting, value, limit, remedy } = refused;
+    Error::new(ErrorKind::Refused, format!("{setting} is {value}, and must be {limit}: {remedy}"))
+}

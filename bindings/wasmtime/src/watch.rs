@@ -1,0 +1,188 @@
+//! One watch of a store, followed by all guests that watch a key of it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
+use incumbent::Clock;
+use incumbent::core::Incarnation;
+use incumbent::core::record::Entry;
+use incumbent::core::store::{Fault, FaultKind};
+use incumbent::store::{Adapter, Watched};
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+
+/// The watch of a store. It is begun when the first guest wants it, ends when the store ends it or lives another life,
+/// and is begun again for whoever asks next.
+#[derive(Default)]
+pub(crate) struct Feed {
+    present: Arc<Mutex<Present>>,
+    /// Held while a watch is begun, so that one is.
+    beginning: tokio::sync::Mutex<()>,
+}
+
+#[derive(Default)]
+struct Present {
+    /// Which life of the store its latest inspection showed.
+    life: Option<Incarnation>,
+    /// Counts the watches; one that another life has overtaken tells nothing any more.
+    number: u64,
+    stream: Option<Stream>,
+}
+
+struct Stream {
+    /// The newest of every key, for those who come later.
+    newest: HashMap<String, Entry>,
+    followers: Vec<(String, Weak<Slot>)>,
+    reader: JoinHandle<()>,
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.reader.abort();
+        self.followers.iter().filter_map(|(_, slot)| slot.upgrade()).for_each(|slot| slot.end());
+    }
+}
+
+impl Feed {
+    /// An inspection showed this life of the store. A watch of another one is over.
+    pub(crate) fn shown(&self, life: Incarnation) {
+        let mut present = lock(&self.present);
+        if present.life.replace(life).is_some_and(|known| known != life) {
+            present.number += 1;
+            present.stream = None;
+        }
+    }
+
+    /// Follows a key: what is there, and every change from now on.
+    pub(crate) async fn follow(
+        &self,
+        adapter: &dyn Adapter,
+        key: String,
+        clock: Clock,
+        news: Arc<Notify>,
+    ) -> Result<Watch, Fault> {
+        let _one_at_a_time = self.beginning.lock().await;
+        let slot = Arc::new(Slot { told: Mutex::default(), news });
+        if !lock(&self.present).join(&key, &slot) {
+            let number = {
+                let mut present = lock(&self.present);
+                present.number += 1;
+                present.number
+            };
+            let stream = adapter.watch().await?;
+            let mut present = lock(&self.present);
+            if present.number != number {
+                let detail = "the store was made anew while the watch began".into();
+                return Err(Fault { kind: FaultKind::Unreachable, detail });
+            }
+            let reader = tokio::spawn(read(stream, Arc::downgrade(&self.present), number));
+            present.stream = Some(Stream { newest: HashMap::new(), followers: Vec::new(), reader });
+            present.join(&key, &slot);
+        }
+        Ok(Watch { slot, clock })
+    }
+}
+
+impl Present {
+    /// Adds a follower, who is told at once what is known; whether there is a watch to follow.
+    fn join(&mut self, key: &str, slot: &Arc<Slot>) -> bool {
+        let Some(stream) = &mut self.stream else { return false };
+        if let Some(entry) = stream.newest.get(key) {
+            slot.tell(entry.clone());
+        }
+        stream.followers.retain(|(_, slot)| slot.strong_count() > 0);
+        stream.followers.push((key.to_owned(), Arc::downgrade(slot)));
+        true
+    }
+}
+
+/// Reads a watch to its end.
+async fn read(mut stream: BoxStream<'static, Watched>, present: Weak<Mutex<Present>>, number: u64) {
+    loop {
+        let next = stream.next().await;
+        let Some(present) = present.upgrade() else { return };
+        let mut present = lock(&present);
+        if present.number != number {
+            return;
+        }
+        let (Some(Watched { key, entry }), Some(stream)) = (next, &mut present.stream) else {
+            // Dropped, it tells its followers.
+            present.stream = None;
+            return;
+        };
+        let followers = stream.followers.iter().filter(|(followed, _)| *followed == key);
+        followers.filter_map(|(_, slot)| slot.upgrade()).for_each(|slot| slot.tell(entry.clone()));
+        stream.newest.insert(key, entry);
+    }
+}
+
+/// A watch of one key that a guest holds.
+#[allow(unreachable_pub, reason = "named by the generated bindings")]
+pub struct Watch {
+    slot: Arc<Slot>,
+    clock: Clock,
+}
+
+/// What one guest has still to be told: the newest is enough.
+struct Slot {
+    told: Mutex<Told>,
+    news: Arc<Notify>,
+}
+
+#[derive(Default)]
+struct Told {
+    entry: Option<Entry>,
+    over: bool,
+}
+
+impl Slot {
+    fn tell(&self, entry: Entry) {
+        lock(&self.told).entry = Some(entry);
+        self.news.notify_one();
+    }
+
+    fn end(&self) {
+        lock(&self.told).over = true;
+        self.news.notify_one();
+    }
+
+    /// What there is to tell: an entry, or that the watch is over; `None` where there is nothing.
+    fn take(&self) -> Option<Result<Entry, Fault>> {
+        let mut told = lock(&self.told);
+        match told.entry.take() {
+            Some(entry) => Some(Ok(entry)),
+            None if told.over => {
+                let detail = "the watch is over; begin another one".into();
+                Some(Err(Fault { kind: FaultKind::Unreachable, detail }))
+            }
+            None => None,
+        }
+    }
+}
+
+impl Watch {
+    /// What is new, waiting no longer than `limit` for it.
+    pub(crate) async fn poll(&self, limit: Duration) -> Result<Option<Entry>, Fault> {
+        let until = self.clock.now() + limit;
+        loop {
+            if let Some(told) = self.slot.take() {
+                return told.map(Some);
+            }
+            if self.clock.now() >= until {
+                return Ok(None);
+            }
+            tokio::select! {
+                () = self.slot.news.notified() => {}
+                () = self.clock.sleep_until(until) => {}
+            }
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    // Nothing that holds it can panic halfway through a change.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

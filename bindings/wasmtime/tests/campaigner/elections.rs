@@ -1,0 +1,133 @@
+//! Elections among components.
+
+use std::time::Duration;
+
+use incumbent::core::campaign::{Event, Settings, State};
+use incumbent::{Clock, Reason};
+use incumbent_wasmtime::ErrorKind;
+
+use crate::support::*;
+
+#[tokio::test]
+async fn a_component_wins_and_another_follows_when_it_resigns() {
+    let clock = Clock::system();
+    let (campaigner, stores) = (campaigner(), stores("memory:", &clock).await);
+    let mut first = campaigner.campaign(&stores, "elections", "jobs", settings("first")).await.unwrap();
+    let token = won(&mut first).await;
+    assert!(first.is_leader());
+    assert_eq!(first.token(), Some(token));
+    let mut second = campaigner.campaign(&stores, "elections", "jobs", settings("second")).await.unwrap();
+    let leader = until(&mut second, |event| match event {
+        Event::LeaderChanged(leader) => leader.as_ref().map(|leader| leader.name.clone()),
+        _ => None,
+    });
+    assert_eq!(leader.await, "first");
+    assert!(!second.is_leader());
+
+    first.resign();
+    draining(&mut first).await;
+    assert!(first.is_leader(), "it leads while it drains");
+    first.drained();
+    assert_eq!(lost(&mut first).await, Reason::Resigned);
+    assert!(!first.is_leader());
+    assert!(won(&mut second).await > token);
+    assert!(second.is_leader() && !first.is_leader());
+}
+
+#[tokio::test]
+async fn a_seat_that_is_handed_over_goes_to_the_successor_that_was_named() {
+    let clock = Clock::system();
+    let (campaigner, stores) = (campaigner(), stores("memory:", &clock).await);
+    let mut first = campaigner.campaign(&stores, "elections", "jobs", settings("first")).await.unwrap();
+    won(&mut first).await;
+    let mut heir = campaigner.campaign(&stores, "elections", "jobs", settings("heir")).await.unwrap();
+    let other = campaigner.campaign(&stores, "elections", "jobs", settings("other")).await.unwrap();
+    until(&mut heir, |event| matches!(event, Event::LeaderChanged(Some(_))).then_some(())).await;
+    let refused = first.hand_over(" ").await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Refused);
+    first.hand_over("heir").await.unwrap();
+    draining(&mut first).await;
+    first.drained();
+    assert_eq!(lost(&mut first).await, Reason::HandedOver);
+    won(&mut heir).await;
+    assert!(!other.is_leader());
+}
+
+#[tokio::test]
+async fn a_leader_renews_for_longer_than_its_lease() {
+    let clock = Clock::system();
+    let (campaigner, stores) = (campaigner(), stores("memory:", &clock).await);
+    let mut leader = campaigner.campaign(&stores, "elections", "jobs", settings("a")).await.unwrap();
+    won(&mut leader).await;
+    let first = leader.lease().unwrap();
+    // A fast lease is 2 s; this deadline is of the third renewal at least.
+    let wait = async {
+        while leader.lease().expect("it leads").deadline < first.deadline + Duration::from_secs(2) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), wait).await.unwrap();
+    assert_eq!(leader.token(), Some(first.token));
+}
+
+#[tokio::test]
+async fn a_closed_campaign_gives_its_seat_back_and_ends() {
+    let clock = Clock::system();
+    let (campaigner, stores) = (campaigner(), stores("memory:", &clock).await);
+    let mut first = campaigner.campaign(&stores, "elections", "jobs", settings("a")).await.unwrap();
+    won(&mut first).await;
+    first.close();
+    draining(&mut first).await;
+    first.drained();
+    assert_eq!(lost(&mut first).await, Reason::Closed);
+    until(&mut first, |event| matches!(event, Event::Campaigned(State::Closed)).then_some(())).await;
+    first.ended().await.unwrap();
+    let mut next = campaigner.campaign(&stores, "elections", "jobs", settings("b")).await.unwrap();
+    let before = clock.now();
+    won(&mut next).await;
+    assert!(clock.now().since(before) < Duration::from_secs(2), "no lease was waited for");
+}
+
+#[tokio::test]
+async fn settings_and_names_that_cannot_be_are_errors_at_once() {
+    let clock = Clock::system();
+    let (campaigner, stores) = (campaigner(), stores("memory:", &clock).await);
+    let kind = async |bucket: &str, key: &str, settings: Settings| {
+        campaigner.campaign(&stores, bucket, key, settings).await.map(drop).unwrap_err()
+    };
+    let short = Settings { lease: Some(Duration::from_millis(10)), ..settings("a") };
+    let error = kind("elections", "jobs", short).await;
+    assert_eq!(error.kind(), ErrorKind::Refused);
+    assert_eq!(
+        error.to_string(),
+        "lease is 10ms, and must be at least 1s: use a lease (or a bucket TTL) of 1s or more"
+    );
+    assert_eq!(kind("elections", "jobs", settings("")).await.kind(), ErrorKind::Refused);
+    let error = kind("elsewhere", "jobs", settings("a")).await;
+    assert_eq!(error.kind(), ErrorKind::Store);
+    assert_eq!(error.to_string(), "the host has no bucket \"elsewhere\"; it has elections");
+    assert_eq!(kind("elections", "", settings("a")).await.kind(), ErrorKind::Store);
+}
+
+#[tokio::test]
+async fn a_component_and_the_runtime_share_an_election_in_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite:{}", folder.path().join("elections.db").display());
+    let clock = Clock::system();
+    let (campaigner, stores) = (campaigner(), stores(&url, &clock).await);
+    let mut guest = campaigner.campaign(&stores, "elections", "jobs", settings("guest")).await.unwrap();
+    let token = won(&mut guest).await;
+
+    let store = incumbent::Store::open(&url).await.unwrap();
+    let options = incumbent::CampaignOptions::new().name("native").preset(incumbent::Preset::Fast);
+    let native = store.campaign("jobs", options).await.unwrap();
+    assert_eq!(store.leader("jobs").await.unwrap().unwrap().name, "guest");
+    assert!(!native.is_leader());
+    guest.close();
+    draining(&mut guest).await;
+    guest.drained();
+    let term = native.won().await.unwrap();
+    assert!(!guest.is_leader());
+    assert!(term.token() > token);
+    store.close().await.unwrap();
+}

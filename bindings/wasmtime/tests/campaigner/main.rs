@@ -1,0 +1,23 @@
+//! The component of world `campaigner`, in this crate's host and in hostile ones.
+
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test may panic; it says why")]
+
+mod elections;
+mod hostile;
+mod limits;
+mod stalled;
+mod support;
+mod watching;
+
+/// The world as a host of one's own sees it.
+mod bindings {
+    #![allow(unused_qualifications, clippy::all, reason = "generated")]
+    wasmtime::component::bindgen!({
+        path: "../../wit",
+        world: "campaigner",
+        with: {
+            "incumbent:election/kv.bucket": crate::support::Nothing,
+            "incumbent:election/kv.watch": crate::support::Nothing,
+        },
+    });
+}

@@ -1,0 +1,63 @@
+//! Campaigners on stores without a server.
+
+use std::time::Duration;
+
+use incumbent::Clock;
+use incumbent::core::campaign::{Event, Preset, Settings};
+use incumbent_testkit::tools::component;
+use incumbent_wasmtime::{Campaigner, Election, Host, Stores};
+
+/// What a hostile host keeps of a resource.
+#[allow(unreachable_pub, reason = "named by the generated bindings")]
+pub struct Nothing;
+
+pub(crate) fn bytes() -> Vec<u8> {
+    std::fs::read(component("incumbent-campaigner").unwrap()).unwrap()
+}
+
+pub(crate) fn campaigner() -> Campaigner {
+    Campaigner::new(&Host::new().unwrap(), &bytes()).unwrap()
+}
+
+/// The bucket `elections`, on the store of this URL.
+pub(crate) async fn stores(url: &str, clock: &Clock) -> Stores {
+    let store = incumbent::store::open(url, clock).await.unwrap();
+    Stores::new(clock.clone()).with("elections", store)
+}
+
+pub(crate) fn settings(name: &str) -> Settings {
+    Settings { preset: Preset::Fast, splay: Some(Duration::ZERO), ..Settings::new(name) }
+}
+
+/// The next event that `pick` is interested in.
+pub(crate) async fn until<T>(election: &mut Election, pick: impl Fn(&Event) -> Option<T>) -> T {
+    let wait = async {
+        loop {
+            let event = election.next().await.expect("the campaign goes on");
+            if let Some(picked) = pick(&event) {
+                return picked;
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), wait).await.expect("it happens within a minute")
+}
+
+pub(crate) async fn won(election: &mut Election) -> incumbent::Token {
+    until(election, |event| match event {
+        Event::Won(term) => Some(term.token),
+        _ => None,
+    })
+    .await
+}
+
+pub(crate) async fn lost(election: &mut Election) -> incumbent::Reason {
+    until(election, |event| match event {
+        Event::Lost { reason, .. } => Some(*reason),
+        _ => None,
+    })
+    .await
+}
+
+pub(crate) async fn draining(election: &mut Election) {
+    until(election, |event| matches!(event, Event::Draining { .. }).then_some(())).await;
+}

@@ -1,0 +1,28 @@
+//! Components, the runtime and the command line in one election, on a real nats-server.
+
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test may panic; it says why")]
+
+mod another_life;
+mod shared;
+mod worker;
+
+use std::time::Duration;
+
+use incumbent::store::nats::{InitOptions, NatsSettings, init};
+use incumbent_testkit::nats::{NatsServer, Options};
+
+/// The shortest that a fast preset allows but for one second more, which a busy machine may need.
+const LEASE: Duration = Duration::from_secs(2);
+
+/// A server with a bucket; and the bucket's URL.
+async fn server() -> (NatsServer, String) {
+    let server = NatsServer::start(Options::new());
+    make_bucket(&server).await;
+    let url = format!("{}/elections", server.url());
+    (server, url)
+}
+
+async fn make_bucket(server: &NatsServer) {
+    let settings = NatsSettings::new(&server.url(), "elections").unwrap().fail_fast(true);
+    init(&settings, &InitOptions::new(LEASE)).await.unwrap();
+}
