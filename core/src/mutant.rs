@@ -242,9 +242,6 @@ mutants! {
     OrphanNotRecognised "orphan-not-recognised"
         "the Go library: a record is a record"
         "A candidate whose acquire was applied without an answer waits until its own record expires.",
-    OrphanWaitsForBackoff "orphan-waits-for-backoff"
-        "rule: unknown writes"
-        "The user's back-off keeps a record of our own in everybody's way.",
     IdleOrphanKept "idle-orphan-kept"
         "rule: unknown writes"
         "A record of our own that nobody wants stays until it expires.",

@@ -76,7 +76,7 @@ impl Campaign {
                 Some(_) => (Timer::Acquire, self.sight.since() + self.jitter()),
             }
         };
-        if self.own_record_seen().is_some() && !broken!(OrphanWaitsForBackoff) {
+        if self.own_record_seen().is_some() {
             // The failure may have been counted before the record was seen.
             self.not_before = self.not_before.min(self.now + LONGEST);
         }

@@ -35,7 +35,7 @@ impl Campaign {
             Stage::Candidate => {
                 // The user's back-off must not keep a record of ours in everybody's way.
                 let in_the_way = self.ledger.may_hold() || self.own_record_seen().is_some();
-                let wait = if in_the_way && !broken!(OrphanWaitsForBackoff) {
+                let wait = if in_the_way {
                     backoff::standard(self.failures, &mut self.rng)
                 } else {
                     self.rules.backoff.wait(self.failures, &mut self.rng)
