@@ -6,7 +6,7 @@ use std::time::Duration;
 use incumbent_core::campaign::{Input, Output, Term};
 use incumbent_core::record::{Attempt, Entry, Nonce};
 use incumbent_core::store::{Action, Expect, Outcome};
-use incumbent_core::{Instant, Revision};
+use incumbent_core::{Incarnation, Instant, Revision};
 
 use super::Oracle;
 use super::known::{Told, lease_end, told};
@@ -44,7 +44,8 @@ pub(super) struct WinDelay {
 struct Node {
     nonce: Option<Nonce>,
     latest: Instant,
-    /// Whether it ever saw a record of somebody else.
+    /// The life of the store it knows, and whether it ever saw a record of somebody else since it knows that.
+    life: Option<Incarnation>,
     saw_a_record: bool,
     /// The last record of somebody else that it saw, if nothing else since.
     last_seen: Option<Revision>,
@@ -195,6 +196,11 @@ impl Oracle for WinDelay {
             Moment::Hands { node, clock, input } => {
                 let node = &mut self.nodes[*node];
                 node.latest = node.latest.max(*clock);
+                if let Input::Inspected(Ok(facts)) = input
+                    && node.life.replace(facts.incarnation) != Some(facts.incarnation)
+                {
+                    node.saw_a_record = false;
+                }
                 if let Input::Watched(Entry::Live(record))
                 | Input::Read { result: Ok(Entry::Live(record)), .. } = input
                 {
