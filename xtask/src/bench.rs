@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use crate::python::{self, Profile};
 use crate::shell;
+use crate::test::node;
 use crate::tools::{self, Tool};
 
 /// `cargo xtask bench`
@@ -34,6 +35,8 @@ enum Bench {
     Handover,
     /// What the Python package costs: `is_leader`, an event, the import, a thousand campaigns
     Python,
+    /// What the npm package costs: `isLeader`, an event, a thousand campaigns
+    Node,
 }
 
 impl Bench {
@@ -41,6 +44,7 @@ impl Bench {
         match self {
             Self::Handover => "handover",
             Self::Python => "python",
+            Self::Node => "node",
         }
     }
 
@@ -59,13 +63,19 @@ impl Bench {
                 command.env_remove("PYTHONDONTWRITEBYTECODE").arg("python/bench/bench.py");
                 Ok(command)
             }
+            Self::Node => {
+                node::build(&["build"])?;
+                let mut command = shell::command("node");
+                command.args(["--expose-gc", "node/bench/bench.mjs"]);
+                Ok(command)
+            }
         }
     }
 
     fn tools(self) -> &'static [Tool] {
         match self {
             Self::Handover => &[Tool::NatsServer(NatsVersion::Newest)],
-            Self::Python => &[],
+            Self::Python | Self::Node => &[],
         }
     }
 }

@@ -7,6 +7,7 @@ mod lint;
 mod model;
 mod mutants;
 mod nextest;
+pub(crate) mod node;
 mod python;
 mod release;
 mod tally;
@@ -59,6 +60,8 @@ pub(crate) enum Part {
     Chaos,
     /// The Python package, on every CPython of this machine
     Python,
+    /// The npm package
+    Node,
     /// Format, clippy, docs, licences, features, the core without an operating system
     Lint,
 }
@@ -76,6 +79,7 @@ impl Part {
             Self::Interop => "interop",
             Self::Chaos => "chaos",
             Self::Python => "python",
+            Self::Node => "node",
             Self::Lint => "lint",
         }
     }
@@ -88,7 +92,7 @@ impl Part {
             Self::Runtime | Self::Nats | Self::Cli => SERVERS,
             Self::Interop => INTEROP,
             Self::Chaos => &[Tool::Nextest, Tool::NatsServer(NatsVersion::Newest)],
-            Self::Python => &[Tool::NatsServer(NatsVersion::Newest)],
+            Self::Python | Self::Node => &[Tool::NatsServer(NatsVersion::Newest)],
             Self::Lint => &[Tool::Deny, Tool::Wasm],
         }
     }
@@ -122,6 +126,10 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
         println!("python is left out, as asked (--without python)");
         parts.retain(|part| *part != Part::Python);
     }
+    if args.without.contains(&Without::Node) && parts.contains(&Part::Node) {
+        println!("node is left out, as asked (--without node)");
+        parts.retain(|part| *part != Part::Node);
+    }
     let needed = |tool: &&Tool| parts.iter().any(|part| part.tools().contains(tool));
     let needed: Vec<Tool> = Tool::ALL.iter().filter(needed).copied().collect();
     shell::progress("tools");
@@ -149,6 +157,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
             Part::Model => model::run(&mut report)?,
             Part::Mutants => mutants::run(&mut report)?,
             Part::Python => python::run(&mut report)?,
+            Part::Node => node::run(&mut report)?,
             Part::Lint => lint::run(&mut report)?,
             Part::Sim => release::run(&mut report)?,
             Part::Nats | Part::Cli => {}
