@@ -7,6 +7,7 @@ export default defineConfig({
     // Processes, so that each file has an engine of its own.
     pool: 'forks',
     maxWorkers: 2,
+    maxConcurrency: 6,
     execArgv: ['--expose-gc'],
     testTimeout: 60_000,
     hookTimeout: 60_000,

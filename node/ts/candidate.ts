@@ -27,6 +27,7 @@ const campaigning = new Set<Candidate>();
  */
 export class Candidate extends EventEmitter<CandidateEvents> implements AsyncDisposable {
   readonly #native: NativeCandidate;
+  readonly #leads: () => boolean;
   readonly #handlers: Handlers;
   /** Terms that are waited for without keeping the process alive. */
   readonly #awaited = new Set<Promise<unknown>>();
@@ -36,6 +37,7 @@ export class Candidate extends EventEmitter<CandidateEvents> implements AsyncDis
   private constructor(native: NativeCandidate, keepsAlive: boolean) {
     super();
     this.#native = native;
+    this.#leads = native.isLeader();
     this.#wait = keepsAlive ? answer : news;
     this.#handlers = new Handlers(
       () => this.events(),
@@ -57,7 +59,7 @@ export class Candidate extends EventEmitter<CandidateEvents> implements AsyncDis
 
   /** Whether this candidate leads now, by the clock. */
   get isLeader(): boolean {
-    return this.#native.isLeader();
+    return this.#leads();
   }
 
   /** The key of the election. */
