@@ -3,8 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use incumbent::core::store::FaultKind;
-use incumbent::{Candidate, Event, Instant, Leaving, Term, Token, Trouble};
+use incumbent::{Candidate, Event, Instant, Leaving, Term, Token};
 use tokio::task::JoinHandle;
 
 use crate::scenario;
@@ -164,7 +163,7 @@ impl Book {
             },
             Event::Campaigned(state) => format!("is {}", state.code()),
             Event::Trouble(trouble) => {
-                let code = code(&trouble);
+                let code = trouble.code();
                 pages.troubles.push(code);
                 format!("trouble {code}: {trouble}")
             }
@@ -181,22 +180,5 @@ impl Pages {
 
     fn breaks(&mut self, rule: String) {
         self.broken.get_or_insert(rule);
-    }
-}
-
-/// What a scenario calls it.
-fn code(trouble: &Trouble) -> &'static str {
-    match trouble {
-        Trouble::Store(fault) => match fault.kind {
-            FaultKind::Unreachable => "UNREACHABLE",
-            FaultKind::Denied => "DENIED",
-            FaultKind::Broken => "BROKEN",
-        },
-        Trouble::StoreReset { .. } => "STORE_RESET",
-        Trouble::NotExpiring { .. } => "NOT_EXPIRING",
-        Trouble::SameName { .. } => "SAME_NAME",
-        Trouble::ShortLease { .. } => "SHORT_LEASE",
-        Trouble::MaxAgeChanged { .. } => "MAX_AGE_CHANGED",
-        Trouble::MarkersMislead => "MARKERS_MISLEAD",
     }
 }

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use super::backoff::{FIRST, up_to};
+use super::backoff::{FIRST, LONGEST, up_to};
 use super::event::Trouble;
 use super::ledger::{Purpose, Sent};
 use super::settings::WinDelay;
@@ -76,6 +76,10 @@ impl Campaign {
                 Some(_) => (Timer::Acquire, self.sight.since() + self.jitter()),
             }
         };
+        if self.own_record_seen().is_some() && !broken!(OrphanWaitsForBackoff) {
+            // The failure may have been counted before the record was seen.
+            self.not_before = self.not_before.min(self.now + LONGEST);
+        }
         let (timer, at) = next;
         let rested = if timer == Timer::Acquire { self.resting_until } else { Instant::ZERO };
         self.timers.set(timer, at.max(self.now).max(self.not_before).max(rested));

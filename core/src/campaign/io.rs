@@ -77,7 +77,8 @@ pub enum Output {
         /// An answer asked for at this instant or later will do.
         since: Instant,
     },
-    /// Connect anew, to another server where there are several, and answer with [`Input::Reconnected`].
+    /// Connect anew, to another server where there are several, and answer with [`Input::Reconnected`]. Asked for again
+    /// while that is under way, it is the same connection: one answer is enough.
     Reconnect,
     /// Tell the user.
     Event(Event),

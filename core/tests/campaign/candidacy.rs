@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use incumbent_core::Incarnation;
 use incumbent_core::campaign::{Backoff, Input, Settings, Timer};
 use incumbent_core::record::Entry;
-use incumbent_core::store::{FaultKind, Outcome};
+use incumbent_core::store::{Capabilities, Facts, FaultKind, Outcome};
 
 use crate::harness::*;
 
@@ -135,6 +136,21 @@ fn the_users_back_off_does_not_keep_an_unanswered_acquire_from_being_looked_into
 }
 
 #[test]
+fn the_users_back_off_does_not_keep_a_record_of_ours_in_the_way_that_is_seen_after_the_failure() {
+    let store = Capabilities { incarnation_acked: true, ..bucket() };
+    let mut bench = Bench::with(Settings { backoff: Backoff::Fixed(secs(600)), ..settings() }, store);
+    bench.begin(expired(50));
+    // The store was made anew: what was known of the old one makes the answer to the read stale.
+    let applied = bench.wrote(1, acknowledged(2, Some(Incarnation(2_000))));
+    assert_eq!(applied, ["inspect", "read 2", "state WAITING"]);
+    assert_eq!(bench.read(2, mine(2, 1)), ["reconnect"]);
+    bench.inspected_as(|facts| Facts { incarnation: Incarnation(2_000), ..facts });
+    assert_eq!(bench.watched(mine(2, 1)), ["leader me"]);
+    assert_eq!(bench.wake(), Some((Timer::Acquire, secs(1))));
+    assert_eq!(bench.pass(secs(1)), ["acquire 2 over 2", "state ACQUIRING"]);
+}
+
+#[test]
 fn others_hold_back_for_a_named_successor() {
     let mut bench = Bench::candidate(theirs(10));
     assert_eq!(bench.watched(handed_over(11, "somebody")), ["leader nobody"]);
@@ -150,7 +166,7 @@ fn others_hold_back_for_a_tenth_of_a_short_lease() {
     let mut bench = Bench::with_facts(
         Settings { preset: incumbent_core::campaign::Preset::Standard, ..settings() },
         bucket(),
-        incumbent_core::store::Facts { max_age: Some(secs(5)), ..facts(incumbent_core::Instant::ZERO) },
+        Facts { max_age: Some(secs(5)), ..facts(incumbent_core::Instant::ZERO) },
     )
     .expect("settings that fit");
     bench.give(Input::Campaign);

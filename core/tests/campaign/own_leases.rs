@@ -4,8 +4,9 @@
 use std::time::Duration;
 
 use incumbent_core::Incarnation;
+use incumbent_core::campaign::{Input, Output};
 use incumbent_core::record::Entry;
-use incumbent_core::store::{Capabilities, Facts};
+use incumbent_core::store::{Action, Capabilities, Facts, Write};
 
 use crate::harness::*;
 use crate::lowered_age::{told_after, unreadable};
@@ -35,6 +36,36 @@ fn a_life_of_the_store_is_trusted_after_the_longest_lease_there_may_be() {
     bench.begin(Entry::Vacant);
     bench.applied(1, 1);
     assert_eq!(told_after(&mut bench, 1, aged), AGE);
+}
+
+/// The lease that an acquire or a renewal says, in milliseconds.
+fn said(output: &Output) -> Option<&str> {
+    let (Output::Write(Write { action: Action::Acquire(put), .. })
+    | Output::Write(Write { action: Action::Renew(put), .. })) = output
+    else {
+        return None;
+    };
+    put.headers.iter().find(|(name, _)| name == "Incumbent-Lease").map(|(_, lease)| lease.as_str())
+}
+
+/// The same, of the write that follows an input.
+fn said_after(bench: &mut Bench, input: Input) -> Option<String> {
+    bench.give_in_full(input).iter().find_map(said).map(str::to_owned)
+}
+
+#[test]
+fn a_holder_that_still_waits_says_the_larger_of_its_lease_and_what_it_waits_for() {
+    let mut bench = bench(aged(facts(incumbent_core::Instant::ZERO)));
+    bench.begin(with_lease(theirs(10), AGE));
+    assert_eq!(said_after(&mut bench, Input::Watched(expired(11))).as_deref(), Some("90000"));
+    bench.applied(1, 12);
+    bench.inspected();
+    for (attempt, lease) in (2..).zip(["80000", "70000", "60000", "50000", "40000", "30000", "30000"]) {
+        bench.sleep(T / 3);
+        assert_eq!(said_after(&mut bench, Input::Tick).as_deref(), Some(lease));
+        bench.applied(attempt, 11 + attempt);
+        bench.inspected();
+    }
 }
 
 #[test]

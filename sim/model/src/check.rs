@@ -33,26 +33,42 @@ pub struct Violation {
     pub property: Property,
     /// What happened, a line each.
     pub path: String,
+    /// The core panicked, and what led to it is not known.
+    pub panicked: bool,
 }
 
 /// Explores a world to its end, or to the first property that does not hold.
 ///
 /// Takes a core and, for a million states, a few seconds and a gigabyte. The same world gives the same findings.
 pub fn check(world: &World) -> Findings {
+    explore(world, None)
+}
+
+/// The same, which ends where so many states were come to: for rules that are broken on purpose, with which a world
+/// may have no end in sight.
+pub fn check_up_to(world: &World, most: usize) -> Findings {
+    explore(world, Some(most))
+}
+
+fn explore(world: &World, most: Option<usize>) -> Findings {
     let model = Small::new(world);
     let found = model.found.clone();
-    let mut checker = model.checker().finish_when(HasDiscoveries::AnyFailures).spawn_bfs();
+    let mut builder = model.checker().finish_when(HasDiscoveries::AnyFailures);
+    if let Some(most) = most {
+        builder = builder.target_state_count(most);
+    }
+    let mut checker = builder.spawn_bfs();
     let panicked = checker.handles().into_iter().any(|thread| thread.join().is_err());
     let discovery = checker.discoveries().into_iter().min_by_key(|(_, path)| path.clone().into_vec().len());
     let violation = match discovery {
         Some((name, path)) => {
             let property = Property::ALL.into_iter().find(|property| property.name() == name);
             let property = property.unwrap_or(Property::Contract);
-            Some(Violation { property, path: path::tell(world, property, path) })
+            Some(Violation { property, path: path::tell(world, property, path), panicked: false })
         }
         None if panicked => {
             let path = String::from("the core panicked; its message is on standard error\n");
-            Some(Violation { property: Property::Contract, path })
+            Some(Violation { property: Property::Contract, path, panicked: true })
         }
         None => None,
     };

@@ -35,7 +35,7 @@ mod store;
 mod world;
 mod worlds;
 
-pub use check::{Findings, Violation, check};
+pub use check::{Findings, Violation, check, check_up_to};
 pub use property::Property;
 pub use world::World;
 pub use worlds::worlds;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use incumbent_core::mutant::{self, Mutant};
-use incumbent_sim::{Choice, describe, trace};
+use incumbent_sim::{Choice, Script, look};
 
 use crate::finding::Finding;
 use crate::hunt::{self, Hunt};
@@ -87,12 +87,12 @@ fn go(args: &Args) -> Result<bool> {
         let [mutant] = mutants[..] else { bail!("--trace wants one --mutant") };
         mutant::set(mutant);
         let choice = Choice::of_seed(seed);
-        let (outcome, text) = trace(&choice);
-        print!("{}{text}", describe(&choice));
-        if let Some(violation) = &outcome.violation {
+        let seen = look(&choice, true, false);
+        println!("{}\n{}", Script::of(&choice), seen.trace);
+        if let Some(violation) = &seen.outcome.violation {
             println!("{violation}");
         }
-        return Ok(outcome.violation.is_none());
+        return Ok(seen.outcome.violation.is_none());
     }
     let hunt = Hunt { blind: args.blind, swarm: args.swarm };
     if args.alone {

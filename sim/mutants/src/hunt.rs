@@ -1,8 +1,11 @@
 //! The hunt for one mutant.
 
-use std::panic::catch_unwind;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use incumbent_core::mutant::Mutant;
+use incumbent_model::{check_up_to, worlds};
 use incumbent_sim::{Choice, Kind, run};
 
 use crate::finding::{Finding, name_of};
@@ -11,6 +14,19 @@ use crate::finding::{Finding, name_of};
 pub(crate) const BLIND: u64 = 1_000;
 /// See [`BLIND`].
 pub(crate) const SWARM: u64 = 300;
+
+/// How the simulator calls the panic of a run.
+const PANIC: &str = "panic";
+
+/// How many of the model checker's worlds are explored: those of fewer than a hundred thousand states, which are
+/// listed first.
+const WORLDS: usize = 11;
+
+/// How long they may take together; two seconds are usual.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Where a broken core makes more of a world, it is left there.
+const MOST_STATES: usize = 300_000;
 
 /// Choices of fewer faults, so that what takes two of them in a row gets its turn. None is made for a mutant.
 const SWARMS: &[(&str, &[Kind])] = &[
@@ -36,34 +52,55 @@ pub(crate) struct Hunt {
 }
 
 impl Hunt {
-    /// Hunts the mutant that is switched on: in simulated elections, then in the model checker's worlds.
+    /// Hunts the mutant that is switched on: in simulated elections, and in the model checker's worlds.
     pub(crate) fn run(self, mutant: Option<Mutant>) -> Finding {
         // What a broken core panics with is not for the terminal.
         std::panic::set_hook(Box::new(|_| {}));
+        self.simulate(mutant).and_in_the_model(explore())
+    }
+
+    fn simulate(self, mutant: Option<Mutant>) -> Finding {
         let mut runs = 0;
+        let mut instead = String::from("nothing noticed");
         let blind = (0..self.blind).map(|seed| Choice::of_seed(seed));
         let swarms = SWARMS.iter().flat_map(|(_, kinds)| {
             (0..self.swarm).map(|seed| Choice { faults: Some(kinds.to_vec()), ..Choice::of_seed(seed) })
         });
         for choice in blind.chain(swarms) {
             runs += 1;
-            match catch_unwind(|| run(&choice).violation) {
-                Ok(None) => {}
-                Ok(Some(violation)) => {
-                    return Finding {
-                        name: name_of(mutant).into(),
-                        caught: true,
-                        by: violation.invariant.into(),
-                        at: place(&choice),
-                        says: violation.says,
-                        runs,
-                    };
-                }
-                Err(_) => return Finding::uncaught(mutant, &format!("panic at {}", place(&choice)), runs),
+            let Some(violation) = run(&choice).violation else { continue };
+            if violation.invariant == PANIC {
+                // No verdict: the core's own assertions are not in every build.
+                instead = format!("panic, {}", place(&choice));
+                continue;
             }
+            return Finding {
+                name: name_of(mutant).into(),
+                caught: true,
+                by: violation.invariant.into(),
+                at: place(&choice),
+                says: violation.says,
+                runs,
+                model: String::new(),
+            };
         }
-        Finding::nothing(mutant, runs)
+        Finding::uncaught(mutant, &instead, runs)
     }
+}
+
+/// What the model checker notices in its cheap worlds: which property, and in which world.
+fn explore() -> Option<String> {
+    let (says, said) = mpsc::channel();
+    // It ends with the process, at the latest.
+    thread::spawn(move || {
+        let seen = worlds().iter().take(WORLDS).find_map(|world| {
+            let violation = check_up_to(world, MOST_STATES).violation?;
+            (!violation.panicked).then(|| format!("{}, {}", violation.property.name(), world.name()))
+        });
+        says.send(seen)
+    });
+    // Where a broken core never comes to rest, no state comes next.
+    said.recv_timeout(PATIENCE).ok().flatten()
 }
 
 /// Which run it was.

@@ -17,17 +17,24 @@ fn begins(mutant: Mutant) -> String {
     format!("| `{}` | {} | {} |", mutant.name(), mutant.says(), mutant.origin())
 }
 
-/// Writes the table of these findings into the page.
+/// Writes the table of these findings into the page; whatever was not hunted keeps its row.
 pub(crate) fn write(file: &Path, findings: &[Finding]) -> Result<()> {
     let text = read(file)?;
-    let (before, _, after) = split(&text, file)?;
-    let mut table = String::from("| mutant | what is wrong | known from | caught by |\n|---|---|---|---|\n");
+    let (before, written, after) = split(&text, file)?;
+    let mut table = String::from(
+        "| mutant | what is wrong | known from | simulator | model checker |\n|---|---|---|---|---|\n",
+    );
     for mutant in Mutant::ALL {
         let finding = findings.iter().find(|finding| finding.name == mutant.name());
-        let finding =
-            finding.with_context(|| format!("{} was not hunted: leave --mutant out", mutant.name()))?;
-        let by = if finding.caught { format!("{}, {}", finding.by, finding.at) } else { finding.by.clone() };
-        table += &format!("{} {by} |\n", begins(*mutant));
+        let row = match finding {
+            Some(finding) => format!("{} {} | {} |", begins(*mutant), finding.simulated(), finding.model),
+            None => {
+                let row = written.lines().find(|row| row.starts_with(&begins(*mutant)));
+                row.with_context(|| format!("{} has no row yet: leave --mutant out", mutant.name()))?
+                    .to_owned()
+            }
+        };
+        table += &format!("{row}\n");
     }
     fs::write(file, format!("{before}{BEGIN}\n{table}\n{END}{after}"))
         .with_context(|| format!("cannot write {}", file.display()))

@@ -24,11 +24,18 @@ struct Deletion {
     lease: Duration,
     /// Whose record it was: it knows itself whether it leads.
     whose: Option<Nonce>,
+    /// Which record it was, and when that was written.
+    record: Option<Revision>,
+    written: Instant,
+    /// How many have since given the seat back, and passed on what was left to wait: each by a reading of its own.
+    passed_on: u32,
 }
 
 pub(super) struct WinDelay {
     nodes: Vec<Node>,
     key: Entry,
+    /// When what is there was written.
+    written: Instant,
     /// The last deletion in this life of the store.
     deletion: Option<Deletion>,
 }
@@ -39,6 +46,8 @@ struct Node {
     latest: Instant,
     /// Whether it ever saw a record of somebody else.
     saw_a_record: bool,
+    /// The last record of somebody else that it saw, if nothing else since.
+    last_seen: Option<Revision>,
     sent: VecDeque<Sent>,
     taken: Option<Taken>,
 }
@@ -67,7 +76,12 @@ struct Taken {
 
 impl WinDelay {
     pub(super) fn new(count: usize) -> Self {
-        Self { nodes: vec![Node::default(); count], key: Entry::Vacant, deletion: None }
+        Self {
+            nodes: vec![Node::default(); count],
+            key: Entry::Vacant,
+            written: Instant::ZERO,
+            deletion: None,
+        }
     }
 
     fn applied(&mut self, plan: &Plan, place: usize, attempt: Attempt, revision: Revision) {
@@ -107,12 +121,16 @@ impl WinDelay {
         let others = taken.deletion.filter(|it| it.whose.is_none() || it.whose != self.nodes[place].nonce);
         // Who never saw a record takes an absence for an expiry, and knows of no lease that is longer than that one's.
         let alike = view.plan.settings.windows(2).all(|two| two[0].lease == two[1].lease);
-        if let Some(Deletion { at, lease, .. }) = others.filter(|_| alike || self.nodes[place].saw_a_record) {
+        if let Some(Deletion { at, lease, record, written, passed_on, .. }) =
+            others.filter(|_| alike || self.nodes[place].saw_a_record)
+        {
             // The first to come after it may have a shorter lease, and know nothing of a longer one.
             let least = view.plan.settings.iter().map(|setting| setting.lease).min().unwrap_or_default();
             let lease = if view.plan.has(Kind::LowerAge) { least } else { lease.max(least) };
+            // Who saw the very record that was deleted, and then an absence, waits from the first sight of that record.
+            let at = if record.is_some() && self.nodes[place].last_seen == record { written } else { at };
             // Its own clock may run fast by a hundredth.
-            let waited = view.now.since(at) + SLACK;
+            let waited = view.now.since(at) + SLACK * (1 + passed_on);
             if waited < lease * 98 / 100 {
                 return Err(format!("won {} only {waited:?} after a deletion", term.token));
             }
@@ -161,9 +179,13 @@ impl Oracle for WinDelay {
                         self.nodes.iter().position(|node| node.nonce.is_some() && node.nonce == whose);
                     let own = place.map_or(Duration::MAX, |place| view.plan.settings[place].lease);
                     let lease = record.and_then(|record| record.lease).unwrap_or_default().min(own);
-                    self.deletion = Some(Deletion { at: view.now, lease, whose });
+                    let (record, written) = (record.map(|record| record.revision), self.written);
+                    self.deletion =
+                        Some(Deletion { at: view.now, lease, whose, record, written, passed_on: 0 });
+                } else if let (Entry::Released(_), Some(deletion)) = (entry, &mut self.deletion) {
+                    deletion.passed_on += 1;
                 }
-                self.key = (*entry).clone();
+                (self.key, self.written) = ((*entry).clone(), view.now);
             }
             Moment::Applied { nonce, attempt, revision, .. } => {
                 if let Some(place) = self.nodes.iter().position(|node| node.nonce == Some(*nonce)) {
@@ -176,7 +198,15 @@ impl Oracle for WinDelay {
                 if let Input::Watched(Entry::Live(record))
                 | Input::Read { result: Ok(Entry::Live(record)), .. } = input
                 {
-                    node.saw_a_record |= record.stamp.map(|stamp| stamp.nonce) != node.nonce;
+                    if record.stamp.map(|stamp| stamp.nonce) != node.nonce {
+                        node.saw_a_record = true;
+                        node.last_seen = Some(record.revision);
+                    }
+                }
+                if let Input::Watched(Entry::Deleted { .. } | Entry::Released(_))
+                | Input::Read { result: Ok(Entry::Deleted { .. } | Entry::Released(_)), .. } = input
+                {
+                    node.last_seen = None;
                 }
                 if let Input::Wrote { attempt, outcome: Outcome::Applied { .. } } = input
                     && let Some(taken) = node.taken.as_mut().filter(|taken| taken.sent.attempt == *attempt)

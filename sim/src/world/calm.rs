@@ -73,6 +73,13 @@ impl World {
         let mut dice = Dice::new(self.plan.choice.seed, 5 + u64::from(turn));
         let successor = dice.below(self.nodes.len() as u64) as usize;
         let all_hear = (0..self.nodes.len()).all(|node| self.hears(node));
+        // Whoever learns only now that the store was made anew has a record in it of which it knows nothing, and which
+        // it has to wait for.
+        let present = Some(self.cluster.bucket.incarnation);
+        // And a candidate after the Go library's rules leads without a word, so nobody would know when to stop waiting.
+        if self.plan.choice.peers > 0 || self.nodes.iter().any(|node| node.inspected != present) {
+            return None;
+        }
         // Who leads since the maximum age was lowered may count on less than its own lease.
         let fails_over = self.plan.replicas > 1
             && !self.plan.has(Kind::LowerAge)

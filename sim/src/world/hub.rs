@@ -24,6 +24,7 @@ impl World {
         place.nonce = Nonce(0x1000 + u128::from(process));
         place.alive = true;
         place.healthy = true;
+        place.connecting = false;
         place.backlog.clear();
         place.outbox.clear();
         place.inspected = None;
@@ -107,11 +108,15 @@ impl World {
 
     /// Something arrives at a process.
     pub(super) fn hear(&mut self, node: usize, hears: Hears) {
-        if self.nodes[node].is_stopped(self.now) {
+        // What came while it was stopped is heard first, though the moment at which it goes on may have come.
+        if self.nodes[node].is_stopped(self.now) || !self.nodes[node].backlog.is_empty() {
             return self.nodes[node].backlog.push_back(hears);
         }
         match hears {
-            Hears::Connected => self.give(node, Input::Reconnected),
+            Hears::Connected => {
+                self.nodes[node].connecting = false;
+                self.give(node, Input::Reconnected);
+            }
             Hears::Stands { number, life, entry } => {
                 let watch = &mut self.nodes[node].watch;
                 if watch.number == number && !watch.stands && self.nodes[node].campaign.is_some() {
@@ -271,6 +276,7 @@ impl World {
                     let asked_at = self.nodes[node].clock.at(self.now);
                     self.send(node, Ask::Inspect { asked_at });
                 }
+                Output::Reconnect if std::mem::replace(&mut self.nodes[node].connecting, true) => {}
                 Output::Reconnect => {
                     let process = self.nodes[node].process;
                     let wait = self.nodes[node].dice.millis(1, 60);

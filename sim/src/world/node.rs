@@ -57,6 +57,9 @@ pub(crate) struct Node {
     pub(crate) stopped_until: Instant,
     pub(crate) backlog: VecDeque<Hears>,
     pub(crate) server: usize,
+    /// Whether a new connection is on its way: as in the runtime, there is one at a time, however often it is asked
+    /// for.
+    pub(crate) connecting: bool,
     /// How many faults cut off what it sends, and what it hears; and how many let its client queue.
     pub(crate) mute: u32,
     pub(crate) deaf: u32,
@@ -102,6 +105,7 @@ impl Node {
             stopped_until: Instant::ZERO,
             backlog: VecDeque::new(),
             server,
+            connecting: false,
             mute: 0,
             deaf: 0,
             queueing: 0,

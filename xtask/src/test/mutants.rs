@@ -23,6 +23,7 @@ struct Finding {
     by: String,
     at: String,
     runs: u64,
+    model: String,
 }
 
 impl Finding {
@@ -53,14 +54,12 @@ pub(super) fn run(report: &mut Report) -> Result<()> {
         shell::lines(shell::command(&program).arg("--json"), |line| {
             match serde_json::from_str::<Finding>(line) {
                 Ok(finding) => {
-                    let Finding { name, by, at, runs, .. } = &finding;
+                    let Finding { name, by, at, runs, model, .. } = &finding;
                     let well = finding.is_well();
                     let mark = if well { "" } else { "NOT AS IT SHOULD BE: " };
-                    println!(
-                        "{name:<32} {runs:>6} runs  {mark}{by}{}{at}",
-                        if at.is_empty() { "" } else { ", " }
-                    );
-                    report.check(Part::Mutants, &format!("{name}: {by}"), well);
+                    let simulated = if at.is_empty() { by.clone() } else { format!("{by}, {at}") };
+                    println!("{name:<32} {runs:>6} runs  {mark}{simulated:<40}  {model}");
+                    report.check(Part::Mutants, &format!("{name}: {by}; {model}"), well);
                 }
                 Err(error) => unread = Some((line.to_owned(), error)),
             }

@@ -13,6 +13,8 @@ use crate::shell;
 
 /// Where the tests find the command line.
 const CLI: &str = "INCUMBENT_CLI";
+/// Where they find the program that has the hand on stores and networks for the conformance scenarios.
+const STAGE: &str = "INCUMBENT_STAGE";
 
 /// What is tried on every other interpreter: all that needs nothing but the wheel and pytest.
 const SMOKE: [&str; 4] =
@@ -27,9 +29,11 @@ pub(super) fn run(report: &mut Report) -> Result<()> {
         }
     };
     let (usual, others) = interpreters.split_first().context("no interpreter")?;
-    shell::progress("build the wheel, and the command line");
+    shell::progress("build the wheel, the command line, and the stage of the scenarios");
     let wheel = python::wheel(usual, Profile::Dev)?;
     shell::run(shell::cargo().args(["build", "--quiet", "--package", "incumbent-cli"]))?;
+    let stage = ["build", "--quiet", "--package", "incumbent-conformance", "--bin", "incumbent-stage"];
+    shell::run(shell::cargo().args(stage))?;
 
     everything(usual, &wheel, report)?;
     for interpreter in others {
@@ -90,6 +94,7 @@ fn count(pytest: &mut std::process::Command, name: &str, report: &mut Report) ->
         fs::remove_file(&results).with_context(|| format!("cannot remove {}", results.display()))?;
     }
     pytest.env(CLI, shell::target().join("debug/incumbent"));
+    pytest.env(STAGE, shell::target().join("debug/incumbent-stage"));
     pytest.arg(format!("--junitxml={}", results.display())).current_dir(shell::root().join("python"));
     let succeeded = shell::succeeds(pytest)?;
     let mut total = Tally::default();

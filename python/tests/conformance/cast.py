@@ -1,0 +1,106 @@
+"""Everybody in a scenario that is being played, by name."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from conformance import rules
+from conformance.actor import Actor
+from conformance.clock import Clock
+from conformance.face import Candidate, Reader
+from conformance.failure import Missed
+from conformance.scenario import Scenario
+from conformance.witness import Witness
+from incumbent import Leader
+
+T = TypeVar("T")
+LOOK = 0.002
+"""How often it is looked whether something is so, in seconds."""
+
+
+class Watcher:
+    """An observer, and all it saw."""
+
+    def __init__(self) -> None:
+        self.sights: list[Leader | None] = []
+        self.read = 0
+        """How many of those a step has asked for or passed over."""
+        self.reader: Reader | None = None
+
+
+class Cast:
+    """Everybody in a scenario."""
+
+    def __init__(self, scenario: Scenario, patience: float) -> None:
+        self.clock = Clock(scenario.lease)
+        self.patience = patience
+        """For how many seconds an expectation is waited for."""
+        self.actors = {who: Actor(who, part) for who, part in scenario.parts.items()}
+        self.aliases = dict(self.actors)
+        """Also by the names that winners were given."""
+        self.watchers: dict[str, Watcher] = {}
+        self.witness = Witness()
+
+    def actor(self, who: str) -> Actor:
+        if who not in self.aliases:
+            raise Missed(f"a candidate {who}", "there is none")
+        return self.aliases[who]
+
+    def candidate(self, who: str) -> Candidate:
+        candidate = self.actor(who).candidate
+        if candidate is None:
+            raise Missed(f"{who} to campaign", "it does not")
+        return candidate
+
+    def watcher(self, who: str) -> Watcher:
+        if who not in self.watchers:
+            raise Missed(f"an observer {who}", "there is none")
+        return self.watchers[who]
+
+    def rules(self) -> None:
+        """Raises where a rule is broken."""
+        rules.check(self.actors.values(), self.witness.verdict)
+
+    async def wait(self, expected: str, probe: Callable[[], T | None], seen: Callable[[], str]) -> T:
+        """Waits until ``probe`` has an answer; ``seen`` says what there is where it never has."""
+        until = time.monotonic() + self.patience
+        while True:
+            self.rules()
+            is_last = time.monotonic() >= until
+            found = probe()
+            if found is not None:
+                return found
+            if is_last:
+                raise Missed(expected, f"{seen()}, after {self.patience:g} s")
+            await asyncio.sleep(LOOK)
+
+    async def throughout(self, leases: float, check: Callable[[], None]) -> None:
+        """Looks all the time, and at least once, whether something is as it should be; ``check`` raises."""
+        until = time.monotonic() + leases * self.clock.lease
+        while True:
+            self.rules()
+            is_last = time.monotonic() >= until
+            check()
+            if is_last:
+                return
+            await asyncio.sleep(LOOK)
+
+    def stand(self, *actors: Actor) -> str:
+        """Where some candidates stand, for a report."""
+
+        def one(actor: Actor) -> str:
+            of = actor.candidate
+            state = "not campaigning" if of is None else of.state.value
+            leads = "leads" if of is not None and of.is_leader else "does not lead"
+            told = "".join(f", was told {next_}" for next_ in actor.book.unread()[:1])
+            return f"{actor.who} is {state}, {leads}{told}"
+
+        return "; ".join(one(actor) for actor in actors)
+
+    def history(self) -> list[str]:
+        """Everything that anybody was told, in order."""
+        told = sorted(line for actor in self.actors.values() for line in list(actor.book.history))
+        return [f"{self.clock.shown(at)}  {line}" for at, line in told]

@@ -1,0 +1,65 @@
+"""Plays scenarios several at a time: most of a scenario is waiting."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from support import ROOT, tool
+
+from conformance.face import Face
+from conformance.failure import Failure, Lacking
+from conformance.play import play
+from conformance.scenario import Scenario
+
+AT_ONCE = 10
+
+Player = Callable[..., "Future[None]"]
+
+
+@pytest.fixture(scope="session")
+def stage() -> Path:
+    """The program ``incumbent-stage``."""
+    return tool("INCUMBENT_STAGE", ROOT / "target/debug/incumbent-stage")
+
+
+@pytest.fixture(scope="session")
+def player(stage: Path) -> Iterator[Player]:
+    """Has a scenario played, each on a thread and an event loop of its own."""
+    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="play") as pool:
+
+        def start(scenario: Scenario, store: str, face: Face, *patience: float) -> Future[None]:
+            return pool.submit(_perform, scenario, store, face, stage, *patience)
+
+        yield start
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _perform(scenario: Scenario, store: str, face: Face, stage: Path, *patience: float) -> None:
+    try:
+        asyncio.run(play(scenario, store, face, stage, *patience))
+        return
+    except (Failure, Lacking) as told:
+        # Raised anew: its traceback would keep everybody who took part.
+        error = type(told)(*told.args)
+    raise error
+
+
+@pytest.fixture(scope="session")
+def begun(request: pytest.FixtureRequest, player: Player) -> dict[str, Future[None]]:
+    """The plays of all tests that were chosen, by the tests' ids: begun together, awaited by each."""
+    plays = {}
+    for item in request.session.items:
+        arguments = item.callspec.params.get("arguments") if hasattr(item, "callspec") else None
+        if arguments is not None and item.path.parent == Path(__file__).parent:
+            plays[item.nodeid] = player(*arguments)
+    return plays
+
+
+@pytest.fixture
+def performance(request: pytest.FixtureRequest, begun: dict[str, Future[None]]) -> Future[None]:
+    """The play of this test."""
+    return begun[request.node.nodeid]

@@ -1,0 +1,48 @@
+"""What is told of a scenario that did not go as it should."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class Lacking(Exception):
+    """A store on which the scenario cannot be played."""
+
+
+class Missed(Exception):
+    """What a step missed."""
+
+    def __init__(self, expected: str, seen: object) -> None:
+        super().__init__(expected, str(seen))
+        self.expected = expected
+        self.seen = str(seen)
+
+
+class Failure(Exception):
+    """A scenario that did not go as it should."""
+
+    def __init__(
+        self,
+        play: str,
+        at: str,
+        step: int | None,
+        expected: str,
+        seen: str,
+        history: Sequence[str],
+    ) -> None:
+        super().__init__(play, at, step, expected, seen, history)
+        self.play = play
+        """Which scenario, on which store, through which face."""
+        self.at = at
+        """The step as it stands in the file, or what was done instead."""
+        self.step = step
+        """At which step, counted from 1; None: before the first or after the last."""
+        self.expected = expected
+        self.seen = seen
+        self.history = history
+        """Everything that anybody was told, in order."""
+
+    def __str__(self) -> str:
+        where = self.at if self.step is None else f"at step {self.step}: {self.at}"
+        lines = [f"{self.play} failed {where}", f"  expected: {self.expected}", f"  seen:     {self.seen}"]
+        return "\n".join([*lines, "  history:", *(f"    {line}" for line in self.history)])

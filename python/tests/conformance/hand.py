@@ -1,0 +1,131 @@
+"""The runner's hand on the store and on the network: the stage's, and its own where the stage has none."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from pathlib import Path
+
+from conformance.face import Face, Store
+from conformance.failure import Lacking, Missed
+from conformance.scenario import Scenario
+from conformance.stage import Stage
+from incumbent.testing import Faults
+
+NETWORK = {"network", "kill"}
+"""What a store with faults can show, where the stage cannot."""
+
+
+class Hand:
+    """The store of a scenario, and what can be done to it."""
+
+    def __init__(self, stage: Stage, face: Face, patience: float) -> None:
+        self._stage = stage
+        self._face = face
+        self._patience = patience
+        self._urls: dict[str, str] = {}
+        self._cuts = False
+        self._connections: dict[str, Store] = {}
+        self._faults: dict[str, list[Faults]] = {}
+        self._house: Store | None = None
+
+    @classmethod
+    async def set(cls, stage: Path, scenario: Scenario, store: str, face: Face, patience: float) -> Hand:
+        """Has the stage make a store; :class:`Lacking` where the scenario cannot be played on it."""
+        hand = cls(await Stage.start(stage), face, patience)
+        try:
+            await hand._set(scenario, store)
+        except BaseException:
+            await hand._stage.kill()
+            raise
+        return hand
+
+    async def _set(self, scenario: Scenario, store: str) -> None:
+        connections = sorted({part.connection for part in scenario.parts.values()})
+        lease_ms = round(scenario.lease * 1000)
+        scene = await self._stage.ask("set", store=store, lease_ms=lease_ms, connections=connections)
+        needs, offers = set(scenario.needs), set(scene.texts("offers"))
+        lacking = sorted(needs - offers - NETWORK)
+        if lacking:
+            raise Lacking(f"needs {', '.join(lacking)}, which is not to be had on {store}")
+        self._cuts = bool(needs & NETWORK) and not offers & NETWORK
+        self._urls.update(scene.pairs("connections"))
+        self._house = await self._face.open(scene.text("url"))
+
+    @property
+    def house(self) -> Store:
+        """The runner's own connection."""
+        if self._house is None:
+            raise Missed("a store of the runner's own", "there is none")
+        return self._house
+
+    async def open(self, connection: str) -> Store:
+        """The store behind a connection, opened the first time."""
+        if connection not in self._connections:
+            url = self._urls[connection]
+            if self._cuts:
+                store, faults = await self._face.open_faulty(url)
+                self._faults.setdefault(connection, []).append(faults)
+            else:
+                store = await self._face.open(url)
+            self._connections[connection] = store
+        return self._connections[connection]
+
+    async def ask(self, do: str, **what: object) -> None:
+        """Has the stage do something to the store."""
+        await self._stage.ask(do, **what)
+
+    async def cut(self, connection: str) -> None:
+        if self._cuts:
+            self._faults[connection][-1].partition()
+        else:
+            await self.ask("cut", connection=connection)
+
+    async def heal(self, connection: str) -> None:
+        if self._cuts:
+            self._faults[connection][-1].heal()
+        else:
+            await self.ask("heal", connection=connection)
+
+    async def kill(self, connection: str) -> None:
+        """From now on nothing from this connection reaches the store."""
+        if self._cuts:
+            self._faults[connection][-1].partition()
+        else:
+            await self.ask("kill", connection=connection)
+        # Let go without being closed.
+        self._connections.pop(connection, None)
+
+    async def end(self) -> None:
+        """Ends everything, whatever came before; raises the first thing that does not."""
+        # Nobody is left waiting for a line that is never mended.
+        for faults in self._faults.values():
+            for fault in faults:
+                fault.heal()
+        missed: list[Missed] = []
+        stores = [*self._connections.items(), *([("the runner", self._house)] if self._house else [])]
+        for name, store in stores:
+            await self._ends(f"the store of {name} to close", _close(store), missed)
+        self._connections.clear()
+        await self._ends("the stage to strike", self._strike(), missed)
+        await self._stage.kill()
+        if missed:
+            raise missed[0]
+
+    async def _strike(self) -> None:
+        await self._stage.ask("strike")
+        await self._stage.end()
+
+    async def _ends(self, what: str, ending: Awaitable[None], missed: list[Missed]) -> None:
+        try:
+            await asyncio.wait_for(ending, self._patience)
+        except asyncio.TimeoutError:
+            missed.append(Missed(what, f"it has not, after {self._patience:g} s"))
+        except Missed as error:
+            missed.append(error)
+        except Exception as error:
+            missed.append(Missed(what, repr(error)))
+
+
+async def _close(store: Store) -> None:
+    await (await store.begin_close())

@@ -1,0 +1,217 @@
+"""What is in the files of ``conformance/scenarios``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from incumbent._settings import CampaignSettings
+
+FILES = Path(__file__).resolve().parents[3] / "conformance/scenarios"
+"""Where they are."""
+
+PRESETS: dict[str, Literal["standard", "fast", "go_compatible"]] = {
+    "standard": "standard",
+    "fast": "fast",
+    "go_compatible": "go_compatible",
+}
+WIN_DELAYS: dict[str, Literal["automatic", "cautious"]] = {"automatic": "automatic", "cautious": "cautious"}
+_REQUIRED = object()
+
+
+class Fields:
+    """An object of a file, each of whose fields has to be asked for: one that nobody asks for is not understood."""
+
+    def __init__(self, raw: object, what: str) -> None:
+        if not isinstance(raw, dict):
+            raise ValueError(f"{what} is no object: {raw!r}")
+        self._raw: dict[str, object] = raw
+        self._what = what
+        self._asked: set[str] = set()
+
+    def __str__(self) -> str:
+        return json.dumps(self._raw, separators=(",", ":"), ensure_ascii=False)
+
+    def value(self, name: str, default: object = _REQUIRED) -> object:
+        self._asked.add(name)
+        value = self._raw.get(name, default)
+        if value is _REQUIRED:
+            raise ValueError(f"{self._what} has no {name!r}")
+        return value
+
+    def has(self, name: str) -> bool:
+        return name in self._raw
+
+    def text(self, name: str, default: object = _REQUIRED) -> str:
+        value = self.value(name, default)
+        if not isinstance(value, str):
+            raise ValueError(f"{name!r} of {self._what} is no text: {value!r}")
+        return value
+
+    def perhaps_text(self, name: str) -> str | None:
+        return None if self.value(name, None) is None else self.text(name)
+
+    def nullable_text(self, name: str) -> str | None:
+        return None if self.value(name) is None else self.text(name)
+
+    def flag(self, name: str, default: object = _REQUIRED) -> bool:
+        value = self.value(name, default)
+        if not isinstance(value, bool):
+            raise ValueError(f"{name!r} of {self._what} is neither true nor false: {value!r}")
+        return value
+
+    def number(self, name: str) -> float:
+        value = self.value(name)
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise ValueError(f"{name!r} of {self._what} is no number: {value!r}")
+        return value
+
+    def texts(self, name: str, default: object = _REQUIRED) -> Sequence[str]:
+        value = self.value(name, default)
+        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+            raise ValueError(f"{name!r} of {self._what} is no list of texts: {value!r}")
+        return value
+
+    def fields(self, name: str) -> Fields:
+        return Fields(self.value(name, {}), f"{name!r} of {self._what}")
+
+    def pairs(self, name: str) -> Mapping[str, str]:
+        pairs = self.fields(name)
+        return {key: pairs.text(key) for key in pairs._raw}
+
+    def each(self, name: str) -> dict[str, Fields]:
+        inner = self.fields(name)
+        return {key: inner.fields(key) for key in inner._raw}
+
+    def done(self) -> None:
+        """Everything there is was asked for."""
+        unknown = sorted(self._raw.keys() - self._asked)
+        if unknown:
+            raise ValueError(f"{self._what} has {', '.join(unknown)}, which this runner does not know")
+
+
+class Moment(NamedTuple):
+    """An instant: so many leases after a mark."""
+
+    mark: str
+    leases: float
+
+
+def moment(step: Fields, name: str) -> Moment | None:
+    """The instant that a step names, if it does."""
+    if not step.has(name):
+        return None
+    raw = step.fields(name)
+    moment = Moment(raw.text("mark"), raw.number("leases"))
+    raw.done()
+    return moment
+
+
+class Options(NamedTuple):
+    """The settings of a candidate: what every candidate has, and what the scenario says of this one."""
+
+    settings: CampaignSettings
+    drain: timedelta | None
+
+
+class Part(NamedTuple):
+    """Who takes part."""
+
+    name: str
+    election: str
+    connection: str
+    works: bool
+    options: Options
+
+
+class Scenario(NamedTuple):
+    """One scenario."""
+
+    name: str
+    needs: Sequence[str]
+    lease: float
+    """In seconds."""
+    parts: Mapping[str, Part]
+    steps: Sequence[Fields]
+
+
+def read(path: Path) -> Scenario:
+    """The scenario of a file."""
+    return parse(path.read_text(encoding="utf-8"))
+
+
+def parse(text: str) -> Scenario:
+    """The scenario that a text is; ``ValueError`` where this runner does not understand all of it."""
+    raw = Fields(json.loads(text), "the scenario")
+    for name in ("$schema", "purpose", "shows"):
+        raw.value(name)
+    lease = raw.number("lease_ms")
+    steps = raw.value("steps")
+    if not isinstance(steps, list):
+        raise ValueError(f"the steps are no list: {steps!r}")
+    scenario = Scenario(
+        name=raw.text("name"),
+        needs=raw.texts("needs", []),
+        lease=lease / 1000,
+        parts={key: _part(key, part, lease) for key, part in raw.each("candidates").items()},
+        steps=[Fields(step, f"step {number}") for number, step in enumerate(steps, 1)],
+    )
+    raw.done()
+    return scenario
+
+
+def _part(key: str, raw: Fields, lease: float) -> Part:
+    name = raw.text("name", key)
+    part = Part(
+        name=name,
+        election=raw.text("election", "jobs"),
+        connection=raw.text("connection", key),
+        works=raw.flag("works", False),
+        options=_options(raw.fields("options"), name, lease),
+    )
+    raw.done()
+    return part
+
+
+def _options(raw: Fields, name: str, lease: float) -> Options:
+    def length(field: str) -> timedelta:
+        return timedelta(milliseconds=raw.number(field))
+
+    settings: CampaignSettings = {
+        "name": name,
+        "preset": "fast",
+        "lease": timedelta(milliseconds=lease),
+        "splay": 0,
+    }
+    if raw.has("preset"):
+        settings["preset"] = PRESETS[raw.text("preset")]
+    if raw.has("lease_ms"):
+        settings["lease"] = length("lease_ms")
+    if raw.has("splay_ms"):
+        settings["splay"] = length("splay_ms")
+    if raw.has("skew_ms"):
+        settings["skew"] = length("skew_ms")
+    if raw.has("slack_ms"):
+        settings["slack"] = length("slack_ms")
+    if raw.has("interval_ms"):
+        settings["interval"] = length("interval_ms")
+    if raw.has("drift_ppm"):
+        settings["drift_ppm"] = int(raw.number("drift_ppm"))
+    if raw.has("metadata"):
+        settings["metadata"] = raw.pairs("metadata")
+    if raw.has("win_delay"):
+        _win_delay(raw.fields("win_delay"), settings)
+    drain = length("drain_ms") if raw.has("drain_ms") else None
+    raw.done()
+    return Options(settings, drain)
+
+
+def _win_delay(raw: Fields, settings: CampaignSettings) -> None:
+    if raw.text("kind") == "fixed":
+        settings["win_delay"] = timedelta(milliseconds=raw.number("ms"))
+    else:
+        settings["win_delay"] = WIN_DELAYS[raw.text("kind")]
+    raw.done()

@@ -1,0 +1,73 @@
+"""The stage as a runner sees it: a child process that is asked, a line of JSON at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from asyncio.subprocess import PIPE, Process
+from pathlib import Path
+
+from conformance.failure import Missed
+from conformance.scenario import Fields
+
+PROTOCOL = 1
+PATIENCE = 90.0
+"""Longer than any request takes: a server may have to start on a busy machine."""
+
+
+class Stage:
+    """A running stage."""
+
+    def __init__(self, process: Process) -> None:
+        assert process.stdin is not None and process.stdout is not None
+        self._process = process
+        self._requests = process.stdin
+        self._replies = process.stdout
+
+    @classmethod
+    async def start(cls, program: Path) -> Stage:
+        process = await asyncio.create_subprocess_exec(program, stdin=PIPE, stdout=PIPE)
+        stage = cls(process)
+        try:
+            hello = await stage._hear()
+            protocol = hello.number("protocol")
+            if protocol != PROTOCOL:
+                raise Missed(f"a stage of protocol {PROTOCOL}", f"it speaks {protocol:g}")
+        except BaseException:
+            await stage.kill()
+            raise
+        return stage
+
+    async def ask(self, do: str, **what: object) -> Fields:
+        """Asks for something, and waits until it is done."""
+        self._requests.write(json.dumps({"do": do, **what}).encode() + b"\n")
+        await self._requests.drain()
+        reply = await self._hear()
+        if not reply.flag("ok"):
+            raise Missed(f"the stage to {do}", reply.text("error"))
+        return reply
+
+    async def end(self) -> None:
+        """Ends it, and waits until it and all that it started is gone."""
+        self._requests.close()
+        try:
+            code = await asyncio.wait_for(self._process.wait(), PATIENCE)
+        except asyncio.TimeoutError:
+            await self.kill()
+            raise Missed("the stage to end", f"it has not, after {PATIENCE:g} s") from None
+        if code != 0:
+            raise Missed("the stage to end well", f"it ended with {code}")
+
+    async def kill(self) -> None:
+        if self._process.returncode is None:
+            self._process.kill()
+        await self._process.wait()
+
+    async def _hear(self) -> Fields:
+        try:
+            line = await asyncio.wait_for(self._replies.readline(), PATIENCE)
+        except asyncio.TimeoutError:
+            raise Missed("an answer of the stage", f"none, after {PATIENCE:g} s") from None
+        if not line:
+            raise Missed("an answer of the stage", "it has ended")
+        return Fields(json.loads(line), "what the stage said")

@@ -1,0 +1,72 @@
+"""Asks all candidates all the time whether they lead: never may two of an election say so."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+EVERY = 0.001
+"""How often each candidate is asked, in seconds."""
+CLOSE = 0.05
+"""Two answers of one candidate further apart may be from two terms."""
+
+
+class Asked(NamedTuple):
+    """Who may lead, and how it is asked."""
+
+    election: str
+    who: str
+    leads: Callable[[], bool]
+
+
+class Witness:
+    """Who may lead, and what came of asking."""
+
+    def __init__(self) -> None:
+        self.verdict: str | None = None
+        """What was seen of two that led at once."""
+        # Replaced as a whole, never changed.
+        self._asked: Sequence[Asked] = ()
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="witness", daemon=True)
+        self._thread.start()
+
+    def ask(self, election: str, who: str, leads: Callable[[], bool]) -> None:
+        """Asks this candidate from now on, and whoever had its place no more."""
+        others = [asked for asked in self._asked if asked.who != who]
+        self._asked = (*others, Asked(election, who, leads))
+
+    def bury(self, election: str, who: str, until: float) -> None:
+        """A candidate is dead: it is taken to lead until the deadline it had."""
+        self.ask(election, who, lambda: time.monotonic() < until)
+
+    def leaders(self, election: str) -> list[str]:
+        """Who of an election leads at this moment."""
+        return [asked.who for asked in self._asked if asked.election == election and asked.leads()]
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._thread.join()
+        self._asked = ()
+
+    def _run(self) -> None:
+        while not self._stopped.wait(EVERY):
+            two = two_lead(self._asked)
+            if self.verdict is None:
+                self.verdict = two
+
+
+def two_lead(asked: Sequence[Asked], now: Callable[[], float] = time.monotonic) -> str | None:
+    """Two that certainly led at once: the first said so before and after the second did."""
+    for one in asked:
+        before = now()
+        if not one.leads():
+            continue
+        for other in asked:
+            if other is one or other.election != one.election:
+                continue
+            if other.leads() and one.leads() and now() - before < CLOSE:
+                return f"{one.who} and {other.who} both lead {one.election!r}"
+    return None
