@@ -65,7 +65,8 @@ pub(crate) fn build(scripts: &[&str]) -> Result<()> {
     let modified = |name: &str| fs::metadata(folder().join(name)).and_then(|file| file.modified()).ok();
     if modified("node_modules/.package-lock.json") < modified("package-lock.json") {
         shell::progress("npm ci");
-        shell::run(&mut npm(&["ci", "--no-audit", "--no-fund"]))?;
+        // Not `npm ci`: npm 11 leaves packages of other platforms out of the lock, and then misses them there.
+        shell::run(&mut npm(&["install", "--no-save", "--no-audit", "--no-fund"]))?;
     }
     for script in scripts {
         shell::progress(format!("npm run {script}"));
