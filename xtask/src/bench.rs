@@ -16,6 +16,7 @@ use serde_json::Value;
 use crate::package;
 use crate::python::{self, Profile};
 use crate::shell;
+use crate::test::node;
 use crate::tools::{self, Tool};
 
 /// `cargo xtask bench`
@@ -37,6 +38,8 @@ enum Bench {
     Component,
     /// What the Python package costs: `is_leader`, an event, the import, a thousand campaigns
     Python,
+    /// What the npm package costs: `isLeader`, an event, a thousand campaigns
+    Node,
 }
 
 impl Bench {
@@ -45,6 +48,7 @@ impl Bench {
             Self::Handover => "handover",
             Self::Component => "component",
             Self::Python => "python",
+            Self::Node => "node",
         }
     }
 
@@ -67,6 +71,12 @@ impl Bench {
                 command.env_remove("PYTHONDONTWRITEBYTECODE").arg("python/bench/bench.py");
                 Ok(command)
             }
+            Self::Node => {
+                node::build(&["build"])?;
+                let mut command = shell::command("node");
+                command.args(["--expose-gc", "node/bench/bench.mjs"]);
+                Ok(command)
+            }
         }
     }
 
@@ -74,7 +84,7 @@ impl Bench {
         match self {
             Self::Handover => &[Tool::NatsServer(NatsVersion::Newest)],
             Self::Component => &[Tool::Wasm],
-            Self::Python => &[],
+            Self::Python | Self::Node => &[],
         }
     }
 }

@@ -203,11 +203,10 @@ impl Oracle for WinDelay {
                 }
                 if let Input::Watched(Entry::Live(record))
                 | Input::Read { result: Ok(Entry::Live(record)), .. } = input
+                    && record.stamp.map(|stamp| stamp.nonce) != node.nonce
                 {
-                    if record.stamp.map(|stamp| stamp.nonce) != node.nonce {
-                        node.saw_a_record = true;
-                        node.last_seen = Some(record.revision);
-                    }
+                    node.saw_a_record = true;
+                    node.last_seen = Some(record.revision);
                 }
                 if let Input::Watched(Entry::Deleted { .. } | Entry::Released(_))
                 | Input::Read { result: Ok(Entry::Deleted { .. } | Entry::Released(_)), .. } = input

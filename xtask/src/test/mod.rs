@@ -3,11 +3,12 @@
 mod chaos;
 mod doc;
 mod go;
+mod jco;
 mod lint;
 mod model;
 mod mutants;
 mod nextest;
-mod node;
+pub(crate) mod node;
 mod python;
 mod release;
 mod tally;
@@ -63,6 +64,8 @@ pub(crate) enum Part {
     Chaos,
     /// The Python package, on every CPython of this machine
     Python,
+    /// The npm package
+    Node,
     /// Format, clippy, docs, licences, features, the core without an operating system
     Lint,
 }
@@ -81,6 +84,7 @@ impl Part {
             Self::Interop => "interop",
             Self::Chaos => "chaos",
             Self::Python => "python",
+            Self::Node => "node",
             Self::Lint => "lint",
         }
     }
@@ -94,7 +98,7 @@ impl Part {
             Self::Component => &[Tool::Nextest, Tool::Wasm, Tool::NatsServer(NatsVersion::Newest)],
             Self::Interop => INTEROP,
             Self::Chaos => &[Tool::Nextest, Tool::NatsServer(NatsVersion::Newest)],
-            Self::Python => &[Tool::NatsServer(NatsVersion::Newest)],
+            Self::Python | Self::Node => &[Tool::NatsServer(NatsVersion::Newest)],
             Self::Lint => &[Tool::Deny, Tool::Wasm],
         }
     }
@@ -132,6 +136,10 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
         println!("python is left out, as asked (--without python)");
         parts.retain(|part| *part != Part::Python);
     }
+    if args.without.contains(&Without::Node) && parts.contains(&Part::Node) {
+        println!("node is left out, as asked (--without node)");
+        parts.retain(|part| *part != Part::Node);
+    }
     let needed = |tool: &&Tool| parts.iter().any(|part| part.tools().contains(tool));
     let needed: Vec<Tool> = Tool::ALL.iter().filter(needed).copied().collect();
     shell::progress("tools");
@@ -159,7 +167,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
             Part::Core | Part::Runtime => doc::run(*part, &mut report)?,
             Part::Component => {
                 doc::run(*part, &mut report)?;
-                node::run(&mut report);
+                jco::run(&mut report);
             }
             Part::Interop if without_go => {
                 shell::progress("interop: Go is left out, as asked (--without go)")
@@ -169,6 +177,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
             Part::Model => model::run(&mut report)?,
             Part::Mutants => mutants::run(&mut report)?,
             Part::Python => python::run(&mut report)?,
+            Part::Node => node::run(&mut report)?,
             Part::Lint => lint::run(&mut report)?,
             Part::Sim => release::run(&mut report)?,
             Part::Nats | Part::Cli => {}

@@ -42,7 +42,7 @@ impl Part {
 
 /// Runs the Rust tests of `parts`.
 pub(super) fn run(parts: &[Part], without_go: bool, report: &mut Report) -> Result<()> {
-    let has_tests = |part: &Part| !matches!(part, Part::Mutants | Part::Python | Part::Lint);
+    let has_tests = |part: &Part| !matches!(part, Part::Mutants | Part::Python | Part::Node | Part::Lint);
     let parts: Vec<Part> = parts.iter().copied().filter(has_tests).collect();
     let Some(&first) = parts.first() else { return Ok(()) };
     // The core and the simulator alone build in seconds; for all else one set of packages, so that one

@@ -1,47 +1,87 @@
-//! The engine component in Node: the example, on JavaScript that jco makes of the component.
+//! The npm package: it is built, and tried by vitest; among its tests it is packed, and installed elsewhere.
 
 use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
+use incumbent_testkit::tools::{NATS_SERVER, NatsVersion, nats_server};
 
 use super::Part;
-use super::tally::Report;
+use super::python::cases;
+use super::tally::{Report, Tally};
 use crate::shell;
 
-/// Where it is in the source.
-const EXAMPLE: &str = "bindings/component/examples/node";
+/// The oldest Node that the package is for.
+const OLDEST: u32 = 20;
 
-pub(super) fn run(report: &mut Report) {
-    shell::progress("the engine component in Node");
-    match example() {
-        Ok(succeeds) => report.check(Part::Component, "the engine component in Node", succeeds),
-        Err(error) => {
-            report.check(Part::Component, &format!("the engine component in Node: {error:#}"), false)
+pub(super) fn run(report: &mut Report) -> Result<()> {
+    if let Err(error) = there_is_node() {
+        report.check(Part::Node, &format!("{error:#}"), false);
+        return Ok(());
+    }
+    build(&["build:addon", "build:js"])?;
+    shell::progress("build the command line, and the stage of the conformance scenarios");
+    let packages = ["--package", "incumbent-cli", "--package", "incumbent-conformance"];
+    shell::run(shell::cargo().args(["build", "--quiet", "--bins"]).args(packages))?;
+
+    shell::progress("vitest");
+    let results = shell::target().join("node/junit.xml");
+    if results.exists() {
+        fs::remove_file(&results).with_context(|| format!("cannot remove {}", results.display()))?;
+    }
+    let mut vitest = npm(&["exec", "--", "vitest", "run", "--reporter=dot", "--reporter=junit"]);
+    vitest.arg(format!("--outputFile.junit={}", results.display()));
+    vitest.env("INCUMBENT_CLI", shell::target().join("debug/incumbent"));
+    vitest.env("INCUMBENT_STAGE", shell::target().join("debug/incumbent-stage"));
+    if let Ok(server) = nats_server(NatsVersion::Newest) {
+        vitest.env(NATS_SERVER, server);
+    }
+    let succeeded = shell::succeeds(&mut vitest)?;
+    let mut total = Tally::default();
+    if let Ok(junit) = fs::read_to_string(&results) {
+        for (case, passed) in cases(&junit)? {
+            total += Tally::one(passed);
+            report.check(Part::Node, &case, passed);
         }
     }
+    // A runner that crashes, or finds nothing, counts nothing.
+    if total.passed == 0 || (!succeeded && total.failed == 0) {
+        report.check(Part::Node, "vitest failed, no test did", false);
+    }
+    Ok(())
 }
 
-/// Runs the example from a copy, beside which npm puts what it needs; whether it succeeds.
-fn example() -> Result<bool> {
-    if shell::on_path("npm").is_none() {
-        bail!("there is no npm; install Node 20 or newer (https://nodejs.org)");
+fn there_is_node() -> Result<()> {
+    let remedy = format!("install Node {OLDEST} or newer with npm, or say `--without node`");
+    let version = shell::output(shell::command("node").arg("--version")).context(remedy.clone())?;
+    let major = version.trim().trim_start_matches('v').split('.').next().and_then(|one| one.parse().ok());
+    anyhow::ensure!(major >= Some(OLDEST), "Node {} is too old: {remedy}", version.trim());
+    shell::output(&mut npm(&["--version"])).context(remedy).map(drop)
+}
+
+/// Runs scripts of the package, once what they need is installed.
+pub(crate) fn build(scripts: &[&str]) -> Result<()> {
+    let modified = |name: &str| fs::metadata(folder().join(name)).and_then(|file| file.modified()).ok();
+    if modified("node_modules/.package-lock.json") < modified("package-lock.json") {
+        shell::progress("npm ci");
+        // Not `npm ci`: npm 11 leaves packages of other platforms out of the lock, and then misses them there.
+        shell::run(&mut npm(&["install", "--no-save", "--no-audit", "--no-fund"]))?;
     }
-    let components = shell::target().join("components");
-    let folder = components.join("node");
-    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    for file in ["package.json", "transpile.mjs", "election.mjs"] {
-        let from = shell::root().join(EXAMPLE).join(file);
-        fs::copy(&from, folder.join(file)).with_context(|| format!("cannot copy {}", from.display()))?;
+    for script in scripts {
+        shell::progress(format!("npm run {script}"));
+        shell::run(&mut npm(&["run", "--silent", script]))?;
     }
-    let run = |program: &str, words: &[&str]| {
-        let mut command = shell::command(program);
-        command.current_dir(&folder).args(words);
-        command
-    };
-    if !folder.join("node_modules/@bytecodealliance/jco-transpile").is_dir() {
-        shell::run(&mut run("npm", &["install", "--no-audit", "--no-fund", "--silent"]))?;
-    }
-    let engine = components.join("incumbent-engine.wasm");
-    shell::run(run("node", &["transpile.mjs"]).arg(engine).arg("transpiled"))?;
-    shell::succeeds(&mut run("node", &["election.mjs", "transpiled"]))
+    Ok(())
+}
+
+/// npm, in the package's folder.
+fn npm(arguments: &[&str]) -> Command {
+    let mut command = shell::command("npm");
+    command.args(arguments).current_dir(folder());
+    command
+}
+
+fn folder() -> PathBuf {
+    shell::root().join("node")
 }

@@ -112,7 +112,7 @@ fn count(pytest: &mut std::process::Command, name: &str, report: &mut Report) ->
 }
 
 /// The tests of a JUnit file that ran, and whether each passed; those that were skipped did not run.
-fn cases(junit: &str) -> Result<Vec<(String, bool)>> {
+pub(super) fn cases(junit: &str) -> Result<Vec<(String, bool)>> {
     let document = roxmltree::Document::parse(junit).context("pytest wrote a JUnit file that is not XML")?;
     let cases = document.descendants().filter(|node| node.has_tag_name("testcase"));
     let ran = cases.filter(|case| !case.children().any(|node| node.has_tag_name("skipped")));

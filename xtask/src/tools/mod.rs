@@ -30,6 +30,8 @@ pub(crate) enum Without {
     Go,
     /// CPython: no tests of the Python package
     Python,
+    /// Node: no tests of the npm package
+    Node,
 }
 
 /// Something the tests need.

@@ -1,0 +1,108 @@
+//! One participant of an election.
+
+use napi::bindgen_prelude::Function;
+use napi::{Env, Result};
+use napi_derive::napi;
+
+use crate::feed::Feed;
+use crate::operation::{Operation, Value};
+use crate::outcome::{Failure, Outcome, failure, outcome};
+use crate::term::{Hold, Term};
+use crate::value::LeaderRow;
+
+/// One participant of an election.
+#[napi(js_name = "Candidate")]
+pub struct Candidate {
+    candidate: incumbent_ffi::Candidate,
+}
+
+impl From<incumbent_ffi::Candidate> for Candidate {
+    fn from(candidate: incumbent_ffi::Candidate) -> Self {
+        Self { candidate }
+    }
+}
+
+#[napi]
+impl Candidate {
+    /// A function that says whether this candidate leads now, by the clock. It is asked so often that finding the
+    /// candidate behind an object would cost more than the answer.
+    #[napi(ts_return_type = "() => boolean")]
+    pub fn is_leader<'env>(&self, env: &'env Env) -> Result<Function<'env, (), bool>> {
+        let candidate = self.candidate.clone();
+        env.create_function_from_closure("isLeader", move |_| Ok(candidate.is_leader()))
+    }
+
+    /// The key of the election.
+    #[napi(getter)]
+    pub fn election(&self) -> &str {
+        self.candidate.election()
+    }
+
+    /// The candidate's name.
+    #[napi(getter)]
+    pub fn name(&self) -> &str {
+        self.candidate.name()
+    }
+
+    /// Where the campaign stands.
+    #[napi(getter)]
+    pub fn state(&self) -> &'static str {
+        self.candidate.state().code()
+    }
+
+    /// Who holds the seat, as far as this candidate has seen.
+    #[napi(getter)]
+    pub fn leader(&self) -> Option<LeaderRow> {
+        self.candidate.leader().map(LeaderRow::from)
+    }
+
+    /// The present term; null while this candidate does not lead.
+    #[napi(getter)]
+    pub fn term(&self) -> Option<Term> {
+        self.candidate.term().map(Term::from)
+    }
+
+    /// What happens from now on, beginning with what holds now.
+    #[napi]
+    pub fn events(&self) -> Outcome<Feed> {
+        outcome(self.candidate.events().map(Feed::of_events))
+    }
+
+    /// Answers with the present or the next term, held, or nothing once the campaign is over; after a term that is
+    /// given, with the next one.
+    #[napi]
+    pub fn next_term(&self, after: Option<&Term>) -> Operation {
+        let next = self.candidate.next_term(after.map(Term::plain));
+        Operation::new(next, |hold| hold.map(|hold| Value::C(Hold::from(hold))))
+    }
+
+    /// Leaves the seat, and stays in the race.
+    #[napi]
+    pub fn resign(&self, inside: bool) -> Operation {
+        Operation::of_nothing(self.candidate.resign(inside))
+    }
+
+    /// Leaves the seat to the candidate of that name.
+    #[napi]
+    pub fn hand_over(&self, to: String, inside: bool) -> Operation {
+        Operation::of_nothing(self.candidate.hand_over(&to, inside))
+    }
+
+    /// Leaves the seat and the race.
+    #[napi]
+    pub fn close(&self, inside: bool) -> Operation {
+        Operation::of_nothing(self.candidate.close(inside))
+    }
+
+    /// Says whether this candidate is well.
+    #[napi]
+    pub fn set_healthy(&self, is_well: bool) -> Option<Failure> {
+        failure(self.candidate.set_healthy(is_well))
+    }
+
+    /// Accepts that tokens may start again after the store was reset.
+    #[napi]
+    pub fn accept_reset(&self) -> Option<Failure> {
+        failure(self.candidate.accept_reset())
+    }
+}

@@ -1,0 +1,148 @@
+//! Something that comes again and again, in order.
+
+use incumbent_ffi::{Event, Observed, Taken, Wake};
+use napi_derive::napi;
+
+use crate::bell::Bell;
+use crate::outcome::Failure;
+use crate::term::Term;
+use crate::value::LeaderRow;
+
+/// What a feed had: an event, an observation, an error; or none of them, where nothing comes any more.
+#[napi(object, object_from_js = false, js_name = "Item")]
+#[derive(Default)]
+pub struct Item {
+    pub failure: Option<Failure>,
+    pub event: Option<EventRow>,
+    pub observation: Option<ObservationRow>,
+}
+
+/// An event: the detail is a reason, a state, or a trouble's code.
+#[napi(object, object_from_js = false, js_name = "EventRow")]
+pub struct EventRow {
+    pub kind: &'static str,
+    pub term: Option<Term>,
+    pub detail: Option<&'static str>,
+    pub message: Option<String>,
+    pub leader: Option<LeaderRow>,
+}
+
+/// An observation.
+#[napi(object, object_from_js = false, js_name = "ObservationRow")]
+pub struct ObservationRow {
+    pub election: String,
+    pub leader: Option<LeaderRow>,
+    pub age_ms: f64,
+}
+
+/// Something that comes again and again, in order, each to one taker.
+#[napi(js_name = "Feed")]
+pub struct Feed {
+    source: Box<dyn Source>,
+}
+
+/// A feed of whatever.
+trait Source: Send {
+    fn take(&self) -> Option<Item>;
+    fn tell(&self, wake: Wake) -> bool;
+    fn missed(&self) -> u64;
+    fn close(&self);
+}
+
+struct Mapped<T, F> {
+    feed: incumbent_ffi::Feed<T>,
+    map: F,
+}
+
+impl<T, F> Source for Mapped<T, F>
+where
+    T: Send + 'static,
+    F: Fn(T) -> Item + Send,
+{
+    fn take(&self) -> Option<Item> {
+        match self.feed.take() {
+            Ok(Taken::Item(item)) => Some((self.map)(item)),
+            Ok(Taken::Nothing) => None,
+            Ok(Taken::Over) => Some(Item::default()),
+            Err(error) => Some(Item { failure: Some(error.into()), ..Item::default() }),
+        }
+    }
+
+    fn tell(&self, wake: Wake) -> bool {
+        self.feed.tell(wake)
+    }
+
+    fn missed(&self) -> u64 {
+        self.feed.missed()
+    }
+
+    fn close(&self) {
+        self.feed.close();
+    }
+}
+
+impl Feed {
+    pub(crate) fn of_events(feed: incumbent_ffi::Feed<Event>) -> Self {
+        Self { source: Box::new(Mapped { feed, map: event }) }
+    }
+
+    pub(crate) fn of_observations(feed: incumbent_ffi::Feed<Observed>) -> Self {
+        Self { source: Box::new(Mapped { feed, map: observation }) }
+    }
+}
+
+#[napi]
+impl Feed {
+    /// The next one; null while there is nothing.
+    #[napi]
+    pub fn take(&self) -> Option<Item> {
+        self.source.take()
+    }
+
+    /// Has the bell ring with that number when there may be something; false where there may be already.
+    #[napi]
+    pub fn tell(&self, bell: &Bell, id: u32) -> bool {
+        self.source.tell(bell.wake(id))
+    }
+
+    /// How many were left out because nobody took them in time.
+    #[napi(getter)]
+    pub fn missed(&self) -> f64 {
+        // Exact up to 2^53.
+        self.source.missed() as f64
+    }
+
+    /// Nothing more is taken; whoever waits is told that it is over.
+    #[napi]
+    pub fn close(&self) {
+        self.source.close();
+    }
+}
+
+fn event(event: Event) -> Item {
+    let kind = event.kind().code();
+    let mut row = EventRow { kind, term: None, detail: None, message: None, leader: None };
+    match event {
+        Event::Won(term) => row.term = Some(term.into()),
+        Event::Draining(term, reason) | Event::Lost(term, reason) => {
+            row.term = Some(term.into());
+            row.detail = Some(reason.code());
+        }
+        Event::LeaderChanged(leader) => row.leader = leader.map(LeaderRow::from),
+        Event::Campaigned(state) => row.detail = Some(state.code()),
+        Event::Trouble(trouble) => {
+            row.detail = Some(trouble.code);
+            row.message = Some(trouble.message);
+        }
+    }
+    Item { event: Some(row), ..Item::default() }
+}
+
+fn observation(seen: Observed) -> Item {
+    let row = ObservationRow {
+        election: seen.election,
+        leader: seen.leader.map(LeaderRow::from),
+        age_ms: seen.age.as_secs_f64() * 1000.0,
+    };
+    Item { observation: Some(row), ..Item::default() }
+}

@@ -1,0 +1,89 @@
+//! A store that is open for elections.
+
+use incumbent_ffi::settings;
+use napi::Result;
+use napi::bindgen_prelude::{Either, Object};
+use napi_derive::napi;
+
+use crate::candidate::Candidate;
+use crate::feed::Feed;
+use crate::operation::{Operation, Value};
+use crate::outcome::{Failure, Outcome, failure, outcome};
+use crate::value::{self, DIALECT, LeaderRow, ListedRow};
+
+/// A store that is open for elections.
+#[napi(js_name = "Store")]
+pub struct Store {
+    store: incumbent_ffi::Store,
+}
+
+impl From<incumbent_ffi::Store> for Store {
+    fn from(store: incumbent_ffi::Store) -> Self {
+        Self { store }
+    }
+}
+
+/// Opens the store that `url` names; refuses at once what can be refused without opening it.
+#[napi]
+pub fn open_store(url: String, settings: Object<'_>) -> Result<Outcome<Operation>> {
+    let opening = settings::opening(&url, value::settings(settings)?, DIALECT)
+        .and_then(|opening| opening.check().map(|()| opening));
+    let open = |opening| {
+        Operation::new(incumbent_ffi::Store::open(opening), |store| Some(Value::A(Store::from(store))))
+    };
+    Ok(outcome(opening.map(open)))
+}
+
+/// The names of the settings with which that URL can be opened, besides those of every store.
+#[napi]
+pub fn store_settings(url: String) -> Vec<&'static str> {
+    settings::parameters(&url)
+}
+
+#[napi]
+impl Store {
+    /// Campaigns in the election of that key; refuses at once what can be refused without the store.
+    #[napi]
+    pub fn campaign(&self, election: String, settings: Object<'_>) -> Result<Outcome<Operation>> {
+        let campaign = match settings::campaign(value::settings(settings)?, DIALECT) {
+            Ok(campaign) => campaign,
+            Err(error) => return Ok(Either::A(error.into())),
+        };
+        let campaigning = self.store.campaign(election, campaign);
+        Ok(Either::B(Operation::new(campaigning, |candidate| Some(Value::B(Candidate::from(candidate))))))
+    }
+
+    /// Watches the election of that key without taking part.
+    #[napi]
+    pub fn observe(&self, election: String) -> Operation {
+        Operation::new(self.store.observe(election), |feed| Some(Value::D(Feed::of_observations(feed))))
+    }
+
+    /// Who holds the seat of that election now.
+    #[napi]
+    pub fn leader(&self, election: String) -> Operation {
+        Operation::new(self.store.leader(election), |leader| {
+            leader.map(|leader| Value::F(LeaderRow::from(leader)))
+        })
+    }
+
+    /// All elections of the store, by key.
+    #[napi]
+    pub fn list(&self) -> Operation {
+        Operation::new(self.store.list(), |listed| {
+            Some(Value::G(listed.into_iter().map(ListedRow::from).collect()))
+        })
+    }
+
+    /// Closes every candidate in good order, and then the store.
+    #[napi]
+    pub fn close(&self, inside: bool) -> Operation {
+        Operation::of_nothing(self.store.close(inside))
+    }
+
+    /// Fails where the store cannot be used.
+    #[napi]
+    pub fn check(&self) -> Option<Failure> {
+        failure(self.store.check())
+    }
+}

@@ -1,0 +1,180 @@
+//! For tests: an election that follows a script, a store with faults, a clock that stands still.
+
+use std::time::Duration;
+
+use incumbent_ffi::settings;
+use incumbent_ffi::testing as ffi;
+use napi::bindgen_prelude::{Either, Object};
+use napi::{Error, Result, Status};
+use napi_derive::napi;
+
+use crate::candidate::Candidate;
+use crate::operation::{Operation, Value};
+use crate::outcome::{Failure, Outcome, failure, outcome};
+use crate::store::Store;
+use crate::value::{self, DIALECT};
+
+/// A clock that stands still until it is moved on.
+#[napi(js_name = "ManualClock")]
+pub struct ManualClock {
+    clock: ffi::ManualClock,
+}
+
+#[napi]
+impl ManualClock {
+    #[napi(constructor)]
+    pub fn new() -> Self {
+        Self { clock: ffi::ManualClock::new() }
+    }
+
+    /// Moves it on by so many milliseconds.
+    #[napi]
+    pub fn advance(&self, milliseconds: f64) -> Result<()> {
+        self.clock.advance(length(milliseconds)?);
+        Ok(())
+    }
+}
+
+/// What the code under test has asked for.
+#[napi(object, object_from_js = false, js_name = "AskedRow")]
+pub struct AskedRow {
+    pub what: &'static str,
+    pub value: Option<String>,
+}
+
+/// An election that does what a test says.
+#[napi(js_name = "Script")]
+pub struct Script {
+    script: ffi::Script,
+    candidate: incumbent_ffi::Candidate,
+}
+
+/// An election and its only candidate, which does not lead.
+#[napi]
+pub fn new_script(election: String, candidate: String, clock: Option<&ManualClock>) -> Outcome<Script> {
+    let made = ffi::Script::new(&election, &candidate, clock.map(|clock| &clock.clock));
+    outcome(made.map(|(script, candidate)| Script { script, candidate }))
+}
+
+#[napi]
+impl Script {
+    /// Its candidate.
+    #[napi]
+    pub fn candidate(&self) -> Candidate {
+        self.candidate.clone().into()
+    }
+
+    /// The candidate wins; with a lease of so many milliseconds, or until something happens. Answers the token.
+    #[napi]
+    pub fn acquire(&self, lease: Option<f64>) -> Result<Outcome<String>> {
+        let lease = lease.map(length).transpose()?;
+        Ok(outcome(self.script.acquire(lease).map(|token| token.to_string())))
+    }
+
+    /// The term ends at once, for that reason.
+    #[napi]
+    pub fn revoke(&self, reason: String) -> Result<Option<Failure>> {
+        Ok(failure(self.script.revoke(value::reason(&reason)?)))
+    }
+
+    /// The term drains, for that reason.
+    #[napi]
+    pub fn drain(&self, reason: String) -> Result<Option<Failure>> {
+        Ok(failure(self.script.drain(value::reason(&reason)?)))
+    }
+
+    /// The seat is seen to be held by that name, or by nobody.
+    #[napi]
+    pub fn leader(&self, name: Option<String>) -> Option<Failure> {
+        failure(self.script.leader(name.as_deref()))
+    }
+
+    /// Something happens that a person should look at.
+    #[napi]
+    pub fn trouble(&self) -> Option<Failure> {
+        failure(self.script.trouble())
+    }
+
+    /// What the code under test has asked for, in order.
+    #[napi]
+    pub fn asked(&self) -> Outcome<Vec<AskedRow>> {
+        let rows = |asked: Vec<(&'static str, Option<String>)>| {
+            asked.into_iter().map(|(what, value)| AskedRow { what, value }).collect()
+        };
+        outcome(self.script.asked().map(rows))
+    }
+}
+
+/// A store that has faults on demand.
+#[napi(js_name = "FaultyStore")]
+pub struct FaultyStore {
+    store: incumbent_ffi::Store,
+    faults: ffi::Faults,
+}
+
+/// Opens a store that has faults on demand.
+#[napi]
+pub fn open_faulty(
+    url: String,
+    settings: Object<'_>,
+    clock: Option<&ManualClock>,
+) -> Result<Outcome<Operation>> {
+    let opening = match settings::opening(&url, value::settings(settings)?, DIALECT) {
+        Ok(opening) => opening,
+        Err(error) => return Ok(Either::A(error.into())),
+    };
+    let open = ffi::Faults::open(opening, clock.map(|clock| &clock.clock));
+    Ok(Either::B(Operation::new(open, |(store, faults)| Some(Value::E(FaultyStore { store, faults })))))
+}
+
+#[napi]
+impl FaultyStore {
+    /// The store.
+    #[napi]
+    pub fn store(&self) -> Store {
+        self.store.clone().into()
+    }
+
+    /// The next `count` writes meet that fault: `lose_answer`, `lose_request` or `busy`.
+    #[napi]
+    pub fn writes(&self, fault: String, count: u32) -> Result<Option<Failure>> {
+        let fault = match fault.as_str() {
+            "lose_answer" => ffi::WriteFault::LoseAnswer,
+            "lose_request" => ffi::WriteFault::LoseRequest,
+            "busy" => ffi::WriteFault::Busy,
+            _ => return Err(Error::new(Status::InvalidArg, format!("{fault:?} is no fault of a write"))),
+        };
+        Ok(failure(self.faults.writes(fault, count as usize)))
+    }
+
+    /// Every answer comes so many milliseconds later; zero ends it.
+    #[napi]
+    pub fn delay_answers(&self, milliseconds: f64) -> Result<Option<Failure>> {
+        Ok(failure(self.faults.delay_answers(length(milliseconds)?)))
+    }
+
+    /// Writes are refused for that reason until null is given.
+    #[napi]
+    pub fn deny_writes(&self, reason: Option<String>) -> Option<Failure> {
+        failure(self.faults.deny_writes(reason.as_deref()))
+    }
+
+    /// Cuts the line, or mends it.
+    #[napi]
+    pub fn partition(&self, is_cut: bool) -> Option<Failure> {
+        failure(self.faults.partition(is_cut))
+    }
+
+    /// Every watch there is tells nothing any more.
+    #[napi]
+    pub fn kill_watches(&self) -> Option<Failure> {
+        failure(self.faults.kill_watches())
+    }
+}
+
+fn length(milliseconds: f64) -> Result<Duration> {
+    Duration::try_from_secs_f64(milliseconds / 1000.0).map_err(|_| {
+        let message = format!("{milliseconds} is no length of time: give milliseconds, not negative");
+        Error::new(Status::InvalidArg, message)
+    })
+}

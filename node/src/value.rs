@@ -1,0 +1,92 @@
+//! Values across the border.
+
+use incumbent_ffi::settings::{Dialect, Map, Unit, Value};
+use incumbent_ffi::{Leader, Listed, Reason};
+use napi::bindgen_prelude::{Array, BigInt, FromNapiValue, JsObjectValue, Object, Unknown};
+use napi::{Error, JsValue, Result, Status, ValueType};
+use napi_derive::napi;
+
+pub(crate) const DIALECT: Dialect = Dialect { unit: Unit::Milliseconds, lengths: "a number of milliseconds" };
+
+/// How deep a setting may be: a list in a map is the most that means anything.
+const DEPTH: usize = 4;
+
+/// Who holds the seat.
+#[napi(object, object_from_js = false, js_name = "LeaderRow")]
+pub struct LeaderRow {
+    pub name: String,
+    pub revision: BigInt,
+    pub nonce: Option<String>,
+    pub metadata: Vec<Vec<String>>,
+}
+
+/// Who holds the seat of an election of a store.
+#[napi(object, object_from_js = false, js_name = "ListedRow")]
+pub struct ListedRow {
+    pub election: String,
+    pub leader: Option<LeaderRow>,
+}
+
+impl From<Leader> for LeaderRow {
+    fn from(leader: Leader) -> Self {
+        Self {
+            name: leader.name,
+            revision: leader.revision.into(),
+            nonce: leader.nonce,
+            metadata: leader.metadata.into_iter().map(|(name, value)| vec![name, value]).collect(),
+        }
+    }
+}
+
+impl From<Listed> for ListedRow {
+    fn from(listed: Listed) -> Self {
+        Self { election: listed.election, leader: listed.leader.map(LeaderRow::from) }
+    }
+}
+
+/// The reason of that code.
+pub(crate) fn reason(code: &str) -> Result<Reason> {
+    let found = Reason::ALL.into_iter().find(|reason| reason.code() == code);
+    let unknown = || Error::new(Status::InvalidArg, format!("{code:?} is no reason for which a term ends"));
+    found.ok_or_else(unknown)
+}
+
+/// Settings as they were given.
+pub(crate) fn settings(given: Object<'_>) -> Result<Map> {
+    map(given, DEPTH)
+}
+
+fn map(given: Object<'_>, depth: usize) -> Result<Map> {
+    let mut map = Map::new();
+    for name in Object::keys(&given)? {
+        let given = given.get_named_property::<Unknown<'_>>(&name)?;
+        map.push((name, value(given, depth)?));
+    }
+    Ok(map)
+}
+
+fn value(given: Unknown<'_>, depth: usize) -> Result<Value> {
+    Ok(match given.get_type()? {
+        ValueType::Undefined | ValueType::Null => Value::Nothing,
+        ValueType::Boolean => Value::Flag(given.coerce_to_bool()?),
+        ValueType::Number => Value::Number(given.coerce_to_number()?.get_double()?),
+        ValueType::String => Value::Text(given.coerce_to_string()?.into_utf8()?.into_owned()?),
+        ValueType::Object if depth == 0 => Value::Other("an object in an object".into()),
+        ValueType::Object if given.is_array()? => list(given, depth - 1)?,
+        ValueType::Object => Value::Map(map(given.coerce_to_object()?, depth - 1)?),
+        ValueType::Function => Value::Other("a function".into()),
+        ValueType::BigInt => Value::Other("a bigint".into()),
+        _ => Value::Other("a symbol".into()),
+    })
+}
+
+fn list(given: Unknown<'_>, depth: usize) -> Result<Value> {
+    let given = Array::from_unknown(given)?;
+    let mut list = Vec::new();
+    for place in 0..given.len() {
+        if let Some(one) = given.get::<Unknown<'_>>(place)? {
+            list.push(value(one, depth)?);
+        }
+    }
+    Ok(Value::List(list))
+}

@@ -1,0 +1,54 @@
+/** What an election must do in every language: the scenarios, played through this package. */
+
+import { readFileSync, readdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { describe, expect, test, type TestContext } from 'vitest';
+
+import { play, type Scenario } from './runner.js';
+import { Stage } from './stage.js';
+
+const FOLDER = resolve(__dirname, '../../../conformance/scenarios');
+const scenarios = readdirSync(FOLDER)
+  .filter((name) => name.endsWith('.json'))
+  .map((name) => JSON.parse(readFileSync(join(FOLDER, name), 'utf8')) as Scenario);
+
+async function on(store: string, scenario: Scenario, context?: TestContext): Promise<void> {
+  const stage = await Stage.start();
+  try {
+    const connections = Object.entries(scenario.candidates).map(([id, part]) => part.connection ?? id);
+    const scene = await stage.set(store, scenario.lease_ms, [...new Set(connections)]);
+    const lacking = (scenario.needs ?? []).filter((need) => !scene.offers.includes(need));
+    if (lacking.length > 0) {
+      context?.skip(`${store} has no ${lacking.join(', ')}`);
+    }
+    await play(scenario, scene, stage);
+    await stage.ask({ do: 'strike' });
+  } finally {
+    await stage.end();
+  }
+}
+
+describe.each(['memory', 'sqlite', 'nats'])('%s', { timeout: 240_000, concurrent: true }, (store) => {
+  for (const scenario of scenarios) {
+    test(scenario.name, (context) => on(store, scenario, context));
+  }
+});
+
+const WRONG: Scenario = {
+  name: 'wrong',
+  lease_ms: 10_000,
+  candidates: { a: {} },
+  steps: [{ do: 'campaign', candidate: 'a' }, { do: 'expect_won', candidate: 'a' }],
+};
+
+test.each([
+  ['a leader that should not lead', { do: 'expect_is_leader', candidate: 'a', leads: false }, 'step 3, .*whether it leads is true'],
+  ['a call that should have failed', { do: 'expect_returned', candidate: 'a' }, 'step 3, .*there is no call'],
+])('a scenario that is wrong fails: %s', async (_, step, message) => {
+  await expect(on('memory', { ...WRONG, steps: [...WRONG.steps, step] })).rejects.toThrow(new RegExp(message));
+});
+
+test('a scenario that leaves something unread fails', async () => {
+  const wrong = { ...WRONG, steps: WRONG.steps.slice(0, 1).concat({ do: 'expect_state', candidate: 'a', state: 'LEADING' }) };
+  await expect(on('memory', wrong)).rejects.toThrow('what a was told besides is 1');
+});

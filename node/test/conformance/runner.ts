@@ -1,0 +1,385 @@
+/** Plays a scenario through this package, and checks what holds in every one. */
+
+import { connect, type IncumbentError, type Observation, type Store } from '../../dist/index.js';
+import { Actor, Broken, settingsOf, type Part, type Told } from './actor.js';
+import type { Scene, Stage } from './stage.js';
+
+const PATIENCE_MS = 30_000;
+/** Answers further apart may be from two terms. */
+const CLOSE_MS = 50;
+
+interface Moment {
+  mark: string;
+  leases: number;
+}
+
+export interface Step {
+  do: string;
+  candidate?: string;
+  candidates?: string[];
+  as?: string;
+  election?: string;
+  error?: string;
+  names?: string;
+  to?: string;
+  healthy?: boolean;
+  observer?: string;
+  value?: string;
+  mark?: string;
+  not_before?: Moment;
+  before?: Moment;
+  reason?: string;
+  or?: string;
+  drained?: boolean;
+  leads?: boolean;
+  leases?: number;
+  state?: string;
+  leader?: string | null;
+  trouble?: string;
+  metadata?: Record<string, string>;
+}
+
+export interface Scenario {
+  name: string;
+  needs?: string[];
+  lease_ms: number;
+  candidates: Record<string, Part>;
+  steps: Step[];
+}
+
+/** Plays a scenario; throws an error that says at which step what was expected, and what was seen. */
+export async function play(scenario: Scenario, scene: Scene, stage: Stage): Promise<void> {
+  const house = await connect(scene.url);
+  const game = new Game(scenario, scene, stage, house);
+  const witness = setInterval(() => game.look(), 1);
+  let place = 0;
+  try {
+    for (const step of scenario.steps) {
+      place += 1;
+      await game.step(step);
+      game.check();
+    }
+    place += 1;
+    await game.end();
+    await house.close();
+  } catch (error) {
+    const { message } = error as Error;
+    const step = JSON.stringify(scenario.steps[place - 1] ?? 'the end');
+    throw new Error(`step ${place}, ${step}: ${message}\n${game.story()}`, { cause: error });
+  } finally {
+    clearInterval(witness);
+    await Promise.race([house.close(), new Promise((resolve) => setTimeout(resolve, 5000).unref())]);
+  }
+}
+
+class Game {
+  readonly #actors = new Map<string, Actor>();
+  readonly #stores = new Map<string, Store>();
+  readonly #marks = new Map<string, number>();
+  readonly #seen = new Map<string, Observation[]>();
+  readonly #tokens = new Map<string, string>();
+  #twoLead: string | undefined;
+
+  constructor(
+    readonly scenario: Scenario,
+    readonly scene: Scene,
+    readonly stage: Stage,
+    readonly house: Store,
+  ) {
+    for (const [id, part] of Object.entries(scenario.candidates)) {
+      const election = part.election ?? 'jobs';
+      this.#actors.set(id, new Actor(id, part, election, (token) => this.#won(election, token)));
+    }
+  }
+
+  async step(step: Step): Promise<void> {
+    const election = step.election ?? 'jobs';
+    switch (step.do) {
+      case 'campaign':
+        return this.#campaign(this.#actor(step), step);
+      case 'resign':
+        return this.#actor(step).call(this.#candidate(step).resign());
+      case 'hand_over':
+        return this.#actor(step).call(this.#candidate(step).handOver(step.to!));
+      case 'close':
+        return this.#actor(step).call(this.#candidate(step).close());
+      case 'close_store':
+        return this.#actor(step).call(this.#stores.get(connectionOf(this.#actor(step)))!.close());
+      case 'set_healthy':
+        return this.#candidate(step).setHealthy(step.healthy!);
+      case 'finish_work':
+        return this.#actor(step).finish();
+      case 'fail_work':
+        return this.#candidate(step).term!.fail();
+      case 'observe':
+        return this.#observe(step.observer!, election);
+      case 'kill':
+        await this.stage.ask({ do: 'kill', connection: connectionOf(this.#actor(step)) });
+        this.#actor(step).bury();
+        this.#stores.delete(connectionOf(this.#actor(step)));
+        return;
+      case 'cut':
+      case 'heal':
+        await this.stage.ask({ do: step.do, connection: connectionOf(this.#actor(step)) });
+        return;
+      case 'put_key':
+        await this.stage.ask({ do: 'put_key', key: election, value: step.value });
+        return;
+      case 'delete_key':
+        await this.stage.ask({ do: 'delete_key', key: election });
+        return;
+      case 'reset_store':
+      case 'stop_server':
+      case 'start_server':
+        await this.stage.ask({ do: step.do });
+        return;
+      case 'mark':
+        this.#marks.set(step.mark!, performance.now());
+        return;
+      default:
+        return this.#expect(step, election);
+    }
+  }
+
+  async #expect(step: Step, election: string): Promise<void> {
+    switch (step.do) {
+      case 'expect_won':
+        return this.#inTime(step, await this.#next(this.#actor(step), 'won'));
+      case 'expect_any_won': {
+        const actors = step.candidates!.map((id) => this.#actors.get(id)!);
+        await this.#until('one of them is told', () => actors.some((one) => one.log.length > one.read));
+        const first = actors
+          .filter((one) => one.log.length > one.read)
+          .sort((a, b) => a.log[a.read]!.at - b.log[b.read]!.at)[0]!;
+        this.#actors.set(step.as!, first);
+        return this.#inTime(step, await this.#next(first, 'won'));
+      }
+      case 'expect_draining':
+        return same('the reason', (await this.#next(this.#actor(step), 'draining')).reason, [step.reason]);
+      case 'expect_lost': {
+        const actor = this.#actor(step);
+        await this.#until('something is told', () => actor.log.length > actor.read);
+        if (actor.log[actor.read]!.type === 'draining') {
+          actor.read += 1;
+        }
+        const lost = await this.#next(actor, 'lost');
+        same('the reason', lost.reason, [step.reason, step.or]);
+        if (step.drained !== undefined) {
+          same('whether it drained', lost.drained, [step.drained]);
+        }
+        return this.#inTime(step, lost);
+      }
+      case 'expect_returned': {
+        const call = this.#actor(step).calls.shift();
+        if (call === undefined) {
+          throw new Error('there is no call to return');
+        }
+        return same('what it returned with', codeOf(await this.#soon(call)), [step.error ?? null]);
+      }
+      case 'expect_is_leader':
+        return same('whether it leads', this.#actor(step).leads, [step.leads]);
+      case 'expect_still_leads': {
+        const { term } = this.#candidate(step);
+        const actor = this.#actor(step);
+        return this.#during(step.leases!, 'it leads on', () => {
+          const isSame = actor.candidate?.term?.token === term?.token;
+          return term !== null && actor.leads && isSame && actor.log.length === actor.read;
+        });
+      }
+      case 'expect_nobody_leads': {
+        const actors = [...this.#actors.values()].filter((one) => one.election === election);
+        return this.#during(step.leases!, 'nobody leads', () => !actors.some((one) => one.candidate?.isLeader));
+      }
+      case 'expect_state':
+        return this.#until(`the state is ${step.state}`, () => this.#candidate(step).state === step.state);
+      case 'expect_seen':
+        return this.#until('it sees the leader', () => (this.#candidate(step).leader?.name ?? null) === step.leader);
+      case 'expect_trouble':
+        return this.#until(`there is ${step.trouble}`, () => this.#actor(step).troubles.has(step.trouble!));
+      case 'expect_leader':
+        return this.#until(`${step.leader} is read`, async () => {
+          const leader = await this.house.leader(election).catch(() => undefined);
+          return leader !== undefined && fits(leader, step);
+        });
+      case 'expect_observed': {
+        const seen = this.#seen.get(step.observer!)!;
+        return this.#until(`${step.leader} is observed`, () => {
+          const place = seen.findIndex(({ leader }) => fits(leader, step));
+          seen.splice(0, place + 1);
+          return place >= 0;
+        });
+      }
+      default:
+        throw new Error('there is no such step');
+    }
+  }
+
+  async #campaign(actor: Actor, step: Step): Promise<void> {
+    const connection = connectionOf(actor);
+    let store = this.#stores.get(connection);
+    if (store === undefined) {
+      store = await connect(this.scene.connections[connection]!);
+      this.#stores.set(connection, store);
+    }
+    const settings = settingsOf(actor.id, actor.part, this.scenario.lease_ms);
+    try {
+      actor.begin(await store.campaign(actor.election, settings));
+    } catch (error) {
+      same('the error', codeOf(error as IncumbentError), [step.error ?? null]);
+      const named = step.names?.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+      const { message } = error as Error;
+      if (step.names !== undefined && ![step.names, named!].some((name) => message.includes(name))) {
+        throw new Error(`the error does not name ${step.names}: ${message}`);
+      }
+      return;
+    }
+    same('the error', null, [step.error ?? null]);
+  }
+
+  #observe(observer: string, election: string): void {
+    const seen: Observation[] = [];
+    this.#seen.set(observer, seen);
+    const read = async (): Promise<void> => {
+      for await (const one of this.house.observe(election)) {
+        seen.push(one);
+      }
+    };
+    // An observer that fails sees nothing, which is then missed.
+    read().catch(() => undefined);
+  }
+
+  async #next(actor: Actor, type: Told['type']): Promise<Told> {
+    await this.#until(`${actor.id} is told ${type}`, () => actor.log.length > actor.read);
+    const told = actor.log[actor.read]!;
+    same(`what ${actor.id} is told`, told.type, [type]);
+    actor.read += 1;
+    return told;
+  }
+
+  #inTime({ not_before: notBefore, before }: Step, { at }: Told): void {
+    const instant = ({ mark, leases }: Moment): number => this.#marks.get(mark)! + leases * this.scenario.lease_ms;
+    if (notBefore !== undefined && at < instant(notBefore)) {
+      throw new Error(`it was told ${instant(notBefore) - at} ms too soon`);
+    }
+    if (before !== undefined && at >= instant(before)) {
+      throw new Error(`it was told ${at - instant(before)} ms too late`);
+    }
+  }
+
+  async #until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
+    const limit = performance.now() + PATIENCE_MS;
+    while (!(await isSo())) {
+      this.check();
+      if (performance.now() > limit) {
+        throw new Error(`waited for: ${what}`);
+      }
+      await pause();
+    }
+  }
+
+  async #during(leases: number, what: string, isSo: () => boolean): Promise<void> {
+    const end = performance.now() + leases * this.scenario.lease_ms;
+    do {
+      if (!isSo()) {
+        throw new Error(`it is not so that ${what}`);
+      }
+      await pause();
+    } while (performance.now() < end);
+  }
+
+  async #soon<T>(promise: Promise<T>): Promise<T> {
+    const outcome: { value?: T; isThere: boolean } = { isThere: false };
+    void promise.then((value) => Object.assign(outcome, { value, isThere: true }));
+    await this.#until('the call returns', () => outcome.isThere);
+    return outcome.value as T;
+  }
+
+  /** Never two leaders. */
+  look(): void {
+    const start = performance.now();
+    const actors = [...new Set(this.#actors.values())];
+    for (const one of actors.filter((actor) => actor.leads)) {
+      const other = actors.find((it) => it !== one && it.election === one.election && it.leads);
+      if (other !== undefined && one.leads && performance.now() - start < CLOSE_MS) {
+        this.#twoLead ??= `${one.id} and ${other.id} both lead`;
+      }
+    }
+  }
+
+  #won(election: string, token: string): void {
+    const before = this.#tokens.get(election);
+    if (before !== undefined && before >= token) {
+      this.#twoLead ??= `the token ${token} came after ${before}`;
+    }
+    this.#tokens.set(election, token);
+  }
+
+  check(): void {
+    if (this.#twoLead !== undefined) {
+      throw new Broken(this.#twoLead);
+    }
+    for (const { broken } of this.#actors.values()) {
+      if (broken !== undefined) {
+        throw broken;
+      }
+    }
+  }
+
+  /** Nothing unasked, calls return, ends are clean. */
+  async end(): Promise<void> {
+    for (const actor of new Set(this.#actors.values())) {
+      for (const call of actor.calls) {
+        same(`what a call of ${actor.id} returned with`, codeOf(await this.#soon(call)), [null]);
+      }
+      same(`what ${actor.id} was told besides`, actor.log.slice(actor.read).length, [0]);
+    }
+    this.check();
+    for (const store of this.#stores.values()) {
+      await this.#soon(store.close());
+    }
+    this.check();
+  }
+
+  story(): string {
+    const told = [...new Set(this.#actors.values())].flatMap(({ id, log }) => log.map((one) => ({ id, ...one })));
+    return told
+      .sort((a, b) => a.at - b.at)
+      .map(({ at, id, type, reason, token }) => `${at.toFixed(0)} ${id} ${type} ${reason ?? ''} ${token}`)
+      .join('\n');
+  }
+
+  #actor(step: Step): Actor {
+    return this.#actors.get(step.candidate!)!;
+  }
+
+  #candidate(step: Step): NonNullable<Actor['candidate']> {
+    const { candidate } = this.#actor(step);
+    if (candidate === undefined) {
+      throw new Error(`${step.candidate} does not campaign`);
+    }
+    return candidate;
+  }
+}
+
+function connectionOf(actor: Actor): string {
+  return actor.part.connection ?? actor.id;
+}
+
+function codeOf(error: IncumbentError | null): string | null {
+  return error === null ? null : (error.code ?? String(error));
+}
+
+function fits(leader: { name: string; metadata: Readonly<Record<string, string>> } | null, step: Step): boolean {
+  const wanted = Object.entries(step.metadata ?? {});
+  return (leader?.name ?? null) === step.leader && wanted.every(([name, value]) => leader?.metadata[name] === value);
+}
+
+function same(what: string, seen: unknown, wanted: unknown[]): void {
+  if (!wanted.includes(seen)) {
+    throw new Error(`${what} is ${String(seen)}, and should be ${wanted.filter((one) => one !== undefined).join(' or ')}`);
+  }
+}
+
+function pause(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 2));
+}

@@ -1,0 +1,48 @@
+/** How long a process lives, and how it ends. */
+
+import { expect, test } from 'vitest';
+
+import { connect } from '../dist/index.js';
+import { NATS, bucket, program, won } from './support.js';
+
+test.each(['store', 'closed', 'storeClosed', 'observing'])('a process ends by itself: %s', async (what) => {
+  const process = program('lifetime.mjs', what, bucket());
+  await process.expect('done');
+  expect([await process.ended, process.errors]).toEqual([0, '']);
+});
+
+test('a campaign keeps its process alive until it is closed', async () => {
+  const process = program('lifetime.mjs', 'campaigning', bucket());
+  await process.expect('done');
+  await process.expect('won');
+  process.child.kill('SIGTERM');
+  expect([await process.ended, process.errors]).toEqual([0, '']);
+});
+
+test('a campaign goes on though nobody has a name for it', async () => {
+  const url = bucket();
+  const process = program('lifetime.mjs', 'forgotten', url);
+  await process.expect('done');
+  await using store = await connect(url);
+  for await (const { leader } of store.observe('jobs')) {
+    if (leader !== null) {
+      break;
+    }
+  }
+  expect(process.child.exitCode).toBeNull();
+});
+
+test.each([
+  ['exit', 3],
+  ['throws', 1],
+])('a process that ends while it leads gives its seat back: %s', async (what, code) => {
+  const url = bucket();
+  const process = program('lifetime.mjs', what, url);
+  const token = await process.expect('won');
+  expect(await process.ended).toBe(code);
+  await using store = await connect(url);
+  // Given back, so that nobody has to wait for the lease.
+  expect(await store.leader('jobs')).toBeNull();
+  await using candidate = await store.campaign('jobs', NATS);
+  expect((await won(candidate)).token > token).toBe(true);
+});

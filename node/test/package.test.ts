@@ -1,0 +1,120 @@
+/** The packages as they are published: packed, installed into an empty project, used from both module systems. */
+
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+import { platform } from '../dist/addon.js';
+
+const PACKAGE = resolve(__dirname, '..');
+const folder = mkdtempSync(join(tmpdir(), 'incumbent-package-'));
+const project = join(folder, 'project');
+
+function run(program: string, args: string[], cwd = project): string {
+  return execFileSync(program, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+}
+
+beforeAll(() => {
+  run(process.execPath, ['scripts/platforms.mjs'], PACKAGE);
+  for (const name of ['main', platform()]) {
+    run('npm', ['pack', join(PACKAGE, 'npm', name), '--silent', '--pack-destination', folder], PACKAGE);
+  }
+  mkdirSync(project);
+  writeFileSync(join(project, 'package.json'), '{ "name": "project", "version": "1.0.0", "private": true }\n');
+  const tarballs = readdirSync(folder).filter((name) => name.endsWith('.tgz'));
+  expect(tarballs).toHaveLength(2);
+  const install = ['install', '--no-audit', '--no-fund', '--prefer-offline', '--omit=optional'];
+  run('npm', [...install, ...tarballs.map((name) => join(folder, name))]);
+}, 120_000);
+
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const USE = `
+const main = async () => {
+  await using_(await connect('memory:'));
+};
+const using_ = async (store) => {
+  const candidate = await store.campaign('jobs', { splay: 0 });
+  const { value } = await candidate.terms().next();
+  console.log(candidate.isLeader, value.token.length, typeof value.sequence, value.signal.aborted);
+  await store.close();
+  const election = new ScriptedElection();
+  console.log(typeof election.acquire(), election.candidate.isLeader);
+};
+main();
+`;
+
+test.each([
+  ['use.mjs', `import { connect } from 'incumbent';\nimport { ScriptedElection } from 'incumbent/testing';\n${USE}`],
+  [
+    'use.cjs',
+    `const { connect } = require('incumbent');\nconst { ScriptedElection } = require('incumbent/testing');\n${USE}`,
+  ],
+])('an empty project uses what was packed: %s', (name, code) => {
+  writeFileSync(join(project, name), code);
+  expect(run(process.execPath, [name])).toBe('true 33 bigint false\nstring true\n');
+});
+
+test('both module systems have the same classes', () => {
+  const code = `import { createRequire } from 'node:module';
+import * as mine from 'incumbent';
+const theirs = createRequire(import.meta.url)('incumbent');
+console.log(Object.keys(theirs).every((name) => mine[name] === theirs[name]), Object.keys(theirs).length > 20);`;
+  writeFileSync(join(project, 'same.mjs'), code);
+  expect(run(process.execPath, ['same.mjs'])).toBe('true true\n');
+});
+
+const TYPED = `import { connect, IncumbentError, type Event, type Reason, type Term } from 'incumbent';
+import { ScriptedElection, faultyStore } from 'incumbent/testing';
+
+export async function main(): Promise<void> {
+  const store = await connect('memory:', { failFast: true });
+  const candidate = await store.campaign('jobs', { name: 'a', lease: '10s', winDelay: 'cautious' });
+  candidate.on('lost', (term: Term, reason: Reason) => term.token + reason);
+  // @ts-expect-error There is no such setting.
+  await store.campaign('jobs', { leese: 1 });
+  for await (const term of candidate.terms()) {
+    const sequence: bigint = term.sequence;
+    await fetch('http://localhost', { signal: term.signal, headers: { token: term.token, sequence: String(sequence) } });
+  }
+  for await (const event of candidate.events()) {
+    const one: Event = event;
+    if (one.type === 'lost') {
+      const reason: Reason = one.reason;
+      console.log(reason);
+    }
+  }
+  try {
+    await using faulty = await faultyStore();
+    await using kept = candidate;
+    faulty.partition();
+    await kept.handOver('b');
+  } catch (error) {
+    if (error instanceof IncumbentError && error.code === 'NOT_LEADER') {
+      console.log(error.cause);
+    }
+  }
+  new ScriptedElection().acquire(1000);
+}
+`;
+
+test.each(['typed.mts', 'typed.cts'])('the types are strict, and need no skipLibCheck: %s', (name) => {
+  writeFileSync(join(project, name), TYPED);
+  const options = ['--strict', '--noEmit', '--skipLibCheck', 'false', '--exactOptionalPropertyTypes'];
+  const system = ['--module', 'node16', '--target', 'es2022', '--lib', 'es2022,esnext.disposable', '--types', 'node'];
+  const tsc = spawnSync(join(PACKAGE, 'node_modules/.bin/tsc'), [...options, ...system, name], {
+    cwd: project,
+    encoding: 'utf8',
+  });
+  expect([tsc.stdout, tsc.status]).toEqual(['', 0]);
+});
+
+test('where the compiled part is missing the error names its package and the remedy', () => {
+  const part = join(project, 'node_modules', `incumbent-${platform()}`);
+  rmSync(part, { recursive: true });
+  const { stderr, status } = spawnSync(process.execPath, ['use.cjs'], { cwd: project, encoding: 'utf8' });
+  expect(status).not.toBe(0);
+  expect(stderr).toContain(`the package incumbent-${platform()}: install it with \`npm install incumbent-${platform()}\``);
+});

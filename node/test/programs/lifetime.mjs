@@ -1,0 +1,47 @@
+// How long a process lives: node lifetime.mjs CASE URL
+import { connect } from 'incumbent';
+
+const [what, url] = process.argv.slice(2);
+const store = await connect(url);
+const campaign = () => store.campaign('jobs', { preset: 'fast', splay: 0 });
+const won = async (candidate) => (await candidate.terms().next()).value;
+
+const cases = {
+  // A store is open, and nobody campaigns.
+  async store() {},
+  async closed() {
+    await (await campaign()).close();
+  },
+  async storeClosed() {
+    await campaign();
+    await store.close();
+  },
+  // It is kept alive by the campaign alone.
+  async campaigning() {
+    const candidate = await campaign();
+    process.once('SIGTERM', () => candidate.close());
+    candidate.once('won', () => console.log('won'));
+  },
+  // Nobody has a name for it any more.
+  async forgotten() {
+    await campaign();
+    globalThis.gc?.();
+  },
+  async exit() {
+    const term = await won(await campaign());
+    console.log('won', term.token);
+    process.exit(3);
+  },
+  async throws() {
+    const term = await won(await campaign());
+    console.log('won', term.token);
+    setImmediate(() => {
+      throw new Error('on purpose');
+    });
+  },
+  async observing() {
+    console.log('first', (await store.observe('jobs').next()).value.leader);
+  },
+};
+await cases[what]();
+console.log('done');

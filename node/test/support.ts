@@ -1,0 +1,109 @@
+/** What the tests share: buckets, processes that say a line at a time and never outlive a test. */
+
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { inject, onTestFinished } from 'vitest';
+
+import type { CampaignSettings, Candidate, Event, Term } from '../dist/index.js';
+import { CLI, tool } from './tools.js';
+
+/** A campaign on a store in this process: leases of milliseconds, which are for tests and in no type. */
+export const FAST = { preset: 'test', lease: 800, splay: 0 } as unknown as CampaignSettings;
+/** A campaign on the server. */
+export const NATS: CampaignSettings = { preset: 'fast', splay: 0 };
+export const NATS_LEASE_MS = 2000;
+
+let buckets = 0;
+
+/** A bucket of the test's own on the server, as a store's URL. */
+export function bucket(leaseMs = NATS_LEASE_MS): string {
+  buckets += 1;
+  const url = `${inject('nats')}/B${process.pid}-${buckets}`;
+  execFileSync(tool(CLI), ['init', '--store', url, '--lease', `${leaseMs}ms`, '--new'], { stdio: 'pipe' });
+  return url;
+}
+
+/** A process that says a line at a time; killed when the test is over. */
+export class Process {
+  readonly child: ChildProcess;
+  /** The exit code, or the signal. */
+  readonly ended: Promise<number | NodeJS.Signals>;
+  readonly lines: string[] = [];
+  errors = '';
+  #isOver = false;
+  #wake: () => void = () => undefined;
+
+  constructor(command: string, ...args: string[]) {
+    this.child = spawn(command, args, { stdio: ['pipe', 'pipe', 'pipe'] });
+    this.ended = once(this.child, 'close').then(([code, signal]) => {
+      this.#isOver = true;
+      this.#wake();
+      return (code ?? signal) as number | NodeJS.Signals;
+    });
+    this.child.stderr?.on('data', (data: Buffer) => (this.errors += data.toString()));
+    this.child.stdin?.on('error', () => undefined);
+    createInterface({ input: this.child.stdout! }).on('line', (line) => {
+      this.lines.push(line);
+      this.#wake();
+    });
+    onTestFinished(async () => {
+      this.child.kill('SIGKILL');
+      await this.ended;
+    });
+  }
+
+  get pid(): number {
+    return this.child.pid!;
+  }
+
+  /** Reads up to a line that begins with these words; what follows them. */
+  async expect(wanted: string): Promise<string> {
+    for (;;) {
+      const line = this.lines.shift();
+      if (line?.startsWith(wanted) === true) {
+        return line.slice(wanted.length).trim();
+      }
+      if (line === undefined) {
+        if (this.#isOver) {
+          throw new Error(`the process ended before it said ${wanted}: ${this.errors}`);
+        }
+        await new Promise<void>((resolve) => (this.#wake = resolve));
+      }
+    }
+  }
+
+  say(line: string): void {
+    this.child.stdin?.write(`${line}\n`);
+  }
+}
+
+/** One of the programs beside this file. */
+export function program(name: string, ...args: string[]): Process {
+  return new Process(process.execPath, join(__dirname, 'programs', name), ...args);
+}
+
+/** The next term of a candidate, which nobody holds. */
+export async function won(candidate: Candidate): Promise<Term> {
+  const terms = candidate.terms();
+  const { value } = await terms.next();
+  await terms.return();
+  return value!;
+}
+
+/** The next event of a type. */
+export async function event<T extends Event['type']>(
+  events: AsyncIterator<Event, undefined>,
+  type: T,
+): Promise<Extract<Event, { type: T }>> {
+  for (;;) {
+    const { done, value } = await events.next();
+    if (done === true) {
+      throw new Error(`no ${type} comes any more`);
+    }
+    if (value.type === type) {
+      return value as Extract<Event, { type: T }>;
+    }
+  }
+}

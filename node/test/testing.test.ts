@@ -1,0 +1,72 @@
+/** What `incumbent/testing` offers, in vitest and in node:test. */
+
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+
+import { ManualClock, ScriptedElection, faultyStore, until } from '../dist/testing.js';
+import { FAST, event, won } from './support.js';
+
+test('an election follows its script, and says what was asked of it', async () => {
+  const { candidate } = new ScriptedElection({ election: 'cron', name: 'me' });
+  const election = new ScriptedElection({ name: 'me' });
+  expect([candidate.election, candidate.name, candidate.isLeader, candidate.term]).toEqual(['cron', 'me', false, null]);
+  const tokens = [election.acquire()];
+  expect(election.candidate.term?.token).toBe(tokens[0]);
+  election.revoke('DELETED');
+  expect(election.candidate.isLeader).toBe(false);
+  tokens.push(election.acquire());
+  expect(tokens[1]! > tokens[0]!).toBe(true);
+  await election.candidate.handOver('other');
+  election.candidate.setHealthy(false);
+  election.candidate.acceptReset();
+  await election.candidate.close();
+  expect(election.asked).toEqual([
+    { what: 'handOver', to: 'other' },
+    { what: 'setHealthy', isWell: false },
+    { what: 'acceptReset' },
+    { what: 'close' },
+  ]);
+});
+
+test('on a clock that stands still a lease lasts until it is moved on', () => {
+  const clock = new ManualClock();
+  const election = new ScriptedElection({ clock });
+  election.acquire(5000);
+  const term = election.candidate.term!;
+  expect([term.remainingMs, term.isCurrent()]).toEqual([5000, true]);
+  clock.advance(4999);
+  expect([term.remainingMs, term.isCurrent()]).toEqual([1, true]);
+  clock.advance(1);
+  expect([term.remainingMs, term.isCurrent(), term.signal.aborted]).toEqual([0, false, true]);
+  expect(() => clock.advance(-1)).toThrow('is no length of time');
+});
+
+test('a store has the faults it is asked for', async () => {
+  await using faulty = await faultyStore();
+  const candidate = await faulty.store.campaign('jobs', FAST);
+  const term = await won(candidate);
+  faulty.loseAnswers(1);
+  faulty.busy(1);
+  const events = candidate.events();
+  faulty.partition();
+  expect((await event(events, 'lost')).reason).toBe('EXPIRED');
+  faulty.heal();
+  expect((await won(candidate)).token > term.token).toBe(true);
+  faulty.denyWrites('no more');
+  await until('the term is over', () => !candidate.isLeader);
+  faulty.allowWrites();
+  await won(candidate);
+});
+
+test('an unknown reason is refused', () => {
+  expect(() => new ScriptedElection().revoke('BORED' as 'CLOSED')).toThrow('"BORED" is no reason');
+});
+
+test('node:test runs with it, and ends though nothing was closed', () => {
+  const output = execFileSync(process.execPath, ['--test', join(__dirname, 'programs/node-test.mjs')], {
+    encoding: 'utf8',
+    env: { ...process.env, NODE_TEST_CONTEXT: undefined },
+  });
+  expect(output).toMatch(/pass 1\n/);
+});

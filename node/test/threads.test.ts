@@ -1,0 +1,103 @@
+/** Candidates in threads, in a cluster, in forked processes. */
+
+import { fork, type ChildProcess } from 'node:child_process';
+import { EventEmitter, once } from 'node:events';
+import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { expect, onTestFinished, test } from 'vitest';
+
+import { connect } from '../dist/index.js';
+import { NATS, bucket, program, won } from './support.js';
+
+const PROGRAM = join(__dirname, 'programs/thread.mjs');
+
+/** What one tells, in order. */
+class Told {
+  readonly #told: unknown[][] = [];
+  readonly #emitter = new EventEmitter();
+
+  constructor(source: Worker | ChildProcess) {
+    source.on('message', (message: unknown[]) => {
+      this.#told.push(message);
+      this.#emitter.emit('told');
+    });
+  }
+
+  async next(what: string): Promise<unknown[]> {
+    for (;;) {
+      const message = this.#told.shift();
+      if (message?.[0] === what) {
+        return message.slice(1);
+      }
+      if (message === undefined) {
+        await once(this.#emitter, 'told');
+      }
+    }
+  }
+}
+
+function thread(url: string, name: string): { worker: Worker; told: Told } {
+  const worker = new Worker(PROGRAM, { workerData: { url, name } });
+  onTestFinished(async () => {
+    await worker.terminate();
+  });
+  return { worker, told: new Told(worker) };
+}
+
+test('threads elect one leader, and one that closes is followed at once', async () => {
+  const url = bucket();
+  const first = thread(url, 'a');
+  const [before] = await first.told.next('won');
+  const second = thread(url, 'b');
+  await second.told.next('ready');
+  const exits = [first, second].map(({ worker }) => once(worker, 'exit'));
+  first.worker.postMessage('close');
+  const [token, isLeader] = await second.told.next('won');
+  expect([(token as string) > (before as string), isLeader]).toEqual([true, true]);
+  second.worker.postMessage('close');
+  expect(await Promise.all(exits)).toEqual([[0], [0]]);
+});
+
+test('a thread that is terminated leads no more, and its seat is given back', async () => {
+  const url = bucket();
+  const { worker, told } = thread(url, 'a');
+  const [token] = await told.next('won');
+  await worker.terminate();
+  await using store = await connect(url);
+  await using candidate = await store.campaign('jobs', { ...NATS, name: 'b' });
+  expect((await won(candidate)).token > (token as string)).toBe(true);
+});
+
+test('threads that come and go leave this one as it is', async () => {
+  await using store = await connect('memory:');
+  await using candidate = await store.campaign('jobs', NATS);
+  const term = await won(candidate);
+  for (const name of ['a', 'b', 'c', 'd']) {
+    const { worker, told } = thread('memory:', name);
+    await told.next('won');
+    await worker.terminate();
+  }
+  expect([term.isCurrent(), candidate.isLeader]).toEqual([true, true]);
+});
+
+test('a forked process campaigns for itself', async () => {
+  const url = bucket();
+  const child = fork(PROGRAM, { env: { ...process.env, URL_OF_STORE: url, NAME: 'child' } });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const told = new Told(child);
+  const [token] = await told.next('won');
+  await using store = await connect(url);
+  await using candidate = await store.campaign('jobs', { ...NATS, name: 'parent' });
+  expect(candidate.isLeader).toBe(false);
+  child.send('close');
+  expect((await won(candidate)).token > (token as string)).toBe(true);
+  expect(await once(child, 'exit')).toEqual([0, null]);
+});
+
+test('the workers of a cluster lead one after another', async () => {
+  const primary = program('cluster.mjs', bucket());
+  const tokens = [await primary.expect('won'), await primary.expect('won')];
+  expect(tokens).toEqual([...new Set(tokens)].sort());
+  expect(await primary.ended).toBe(0);
+  expect(primary.lines.filter((line) => line.startsWith('exit')).every((line) => line === 'exit 0')).toBe(true);
+});

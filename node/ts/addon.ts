@@ -1,0 +1,88 @@
+/** The compiled part, and what to say where it is not there. */
+
+import { join } from 'node:path';
+
+import type * as Native from './native.js';
+
+/** The platforms there is a package for, as `process.platform` and `process.arch` call them. */
+const PLATFORMS = [
+  'darwin-arm64',
+  'darwin-x64',
+  'linux-arm64-gnu',
+  'linux-arm64-musl',
+  'linux-x64-gnu',
+  'linux-x64-musl',
+  'win32-arm64-msvc',
+  'win32-x64-msvc',
+];
+
+export type Addon = typeof Native;
+
+/** This machine, as the package for it is named. */
+export function platform(): string {
+  const plain = `${process.platform}-${process.arch}`;
+  if (process.platform === 'linux') {
+    return `${plain}-${isMusl() ? 'musl' : 'gnu'}`;
+  }
+  return process.platform === 'win32' ? `${plain}-msvc` : plain;
+}
+
+function isMusl(): boolean {
+  const report = process.report.getReport() as {
+    header?: { glibcVersionRuntime?: string };
+    sharedObjects?: string[];
+  };
+  if (report.header?.glibcVersionRuntime !== undefined) {
+    return false;
+  }
+  return (report.sharedObjects ?? []).some((object) => /libc\.musl-|ld-musl-/.test(object));
+}
+
+/** What went wrong, and the remedy. */
+function explain(name: string, cause: unknown): Error {
+  const missing = `incumbent-${name}`;
+  if (!PLATFORMS.includes(name)) {
+    return new Error(
+      `incumbent has no compiled part for ${name}; there is one for ${PLATFORMS.join(', ')}`,
+      { cause },
+    );
+  }
+  if (isNotFound(cause, missing)) {
+    return new Error(
+      `incumbent cannot find its compiled part, the package ${missing}: install it with \`npm install ${missing}\`. ` +
+        'It is an optional dependency, left out by `--omit=optional`, or by a lock file or a node_modules folder ' +
+        'made on another platform: then remove both and run `npm install` again',
+      { cause },
+    );
+  }
+  return new Error(
+    `incumbent cannot load its compiled part, the package ${missing}: ${String(cause)}. Reinstall it with ` +
+      `\`npm install --force ${missing}\`; it needs Node 20 or newer`,
+    { cause },
+  );
+}
+
+function isNotFound(cause: unknown, name: string): boolean {
+  const error = cause as { code?: unknown; message?: unknown };
+  return error.code === 'MODULE_NOT_FOUND' && String(error.message).includes(name);
+}
+
+function load(): Addon {
+  const name = platform();
+  // One that was built here comes first; a package as it is published has none.
+  const built = join(__dirname, '..', `incumbent.${name}.node`);
+  try {
+    return require(built) as Addon;
+  } catch (cause) {
+    if (!isNotFound(cause, built)) {
+      throw explain(name, cause);
+    }
+  }
+  try {
+    return require(`incumbent-${name}`) as Addon;
+  } catch (cause) {
+    throw explain(name, cause);
+  }
+}
+
+export const addon: Addon = load();

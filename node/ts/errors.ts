@@ -1,0 +1,183 @@
+/** What can go wrong: one base, one class a kind, the same codes in every language. */
+
+import type { Failure } from './native.js';
+import type { Reason } from './types.js';
+
+/** A stable name of a kind of error, the same in every language. */
+export type Code =
+  | 'INVALID_URL'
+  | 'INVALID_SETTING'
+  | 'INVALID_NAME'
+  | 'CREDENTIALS'
+  | 'UNREACHABLE'
+  | 'DENIED'
+  | 'NOT_FOUND'
+  | 'UNSAFE_STORE'
+  | 'UNSUPPORTED'
+  | 'CLOSED'
+  | 'FORKED'
+  | 'NOT_LEADER'
+  | 'BROKEN'
+  | 'TERM_ENDED'
+  | 'TIMED_OUT'
+  | 'INTERNAL';
+
+/**
+ * The base of every error of this package. Programs act on the class or on `code`; the message is for people, and says
+ * what to do. What caused it is its `cause`.
+ */
+export class IncumbentError extends Error {
+  /** A stable name of the kind. */
+  readonly code: Code;
+
+  /** Whether the same call can succeed later without anybody changing anything. */
+  get isTemporary(): boolean {
+    return this.code === 'UNREACHABLE' || this.code === 'BROKEN' || this.code === 'TIMED_OUT';
+  }
+
+  constructor(code: Code, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+    this.name = new.target.name;
+  }
+}
+
+/** A store's URL cannot be read, or names a parameter that does not exist. */
+export class InvalidUrlError extends IncumbentError {
+  declare readonly code: 'INVALID_URL';
+}
+
+/** A setting is refused; the message names it, its value, what is accepted and the remedy. */
+export class InvalidSettingError extends IncumbentError {
+  declare readonly code: 'INVALID_SETTING';
+}
+
+/** The store cannot hold this key or candidate name. */
+export class InvalidNameError extends IncumbentError {
+  declare readonly code: 'INVALID_NAME';
+}
+
+/** Credentials cannot be read, or are malformed. */
+export class CredentialsError extends IncumbentError {
+  declare readonly code: 'CREDENTIALS';
+}
+
+/** The store does not answer. */
+export class UnreachableError extends IncumbentError {
+  declare readonly code: 'UNREACHABLE';
+}
+
+/** The store refuses: authentication or a permission. */
+export class DeniedError extends IncumbentError {
+  declare readonly code: 'DENIED';
+}
+
+/** The bucket, file or topic does not exist; `incumbent init` makes it. */
+export class NotFoundError extends IncumbentError {
+  declare readonly code: 'NOT_FOUND';
+}
+
+/** The store is set up so that an election on it would be unsafe. */
+export class UnsafeStoreError extends IncumbentError {
+  declare readonly code: 'UNSAFE_STORE';
+}
+
+/** This build, store or server version cannot do what is asked. */
+export class UnsupportedError extends IncumbentError {
+  declare readonly code: 'UNSUPPORTED';
+}
+
+/** The candidate or the store is closed. */
+export class ClosedError extends IncumbentError {
+  declare readonly code: 'CLOSED';
+}
+
+/** The handle was made before the process forked; the child is never the leader. */
+export class ForkedError extends IncumbentError {
+  declare readonly code: 'FORKED';
+}
+
+/** Only the leader may do this. */
+export class NotLeaderError extends IncumbentError {
+  declare readonly code: 'NOT_LEADER';
+}
+
+/** The store is there and cannot serve: it is full, locked or damaged. */
+export class BrokenError extends IncumbentError {
+  declare readonly code: 'BROKEN';
+}
+
+/** The term ended before the work that was done in it; what a term's signal is aborted with. */
+export class TermEndedError extends IncumbentError {
+  declare readonly code: 'TERM_ENDED';
+
+  /** Why the term ended. */
+  readonly reason: Reason;
+
+  constructor(reason: Reason, message: string) {
+    super('TERM_ENDED', message);
+    this.reason = reason;
+  }
+}
+
+/** What was waited for did not come within the time given. */
+export class TimedOutError extends IncumbentError {
+  declare readonly code: 'TIMED_OUT';
+}
+
+/** A bug of ours; please report it. */
+export class InternalError extends IncumbentError {
+  declare readonly code: 'INTERNAL';
+}
+
+type Kind = new (code: Code, message: string, options?: ErrorOptions) => IncumbentError;
+
+// No code without a class: TypeScript refuses the table where one is missing.
+const CLASSES: Record<Exclude<Code, 'TERM_ENDED'>, Kind> = {
+  INVALID_URL: InvalidUrlError,
+  INVALID_SETTING: InvalidSettingError,
+  INVALID_NAME: InvalidNameError,
+  CREDENTIALS: CredentialsError,
+  UNREACHABLE: UnreachableError,
+  DENIED: DeniedError,
+  NOT_FOUND: NotFoundError,
+  UNSAFE_STORE: UnsafeStoreError,
+  UNSUPPORTED: UnsupportedError,
+  CLOSED: ClosedError,
+  FORKED: ForkedError,
+  NOT_LEADER: NotLeaderError,
+  BROKEN: BrokenError,
+  TIMED_OUT: TimedOutError,
+  INTERNAL: InternalError,
+};
+
+/** The error of a code. */
+export function makeError(code: Code, message: string, cause?: unknown): IncumbentError {
+  const kind = CLASSES[code as keyof typeof CLASSES];
+  return new kind(code, message, cause === undefined ? undefined : { cause });
+}
+
+/** An error of the compiled part, with its causes, the nearest first. */
+export function errorOf(failure: Failure): IncumbentError {
+  if (failure.reason !== undefined) {
+    return new TermEndedError(failure.reason as Reason, failure.message);
+  }
+  let cause: Error | undefined;
+  for (const message of [...failure.causes].reverse()) {
+    cause = new Error(message, cause && { cause });
+  }
+  return makeError(failure.failed as Code, failure.message, cause);
+}
+
+/** The answer of a call of the compiled part; throws the error that it gave instead. */
+export function answerOf<T>(outcome: Failure | T): T {
+  check(outcome);
+  return outcome as T;
+}
+
+/** Throws the error, where there is one. */
+export function check(outcome: unknown): void {
+  if (typeof outcome === 'object' && outcome !== null && 'failed' in outcome) {
+    throw errorOf(outcome as Failure);
+  }
+}

@@ -1,0 +1,33 @@
+/**
+ * Leader election: one of many processes leads, and knows it.
+ *
+ * @module incumbent
+ */
+
+export { Candidate, Terms } from './candidate.js';
+export {
+  BrokenError,
+  ClosedError,
+  CredentialsError,
+  DeniedError,
+  ForkedError,
+  IncumbentError,
+  InternalError,
+  InvalidNameError,
+  InvalidSettingError,
+  InvalidUrlError,
+  NotFoundError,
+  NotLeaderError,
+  TermEndedError,
+  TimedOutError,
+  UnreachableError,
+  UnsafeStoreError,
+  UnsupportedError,
+  type Code,
+} from './errors.js';
+export type { CandidateEvents } from './handlers.js';
+export type { CampaignSettings, Length, StoreSettings } from './settings.js';
+export { Store, connect } from './store.js';
+export { Stream } from './stream.js';
+export { Hold, Term } from './term.js';
+export type { Event, Leader, Listed, Observation, Reason, State, Trouble } from './types.js';

@@ -1,0 +1,58 @@
+/**
+ * Whether code runs inside of the work that a drain waits for: whoever resigns there and waits for it to be done would
+ * wait for itself.
+ */
+
+import { AsyncLocalStorage } from 'node:async_hooks';
+
+import type { Hold } from './native.js';
+
+/** Work that holds a term, until it is over. */
+export class Work {
+  #hold: Hold | undefined;
+  #token: string | undefined;
+  readonly #outer: Work | undefined;
+
+  constructor() {
+    this.#outer = storage.getStore()?.alive();
+  }
+
+  /** Begins, or goes on, to work for the term that is held. */
+  begin(hold: Hold, token: string): void {
+    this.#hold = hold;
+    this.#token = token;
+  }
+
+  /** The work is over. Finishing it twice is no error. */
+  finish(): void {
+    this.#hold?.release();
+    this.#hold = undefined;
+  }
+
+  /** This, or the nearest around it that is not over. */
+  alive(): Work | undefined {
+    return this.#hold === undefined ? this.#outer?.alive() : this;
+  }
+
+  holds(token: string | undefined): boolean {
+    const isMine = this.#hold !== undefined && (token === undefined || token === this.#token);
+    return isMine || (this.#outer?.holds(token) ?? false);
+  }
+
+  /** Runs a function inside of it. */
+  run<T>(work: () => T): T {
+    return storage.run(this, work);
+  }
+
+  /** What runs from here on, in the function that called, is inside of it. */
+  enter(): void {
+    storage.enterWith(this);
+  }
+}
+
+const storage = new AsyncLocalStorage<Work>();
+
+/** Whether the caller is part of work that holds the term of that token; any term, where none is given. */
+export function isInside(token?: string): boolean {
+  return storage.getStore()?.holds(token) ?? false;
+}

@@ -1,0 +1,152 @@
+/** Settings as JavaScript names them. */
+
+import { InvalidSettingError, IncumbentError } from './errors.js';
+
+/** A length of time: a number of milliseconds, or a text such as `"10s"` or `"500ms"`. */
+export type Length = number | string;
+
+/** How to open a store, besides its URL: what the URL can say as a parameter, and what every store has. */
+export interface StoreSettings {
+  /** A store that does not answer is an error, instead of being waited for. */
+  failFast?: boolean | undefined;
+  /** The lease that candidates are going to have, so that a store unfit for it is refused when it is opened. */
+  expectedLease?: Length | undefined;
+  /** NATS: the name of a context, as the `nats` tool stores them. */
+  context?: string | undefined;
+  /** NATS: a file with credentials. */
+  creds?: string | undefined;
+  /** NATS: a file with an nkey's seed. */
+  nkey?: string | undefined;
+  /** NATS: a token. */
+  token?: string | undefined;
+  /** NATS: a file with the certificates of whom to trust. */
+  tlsCa?: string | undefined;
+  /** NATS: a file with the client's certificate. */
+  tlsCert?: string | undefined;
+  /** NATS: a file with the client's key. */
+  tlsKey?: string | undefined;
+  /** NATS: TLS from the first byte. */
+  tlsFirst?: boolean | undefined;
+  /** NATS: what the subjects of replies begin with. */
+  inboxPrefix?: string | undefined;
+  /** NATS: the JetStream domain. */
+  domain?: string | undefined;
+  /** NATS: what the subjects of the JetStream API begin with. */
+  apiPrefix?: string | undefined;
+  /** NATS: how long connecting may take. */
+  connectTimeout?: Length | undefined;
+  /** NATS: how often the connection is tried. */
+  pingInterval?: Length | undefined;
+  /** SQLite: how often the file is looked at. */
+  poll?: Length | undefined;
+  /** SQLite: whether a file that is missing is made. */
+  create?: boolean | undefined;
+  /** Memory: whether expiry is told to who watches. */
+  markers?: boolean | undefined;
+}
+
+/** A candidate's settings, all of them optional. */
+export interface CampaignSettings {
+  /** The candidate's name, which others see; host and process by default. */
+  name?: string | undefined;
+  /** `fast` allows leases of 1 s and more, `go_compatible` keeps to the Go library's rules. */
+  preset?: 'standard' | 'fast' | 'go_compatible' | undefined;
+  /** How long nobody else leads after a leader crashed; the store's by default. */
+  lease?: Length | undefined;
+  /** How long a leader that leaves of its own will may take to finish its work; 10 s by default. */
+  drain?: Length | undefined;
+  /** The longest wait before the first campaign. */
+  splay?: Length | undefined;
+  /** How long a new holder waits where a former leader may still believe it leads: `automatic`, or at least so long. */
+  winDelay?: 'automatic' | 'cautious' | Length | undefined;
+  /** How far apart clocks may be. */
+  skew?: Length | undefined;
+  /** How much faster one clock may run than another, in parts per million. */
+  driftPpm?: number | undefined;
+  /** How much sooner than it must a leader stops. */
+  slack?: Length | undefined;
+  /** How often a candidate looks though nothing is told. */
+  interval?: Length | undefined;
+  /** How long a candidate waits after a failure: one length, or one for each failure in a row. */
+  backoff?: Length | readonly Length[] | undefined;
+  /** Texts that the leader publishes about itself. */
+  metadata?: Readonly<Record<string, string>> | undefined;
+}
+
+/** The settings as the compiled part names them. */
+export function plain(settings: unknown, what: string): Record<string, unknown> {
+  if (settings === undefined) {
+    return {};
+  }
+  if (typeof settings !== 'object' || settings === null || Array.isArray(settings)) {
+    throw invalid(`the settings of ${what} are ${shown(settings)}, and must be an object`);
+  }
+  const given: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(settings)) {
+    if (name.includes('_')) {
+      throw invalid(`${what} has no setting "${name}": did you mean ${camel(name)}?`);
+    }
+    given[snake(name)] = value;
+  }
+  return given;
+}
+
+/** A text that has to be given. */
+export function text(value: unknown, name: string): string {
+  if (typeof value !== 'string') {
+    throw invalid(`${name} is ${shown(value)}, and must be a text`);
+  }
+  return value;
+}
+
+/** A function that has to be given. */
+export function callable(value: unknown, name: string): void {
+  if (typeof value !== 'function') {
+    throw invalid(`${name} is ${shown(value)}, and must be a function`);
+  }
+}
+
+/** Does something of which an error names settings, and has it name them as JavaScript does. */
+export function naming<T>(names: readonly string[], given: Record<string, unknown>, act: () => T): T {
+  try {
+    return act();
+  } catch (error) {
+    throw renamed(error, names, given);
+  }
+}
+
+/** An error that names settings as JavaScript does. */
+export function renamed(error: unknown, names: readonly string[], given: Record<string, unknown>): unknown {
+  if (error instanceof IncumbentError && error.code === 'INVALID_SETTING') {
+    for (const name of [...names, ...Object.keys(given)].filter((one) => one.includes('_'))) {
+      error.message = error.message.replaceAll(new RegExp(`\\b${name}\\b`, 'g'), camel(name));
+    }
+  }
+  return error;
+}
+
+function invalid(message: string): InvalidSettingError {
+  return new InvalidSettingError('INVALID_SETTING', message);
+}
+
+function snake(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+function camel(name: string): string {
+  return name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+function shown(value: unknown): string {
+  switch (typeof value) {
+    case 'string':
+      return JSON.stringify(value);
+    case 'object':
+      return value === null ? 'null' : Array.isArray(value) ? 'a list' : 'an object';
+    case 'function':
+    case 'symbol':
+      return `a ${typeof value}`;
+    default:
+      return String(value);
+  }
+}

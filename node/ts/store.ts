@@ -1,0 +1,128 @@
+/** A store that is open for elections. */
+
+import { isMainThread } from 'node:worker_threads';
+
+import { addon } from './addon.js';
+import { answer } from './bell.js';
+import { Candidate } from './candidate.js';
+import { answerOf } from './errors.js';
+import { isInside } from './inside.js';
+import type { Candidate as NativeCandidate, Feed, LeaderRow, ListedRow, Operation, Store as NativeStore } from './native.js';
+import { naming, plain, renamed, text, type CampaignSettings, type StoreSettings } from './settings.js';
+import { Stream } from './stream.js';
+import { leaderOf, type Leader, type Listed, type Observation } from './types.js';
+
+/** How long the stores may take to take the seats back when the process exits, in milliseconds. */
+const LIMIT_MS = 3000;
+
+const CAMPAIGN_SETTINGS = addon.campaignSettings();
+const COMMON_SETTINGS = ['fail_fast', 'expected_lease'];
+
+/**
+ * A store that is open for elections, made by {@link connect}. One connection and one watch, however many elections run
+ * on it. Being open does not keep the process alive; a campaign does.
+ */
+export class Store implements AsyncDisposable {
+  readonly #native: NativeStore;
+
+  private constructor(native: NativeStore) {
+    this.#native = native;
+  }
+
+  /** @internal */
+  static of(native: NativeStore): Store {
+    leaveInTime();
+    return new Store(native);
+  }
+
+  /**
+   * Campaigns in the election of that key. Where the store does not answer yet, the candidate is there all the same, and
+   * campaigns as soon as it does.
+   *
+   * Rejects with {@link InvalidSettingError}, {@link InvalidNameError}, {@link DeniedError}, {@link BrokenError},
+   * {@link ClosedError}, and with `failFast` {@link UnreachableError}.
+   */
+  async campaign(election: string, settings?: CampaignSettings): Promise<Candidate> {
+    const key = text(election, 'election');
+    const given = plain(settings, 'a campaign');
+    try {
+      const operation = answerOf<Operation>(this.#native.campaign(key, given));
+      return Candidate.of(await answer<NativeCandidate>(operation), true);
+    } catch (error) {
+      throw renamed(error, CAMPAIGN_SETTINGS, given);
+    }
+  }
+
+  /**
+   * Watches the election of that key without taking part, beginning with who holds the seat now. It ends when the store
+   * is closed.
+   */
+  observe(election: string): Stream<Observation> {
+    const key = text(election, 'election');
+    return Stream.opening(
+      () => answer<Feed>(this.#native.observe(key)),
+      ({ observation }) => ({
+        election: observation?.election ?? key,
+        leader: leaderOf(observation?.leader),
+        ageMs: observation?.ageMs ?? 0,
+      }),
+    );
+  }
+
+  /** Who holds the seat of that election now, read from whoever leads the store; null: nobody. */
+  async leader(election: string): Promise<Leader | null> {
+    return leaderOf(await answer<LeaderRow | null>(this.#native.leader(text(election, 'election'))));
+  }
+
+  /** All elections of the store, by key. */
+  async list(): Promise<Listed[]> {
+    const rows = await answer<ListedRow[]>(this.#native.list());
+    return rows.map(({ election, leader }) => ({ election, leader: leaderOf(leader) }));
+  }
+
+  /** Closes every candidate in good order, and then the store. Closing twice is no error. */
+  async close(): Promise<void> {
+    await answer(this.#native.close(isInside()));
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+/**
+ * Opens the store that `url` names:
+ *
+ * - `nats://host:4222/BUCKET`: a NATS JetStream key-value bucket; also `tls://`, `ws://`, several hosts
+ * - `sqlite:elections.db`: a file, for the processes of one machine
+ * - `memory:` and `memory:NAME`: for one process, and for tests
+ *
+ * What a URL can say as a parameter can be said as a setting instead. Rejects with {@link InvalidUrlError},
+ * {@link InvalidSettingError}, {@link CredentialsError}, {@link NotFoundError}, {@link UnsafeStoreError},
+ * {@link UnsupportedError}, {@link DeniedError}, {@link BrokenError}, {@link UnreachableError}.
+ */
+export async function connect(url: string, settings?: StoreSettings): Promise<Store> {
+  const { address, given, names } = opening(url, settings);
+  const operation = naming(names, given, () => answerOf<Operation>(addon.openStore(address, given)));
+  return Store.of(await answer<NativeStore>(operation));
+}
+
+/** How to open a store, checked as far as JavaScript can. */
+export function opening(
+  url: string,
+  settings: StoreSettings | undefined,
+): { address: string; given: Record<string, unknown>; names: string[] } {
+  const address = text(url, 'url');
+  const given = plain(settings, 'a store');
+  return { address, given, names: [...addon.storeSettings(address), ...COMMON_SETTINGS] };
+}
+
+let isLeaving = false;
+
+/** A process that exits gives up its seats first; a thread that does drops what is its own. */
+function leaveInTime(): void {
+  if (isMainThread && !isLeaving) {
+    isLeaving = true;
+    process.once('exit', () => addon.shutDown(LIMIT_MS));
+  }
+}

@@ -1,0 +1,197 @@
+/**
+ * For tests, in whatever runner: an election that does what a test says, a store that has faults on demand, a clock that
+ * stands still.
+ *
+ * @module testing
+ */
+
+import { addon } from './addon.js';
+import { answer } from './bell.js';
+import { Candidate } from './candidate.js';
+import { answerOf, check } from './errors.js';
+import type {
+  AskedRow,
+  FaultyStore as NativeFaulty,
+  ManualClock as NativeClock,
+  Operation,
+  Script,
+} from './native.js';
+import { callable, naming, text, type StoreSettings } from './settings.js';
+import { Store, opening } from './store.js';
+import type { Reason } from './types.js';
+
+/** A clock that stands still until it is moved on. */
+export class ManualClock {
+  readonly #native: NativeClock = new addon.ManualClock();
+
+  /** Moves it on. */
+  advance(milliseconds: number): void {
+    this.#native.advance(milliseconds);
+  }
+
+  /** @internal */
+  static nativeOf(clock: ManualClock | undefined): NativeClock | undefined {
+    return clock === undefined ? undefined : clock.#native;
+  }
+}
+
+/** What the code under test has asked for. */
+export type Asked =
+  | { readonly what: 'resign' | 'close' | 'acceptReset' | 'fail' }
+  | { readonly what: 'handOver'; readonly to: string }
+  | { readonly what: 'setHealthy'; readonly isWell: boolean };
+
+/** An election that does what a test says, and its only candidate, which does not lead at first. */
+export class ScriptedElection {
+  readonly #script: Script;
+
+  /** The candidate to hand to the code under test. It does not keep the process alive. */
+  readonly candidate: Candidate;
+
+  constructor(options: { election?: string; name?: string; clock?: ManualClock } = {}) {
+    const { election = 'jobs', name = 'candidate', clock } = options;
+    const made = addon.newScript(text(election, 'election'), text(name, 'name'), ManualClock.nativeOf(clock));
+    this.#script = answerOf<Script>(made);
+    this.candidate = Candidate.of(this.#script.candidate(), false);
+  }
+
+  /** The candidate wins: for so many milliseconds, or until something happens. The token of the term. */
+  acquire(leaseMs?: number): string {
+    return answerOf<string>(this.#script.acquire(leaseMs));
+  }
+
+  /** The term ends at once. */
+  revoke(reason: Reason): void {
+    check(this.#script.revoke(reason));
+  }
+
+  /** The term drains. */
+  drain(reason: Reason): void {
+    check(this.#script.drain(reason));
+  }
+
+  /** The seat is seen to be held by that name, or by nobody. */
+  leader(name: string | null): void {
+    check(this.#script.leader(name));
+  }
+
+  /** Something happens that a person should look at. */
+  trouble(): void {
+    check(this.#script.trouble());
+  }
+
+  /** What the code under test has asked for, in order. */
+  get asked(): Asked[] {
+    return answerOf<AskedRow[]>(this.#script.asked()).map(({ what, value }) => {
+      switch (what) {
+        case 'hand_over':
+          return { what: 'handOver', to: value ?? '' };
+        case 'set_healthy':
+          return { what: 'setHealthy', isWell: value === 'true' };
+        case 'accept_reset':
+          return { what: 'acceptReset' };
+        default:
+          return { what: what as 'resign' | 'close' | 'fail' };
+      }
+    });
+  }
+}
+
+/** A store that has faults on demand, made by {@link faultyStore}. */
+export class FaultyStore implements AsyncDisposable {
+  readonly #native: NativeFaulty;
+
+  /** The store to hand to the code under test. */
+  readonly store: Store;
+
+  private constructor(native: NativeFaulty) {
+    this.#native = native;
+    this.store = Store.of(native.store());
+  }
+
+  /** @internal */
+  static of(native: NativeFaulty): FaultyStore {
+    return new FaultyStore(native);
+  }
+
+  /** The next `count` writes are done, and nobody hears of it. */
+  loseAnswers(count = 1): void {
+    check(this.#native.writes('lose_answer', count));
+  }
+
+  /** The next `count` writes are never done, and nobody hears of it. */
+  loseRequests(count = 1): void {
+    check(this.#native.writes('lose_request', count));
+  }
+
+  /** The next `count` writes are refused because another is in flight. */
+  busy(count = 1): void {
+    check(this.#native.writes('busy', count));
+  }
+
+  /** From now on every answer comes so many milliseconds later; 0 ends it. */
+  delayAnswers(milliseconds: number): void {
+    check(this.#native.delayAnswers(milliseconds));
+  }
+
+  /** Writes are refused for that reason, until they are allowed again. */
+  denyWrites(reason = 'denied by the test'): void {
+    check(this.#native.denyWrites(reason));
+  }
+
+  /** Ends {@link denyWrites}. */
+  allowWrites(): void {
+    check(this.#native.denyWrites(null));
+  }
+
+  /** Cuts the line. */
+  partition(): void {
+    check(this.#native.partition(true));
+  }
+
+  /** Mends the line. */
+  heal(): void {
+    check(this.#native.partition(false));
+  }
+
+  /** Every watch there is tells nothing any more. */
+  killWatches(): void {
+    check(this.#native.killWatches());
+  }
+
+  /** Closes the store, over a line that is mended. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.heal();
+    this.allowWrites();
+    await this.store.close();
+  }
+}
+
+/** Opens a store that has faults on demand: the memory of this process, or whatever the URL names. */
+export async function faultyStore(
+  url = 'memory:',
+  options: StoreSettings & { clock?: ManualClock } = {},
+): Promise<FaultyStore> {
+  const { clock, ...settings } = options;
+  const { address, given, names } = opening(url, settings);
+  const operation = naming(names, given, () =>
+    answerOf<Operation>(addon.openFaulty(address, given, ManualClock.nativeOf(clock))),
+  );
+  return FaultyStore.of(await answer<NativeFaulty>(operation));
+}
+
+/** Waits until something is so: asks again and again, and fails with what it waited for. */
+export async function until(
+  what: string,
+  isSo: () => boolean | Promise<boolean>,
+  limitMs = 30_000,
+): Promise<void> {
+  callable(isSo, 'isSo');
+  const limit = performance.now() + limitMs;
+  while (!(await isSo())) {
+    if (performance.now() > limit) {
+      throw new Error(`waited ${limitMs} ms for: ${what}`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+}
