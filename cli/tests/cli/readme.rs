@@ -31,8 +31,9 @@ fn every_command_of_the_readme_does_what_it_says() {
     let program = Path::new(env!("CARGO_BIN_EXE_incumbent")).parent().unwrap();
     let path = format!("{}:{}", program.display(), env::var("PATH").unwrap());
     let mut ran = 0;
-    // `cargo xtask test` is what runs this.
-    for line in commands().iter().filter(|line| *line != "cargo xtask test") {
+    // `cargo xtask test` is what runs this; it also packages the components, and runs the host's example.
+    let elsewhere = |line: &str| line.starts_with("cargo xtask ") || line.starts_with("cargo run ");
+    for line in commands().iter().filter(|line| !elsewhere(line)) {
         let mut shell = Command::new("sh");
         shell.args(["-c", &typed(line)]).current_dir(folder.path()).env("PATH", &path);
         shell.env_remove("INCUMBENT_STORE").stdin(Stdio::null()).stdout(Stdio::null());
