@@ -89,6 +89,9 @@ mutants! {
     AttemptNumberReused "attempt-number-reused"
         "rule: the record"
         "A repeated write bears the number of the write that it repeats.",
+    DuplicateIsApplied "duplicate-is-applied"
+        "clients that read no more of an answer than its sequence"
+        "The answer to a duplicate counts as the acknowledgement of a write.",
     UnansweredExtends "unanswered-extends"
         "clients that take silence for success"
         "A renewal without an answer extends the lease.",
