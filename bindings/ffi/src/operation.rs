@@ -19,9 +19,36 @@ use crate::{Code, Error, Result};
 /// thread or [`tell`](Self::tell) an event loop; then again. Dropping it gives up what was asked for, as
 /// far as that is possible: a request that was sent stays sent.
 pub struct Operation<T> {
-    answer: Arc<Mutex<Option<Result<T>>>>,
+    answer: Arc<Mutex<Answer<T>>>,
     bell: Arc<Bell>,
     task: Option<AbortHandle>,
+}
+
+enum Answer<T> {
+    Awaited,
+    There(Result<T>),
+    /// Nobody will take it: aborting comes too late for a task that is just finishing, and its answer must
+    /// not stay with a handle that something, a traceback for example, still holds.
+    Unwanted,
+}
+
+impl<T> Answer<T> {
+    fn come(&mut self, outcome: Result<T>) {
+        if matches!(self, Self::Awaited) {
+            *self = Self::There(outcome);
+        }
+    }
+
+    fn take(&mut self) -> Option<Result<T>> {
+        match std::mem::replace(self, Self::Unwanted) {
+            Self::There(outcome) => Some(outcome),
+            Self::Awaited => {
+                *self = Self::Awaited;
+                None
+            }
+            Self::Unwanted => None,
+        }
+    }
 }
 
 impl<T: Send + 'static> Operation<T> {
@@ -32,13 +59,13 @@ impl<T: Send + 'static> Operation<T> {
             Err(error) => return Self::ready(Err(error)),
         };
         let bell = Bell::new(engine);
-        let answer = Arc::new(Mutex::new(None));
+        let answer = Arc::new(Mutex::new(Answer::Awaited));
         let (slot, ringer) = (Arc::clone(&answer), Arc::clone(&bell));
         let task = engine.runtime().spawn(async move {
             let outcome = AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_| {
                 Err(Error::new(Code::Internal, "incumbent panicked; please report what was logged"))
             });
-            *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+            slot.lock().unwrap_or_else(PoisonError::into_inner).come(outcome);
             ringer.ring();
         });
         Self { answer, bell, task: Some(task.abort_handle()) }
@@ -46,7 +73,7 @@ impl<T: Send + 'static> Operation<T> {
 
     /// One that is answered already.
     pub(crate) fn ready(outcome: Result<T>) -> Self {
-        Self { answer: Arc::new(Mutex::new(Some(outcome))), bell: Bell::rung(), task: None }
+        Self { answer: Arc::new(Mutex::new(Answer::There(outcome))), bell: Bell::rung(), task: None }
     }
 
     /// The answer, if it is there and was not taken before. Never waits.
@@ -59,8 +86,8 @@ impl<T: Send + 'static> Operation<T> {
         self.answer.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Gives up what was asked for, as dropping it does: an answer that is there is dropped, and so is
-    /// every wake.
+    /// Gives up what was asked for, as dropping it does: an answer that is there or comes all the same is
+    /// dropped, and so is every wake.
     pub fn cancel(&self) {
         if self.bell.is_elsewhere() {
             return;
@@ -68,7 +95,9 @@ impl<T: Send + 'static> Operation<T> {
         if let Some(task) = &self.task {
             task.abort();
         }
-        drop(self.take());
+        let answer =
+            std::mem::replace(&mut *self.answer.lock().unwrap_or_else(PoisonError::into_inner), Answer::Unwanted);
+        drop(answer);
         self.bell.forget();
     }
 
@@ -99,5 +128,31 @@ impl<T> Drop for Operation<T> {
 impl<T> fmt::Debug for Operation<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Operation").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn an_answer_that_comes_as_it_is_given_up_is_dropped_though_the_operation_is_kept() {
+        let (began, beginning) = mpsc::channel();
+        let (go_on, going_on) = mpsc::channel::<()>();
+        let (answer, dropped) = mpsc::channel::<()>();
+        let operation = Operation::start(async move {
+            began.send(()).unwrap();
+            // Within one poll, as a task that can no longer be aborted.
+            going_on.recv().unwrap();
+            Ok(answer)
+        });
+        beginning.recv().unwrap();
+        operation.cancel();
+        go_on.send(()).unwrap();
+        // Ends as the only sender is dropped, and not before.
+        assert_eq!(dropped.recv_timeout(Duration::from_secs(60)), Err(mpsc::RecvTimeoutError::Disconnected));
+        assert!(operation.take().is_none());
     }
 }
