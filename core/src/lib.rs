@@ -72,7 +72,7 @@
 //!
 //! # Where to read on
 //!
-//! [`campaign`] has the states and why it is safe. [`store`] says what a store must be able to answer, and
+//! [`campaign`] has the states and why it is safe. [`reconcile`] keeps a user's handlers in line with it. [`store`] says what a store must be able to answer, and
 //! what each answer proves. [`record`] is what is written down, byte by byte.
 
 #![no_std]
@@ -86,6 +86,7 @@ mod broken;
 pub mod campaign;
 #[cfg(incumbent_mutants)]
 pub mod mutant;
+pub mod reconcile;
 pub mod record;
 pub mod store;
 mod time;

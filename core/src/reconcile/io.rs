@@ -1,0 +1,231 @@
+//! What goes into a reconciler, and what comes out.
+
+use core::fmt;
+use core::time::Duration;
+
+use crate::time::Instant;
+
+/// What the election says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Message {
+    /// This candidate leads.
+    Leader,
+    /// This candidate does not lead, or is about to leave.
+    NotLeader,
+    /// Something is wrong with the election or with the system: stop, and come back later.
+    Error,
+}
+
+impl Message {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Leader, Self::NotLeader, Self::Error];
+
+    /// The word for it, as it is typed and logged.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Leader => "LEADER",
+            Self::NotLeader => "NOTLEADER",
+            Self::Error => "ERROR",
+        }
+    }
+}
+
+impl fmt::Display for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// The user's handlers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Handler {
+    /// Begins the leader's work.
+    Begin,
+    /// Ends it. Running it where little or nothing was begun must do no harm.
+    End,
+    /// Told of an error, once nothing is left of the work.
+    Error,
+}
+
+impl fmt::Display for Handler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Begin => "begin",
+            Self::End => "end",
+            Self::Error => "error",
+        })
+    }
+}
+
+/// The number of a run of a handler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct RunId(pub u64);
+
+/// Where the handlers stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum State {
+    /// Nothing of the work goes on.
+    NotLeader,
+    /// The work was begun, and has not ended.
+    Leader,
+    /// Something failed. Messages are not acted on.
+    Error,
+    /// For good.
+    Closed,
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotLeader => "NOTLEADER",
+            Self::Leader => "LEADER",
+            Self::Error => "ERROR",
+            Self::Closed => "CLOSED",
+        })
+    }
+}
+
+/// Something that happened outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// Time has passed.
+    Tick,
+    /// The election says something.
+    Message(Message),
+    /// The lease allows the work until then. Given before [`Message::Leader`] and at every renewal; where a
+    /// term is lost for good at once, that instant. Never given, nothing is ever overdue.
+    Lease {
+        /// Until then nobody else can lead.
+        until: Instant,
+    },
+    /// A handler has returned.
+    Returned {
+        /// Which.
+        run: RunId,
+        /// Whether it did what it should.
+        succeeded: bool,
+    },
+    /// End the work, and stop for good.
+    Close,
+}
+
+/// What a reconciler wants done, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Run this handler, and answer with [`Input::Returned`]. No other runs meanwhile.
+    Run {
+        /// The number of the run.
+        run: RunId,
+        /// The handler.
+        handler: Handler,
+    },
+    /// The *begin* that runs has no purpose any more: stop it if you can, and answer as ever. *End* follows.
+    Stop(RunId),
+    /// Give the seat up in the store and stay out of the race. While *end* runs the seat may be held, for as
+    /// long as any leader may take to leave.
+    StandDown,
+    /// Take part in the election again.
+    StandUp,
+    /// Nothing is left of the work: whatever holds the seat for it can let go.
+    Relinquish,
+    /// Tell the user.
+    Event(Event),
+    /// *End* failed too often: exit, loudly. Nothing follows.
+    GiveUp(GaveUp),
+    /// Nothing more until an input, or until this wake-up.
+    WakeAt(Option<Wake>),
+}
+
+/// Something the user should know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The handlers stand somewhere else than before.
+    State(State),
+    /// A handler failed.
+    Failed(Handler),
+    /// The promise of one leader is broken: the lease is over, and what *begin* began has not ended. Told
+    /// once, while it happens.
+    Overdue {
+        /// When the lease was over.
+        since: Instant,
+    },
+    /// What was overdue has ended.
+    Late {
+        /// For how long there was work without a lease.
+        by: Duration,
+    },
+    /// The error is over, and the candidacy resumes.
+    Resumed {
+        /// How many messages came meanwhile, and were dropped.
+        dropped: u32,
+    },
+}
+
+/// *End* failed too often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GaveUp {
+    /// How often it was run in vain.
+    pub failed: u32,
+    /// For how long there has been work without a lease, where there has.
+    pub overdue: Option<Duration>,
+    /// How many messages came since the error began, and were dropped.
+    pub dropped: u32,
+}
+
+impl fmt::Display for GaveUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { failed, overdue, dropped } = self;
+        write!(
+            f,
+            "the end handler failed {failed} {}, so what the begin handler began may still be going on here",
+            if *failed == 1 { "time" } else { "times" }
+        )?;
+        match overdue {
+            Some(span) => write!(
+                f,
+                ", and for {:?} by now without a lease: another candidate may lead beside it",
+                crate::time::rounded(*span)
+            )?,
+            None => f.write_str("; the seat is given up, and another candidate may lead beside it")?,
+        }
+        write!(f, ". Messages dropped meanwhile: {dropped}")
+    }
+}
+
+/// When to…
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Timer {
+    /// …compare the work with the lease, which is over.
+    Lease,
+    /// …run *end* again.
+    Retry,
+    /// …run *error* again.
+    Again,
+    /// …resume the candidacy.
+    CoolDown,
+}
+
+/// A wake-up, and the timer it is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wake {
+    /// When to call [`handle`](super::Reconciler::handle) with [`Input::Tick`].
+    pub at: Instant,
+    /// What for.
+    pub timer: Timer,
+}
+
+/// The caller broke the contract. The reconciler's state is unchanged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misuse {
+    /// The return of a handler that is not running.
+    NotRunning(RunId),
+}
+
+impl fmt::Display for Misuse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::NotRunning(run) = self;
+        write!(f, "run number {} is not running", run.0)
+    }
+}
+
+impl core::error::Error for Misuse {}

@@ -1,0 +1,407 @@
+//! A user's handlers, kept in line with leadership.
+//!
+//! A [`Reconciler`] is told what the election says, by [`Message`]s, and asks for [`Handler`]s to be run: one
+//! at a time, *begin* after winning, *end* after losing, and where one of them fails *error*. It is fed
+//! with [`Input`]s and drained of [`Output`]s, like a [`Campaign`](crate::campaign::Campaign).
+//!
+//! ```text
+//!               LEADER               begin succeeds
+//!   not leader ────────▶ (begin runs) ────────────▶ leader ◀─┐ LEADER
+//!     ▲  ▲  │                │ fails                 │ │     └─
+//!     │  │  │ ERROR          │            NOTLEADER  │ │ ERROR
+//!     │  │  │                │                       ▼ │
+//!     │  └──┼────────────────┼──────────────── (end runs)
+//!     │     │                │     succeeds          │ │ fails
+//!     │     ▼                ▼                       ▼ ▼
+//!     │   ┌─────────────────────── error ────────────────────────┐
+//!     └───│ (error runs, then a cool-down) ◀── (end, if we led,  │──▶ gives up: end failed
+//!         │                                     and its retries) │    too often
+//!         └──────────────────────────────────────────────────────┘
+//! ```
+//!
+//! # What it does not do
+//!
+//! It takes no part in an election and runs nothing itself. It does not end a handler that hangs: it asks
+//! for a *begin* that has no purpose any more to be [stopped](Output::Stop), and whoever can do that does.
+//!
+//! # What it adds to the rules of a lease
+//!
+//! A leader that leaves of its own will keeps the seat until its work has ended: so an *end* that runs while
+//! the lease is held is in time. One that is still running when the lease is over breaks the promise of
+//! one leader, whoever is to blame, and [`Event::Overdue`] says so while it happens.
+
+mod io;
+mod settings;
+
+use alloc::collections::VecDeque;
+
+pub use io::{Event, GaveUp, Handler, Input, Message, Misuse, Output, RunId, State, Timer, Wake};
+pub use settings::Settings;
+
+use crate::time::Instant;
+
+/// Keeps one candidate's handlers in line with its leadership.
+#[derive(Clone, Debug)]
+pub struct Reconciler {
+    settings: Settings,
+    /// The latest reading of the caller's clock.
+    now: Instant,
+    stage: Stage,
+    /// The number of the last run.
+    runs: RunId,
+    /// What is to be acted on once the running handler has returned.
+    pending: Option<Message>,
+    closing: bool,
+    /// Until when the lease allows what *begin* began.
+    lease: Option<Instant>,
+    /// Since when the work goes on though the lease is over.
+    overdue: Option<Instant>,
+    /// Messages not acted on since the error began.
+    dropped: u32,
+    outputs: VecDeque<Output>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    NotLeader,
+    /// *Begin* runs; it was asked to stop where `stopped`.
+    Beginning {
+        run: RunId,
+        stopped: bool,
+    },
+    Leader,
+    /// *End* runs, outside of an error.
+    Ending(RunId),
+    /// *End* runs in an error; it failed that often before.
+    Mending {
+        run: RunId,
+        failed: u32,
+    },
+    /// *End* failed that often, and is run again at that time.
+    Retrying {
+        failed: u32,
+        at: Instant,
+    },
+    /// *Error* runs.
+    Handling(RunId),
+    /// *Error* failed, and is run again at that time.
+    Again(Instant),
+    /// Until the candidacy resumes.
+    Cooling(Instant),
+    Closed,
+}
+
+impl Reconciler {
+    /// One that does not lead. `now` is a reading of the clock that all later inputs use.
+    pub fn new(settings: Settings, now: Instant) -> Self {
+        Self {
+            settings,
+            now,
+            stage: Stage::NotLeader,
+            runs: RunId::default(),
+            pending: None,
+            closing: false,
+            lease: None,
+            overdue: None,
+            dropped: 0,
+            outputs: VecDeque::new(),
+        }
+    }
+
+    /// Takes in what happened at `now`. Call [`poll`](Self::poll) afterwards until it is drained.
+    ///
+    /// A call that brings nothing new does nothing. A `now` before an earlier one counts as the earlier.
+    ///
+    /// # Errors
+    ///
+    /// The return of a handler that is not running changes nothing and is returned.
+    pub fn handle(&mut self, now: Instant, input: Input) -> Result<(), Misuse> {
+        if let Input::Returned { run, .. } = input
+            && self.running() != Some(run)
+        {
+            return Err(Misuse::NotRunning(run));
+        }
+        self.now = self.now.max(now);
+        if matches!(self.stage, Stage::Closed) {
+            return Ok(());
+        }
+        match input {
+            Input::Tick => {}
+            Input::Message(message) => self.message(message),
+            Input::Lease { until } => self.lease = Some(until),
+            Input::Returned { succeeded, .. } => self.returned(succeeded),
+            Input::Close => self.close(),
+        }
+        self.pass();
+        self.judge();
+        Ok(())
+    }
+
+    /// What to do next. [`Output::WakeAt`] means drained: nothing more until an input, or that instant.
+    #[must_use]
+    pub fn poll(&mut self) -> Output {
+        self.outputs.pop_front().unwrap_or_else(|| Output::WakeAt(self.wake()))
+    }
+
+    /// Where the handlers stand. While *begin* runs it is not yet, and while *end* runs still, the leader's.
+    pub fn state(&self) -> State {
+        match self.stage {
+            Stage::NotLeader | Stage::Beginning { .. } => State::NotLeader,
+            Stage::Leader | Stage::Ending(_) => State::Leader,
+            Stage::Mending { .. }
+            | Stage::Retrying { .. }
+            | Stage::Handling(_)
+            | Stage::Again(_)
+            | Stage::Cooling(_) => State::Error,
+            Stage::Closed => State::Closed,
+        }
+    }
+
+    /// The handler that runs.
+    pub fn running(&self) -> Option<RunId> {
+        match self.stage {
+            Stage::Beginning { run, .. }
+            | Stage::Ending(run)
+            | Stage::Mending { run, .. }
+            | Stage::Handling(run) => Some(run),
+            _ => None,
+        }
+    }
+
+    fn message(&mut self, message: Message) {
+        match (self.stage, message) {
+            _ if self.state() == State::Error => self.dropped = self.dropped.saturating_add(1),
+            (_, Message::Leader) if self.closing => {}
+            (Stage::Beginning { .. } | Stage::Ending(_), _) => self.wait_with(message),
+            (Stage::NotLeader, Message::Leader) => {
+                let run = self.run(Handler::Begin);
+                self.stage = Stage::Beginning { run, stopped: false };
+            }
+            (Stage::Leader, Message::NotLeader) => {
+                let run = self.run(Handler::End);
+                self.stage = Stage::Ending(run);
+            }
+            (Stage::NotLeader, Message::Error) => self.fail(false),
+            (Stage::Leader, Message::Error) => self.fail(true),
+            _ => {}
+        }
+    }
+
+    /// A message that came while a handler runs. An error is not forgotten for one that comes later.
+    fn wait_with(&mut self, message: Message) {
+        if self.pending != Some(Message::Error) {
+            self.pending = Some(message);
+        }
+        if let Stage::Beginning { run, stopped: false } = self.stage
+            && message != Message::Leader
+        {
+            self.stage = Stage::Beginning { run, stopped: true };
+            self.outputs.push_back(Output::Stop(run));
+        }
+    }
+
+    fn returned(&mut self, succeeded: bool) {
+        match self.stage {
+            Stage::Beginning { stopped: true, .. } => self.end_what_was_begun(),
+            Stage::Beginning { .. } if succeeded => self.enter(Stage::Leader),
+            Stage::Beginning { .. } => {
+                self.tell(Event::Failed(Handler::Begin));
+                self.outputs.push_back(Output::Relinquish);
+                self.fail(false);
+            }
+            Stage::Ending(_) if succeeded => {
+                self.ended();
+                self.enter(Stage::NotLeader);
+            }
+            Stage::Ending(_) => {
+                self.drop_pending();
+                self.outputs.push_back(Output::StandDown);
+                self.end_failed(1);
+            }
+            Stage::Mending { .. } if succeeded => {
+                self.ended();
+                self.handle_error();
+            }
+            Stage::Mending { failed, .. } => self.end_failed(failed.saturating_add(1)),
+            Stage::Handling(_) if succeeded => self.cool(),
+            Stage::Handling(_) => {
+                self.tell(Event::Failed(Handler::Error));
+                if self.closing {
+                    self.enter(Stage::Closed);
+                } else {
+                    self.stage = Stage::Again(self.now + self.settings.before_error_again());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A *begin* that was stopped may have done any part of its work, so that is ended, whatever came of it.
+    fn end_what_was_begun(&mut self) {
+        let pending = self.pending.take();
+        self.enter(Stage::Leader);
+        if pending == Some(Message::Error) {
+            self.message(Message::Error);
+        } else {
+            self.message(Message::NotLeader);
+            // Won again meanwhile: that is another term.
+            self.pending = pending.filter(|message| *message == Message::Leader);
+        }
+    }
+
+    /// Nothing of the work is left.
+    fn ended(&mut self) {
+        if let Some(since) = self.overdue.take() {
+            self.tell(Event::Late { by: self.now.since(since) });
+        }
+        self.outputs.push_back(Output::Relinquish);
+    }
+
+    /// Enters a stage in which nothing runs, and acts on what came meanwhile.
+    fn enter(&mut self, stage: Stage) {
+        let before = self.state();
+        self.stage = stage;
+        if self.state() != before {
+            self.tell(Event::State(self.state()));
+        }
+        if let Some(message) = self.pending.take() {
+            self.message(message);
+        } else if self.closing && self.stage == Stage::NotLeader {
+            self.enter(Stage::Closed);
+        }
+    }
+
+    /// Something is wrong: the seat is given up, and what was begun is ended first.
+    fn fail(&mut self, led: bool) {
+        self.drop_pending();
+        self.outputs.push_back(Output::StandDown);
+        self.tell(Event::State(State::Error));
+        if led {
+            let run = self.run(Handler::End);
+            self.stage = Stage::Mending { run, failed: 0 };
+        } else {
+            self.handle_error();
+        }
+    }
+
+    fn end_failed(&mut self, failed: u32) {
+        if self.state() != State::Error {
+            self.tell(Event::State(State::Error));
+        }
+        self.tell(Event::Failed(Handler::End));
+        if failed > self.settings.retries {
+            self.stage = Stage::Closed;
+            let overdue = self.overdue.map(|since| self.now.since(since));
+            self.outputs.push_back(Output::GiveUp(GaveUp { failed, overdue, dropped: self.dropped }));
+        } else {
+            self.stage = Stage::Retrying { failed, at: self.now + self.settings.retry_every };
+        }
+    }
+
+    fn handle_error(&mut self) {
+        if self.closing {
+            self.enter(Stage::Closed);
+        } else {
+            let run = self.run(Handler::Error);
+            self.stage = Stage::Handling(run);
+        }
+    }
+
+    fn cool(&mut self) {
+        if self.closing {
+            self.enter(Stage::Closed);
+        } else {
+            self.stage = Stage::Cooling(self.now + self.settings.cool_down);
+        }
+    }
+
+    fn close(&mut self) {
+        if self.closing {
+            return;
+        }
+        self.closing = true;
+        match self.stage {
+            Stage::NotLeader | Stage::Again(_) | Stage::Cooling(_) => self.enter(Stage::Closed),
+            Stage::Leader => self.message(Message::NotLeader),
+            Stage::Beginning { .. } => self.wait_with(Message::NotLeader),
+            // Not to lead again, whatever the election said meanwhile.
+            Stage::Ending(_) => self.pending = self.pending.filter(|message| *message == Message::Error),
+            Stage::Mending { .. } | Stage::Retrying { .. } | Stage::Handling(_) | Stage::Closed => {}
+        }
+    }
+
+    /// Does what is due.
+    fn pass(&mut self) {
+        match self.stage {
+            Stage::Retrying { failed, at } if at <= self.now => {
+                let run = self.run(Handler::End);
+                self.stage = Stage::Mending { run, failed };
+            }
+            Stage::Again(at) if at <= self.now => self.handle_error(),
+            Stage::Cooling(at) if at <= self.now => {
+                self.stage = Stage::NotLeader;
+                self.tell(Event::State(State::NotLeader));
+                self.tell(Event::Resumed { dropped: self.dropped });
+                self.dropped = 0;
+                self.outputs.push_back(Output::StandUp);
+            }
+            _ => {}
+        }
+    }
+
+    /// Compares the work with the lease.
+    fn judge(&mut self) {
+        let Some(over) = self.lease.filter(|until| *until <= self.now) else { return };
+        // The clock says it before the election does.
+        match self.stage {
+            Stage::Leader => self.message(Message::NotLeader),
+            Stage::Beginning { stopped: false, .. } => self.wait_with(Message::NotLeader),
+            _ => {}
+        }
+        if self.overdue.is_none() && self.works() {
+            self.overdue = Some(over);
+            self.tell(Event::Overdue { since: over });
+        }
+    }
+
+    /// Whether what *begin* began may be going on.
+    fn works(&self) -> bool {
+        matches!(
+            self.stage,
+            Stage::Beginning { .. }
+                | Stage::Leader
+                | Stage::Ending(_)
+                | Stage::Mending { .. }
+                | Stage::Retrying { .. }
+        )
+    }
+
+    fn wake(&self) -> Option<Wake> {
+        let waits = match self.stage {
+            Stage::Retrying { at, .. } => Some(Wake { at, timer: Timer::Retry }),
+            Stage::Again(at) => Some(Wake { at, timer: Timer::Again }),
+            Stage::Cooling(at) => Some(Wake { at, timer: Timer::CoolDown }),
+            _ => None,
+        };
+        let lease = self.lease.filter(|_| self.works() && self.overdue.is_none());
+        let lease = lease.map(|at| Wake { at, timer: Timer::Lease });
+        let both = [lease, waits].into_iter().flatten();
+        both.filter(|wake| wake.at < Instant::NEVER).min_by_key(|wake| wake.at)
+    }
+
+    fn run(&mut self, handler: Handler) -> RunId {
+        self.runs.0 += 1;
+        self.outputs.push_back(Output::Run { run: self.runs, handler });
+        self.runs
+    }
+
+    fn drop_pending(&mut self) {
+        if self.pending.take().is_some() {
+            self.dropped = self.dropped.saturating_add(1);
+        }
+    }
+
+    fn tell(&mut self, event: Event) {
+        self.outputs.push_back(Output::Event(event));
+    }
+}

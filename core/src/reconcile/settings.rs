@@ -1,0 +1,30 @@
+//! How long to wait for what.
+
+use core::time::Duration;
+
+/// How long a [`Reconciler`](super::Reconciler) waits, and how often it tries. Every value is possible.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// How long after *end* failed it is run again. 5 s by default.
+    pub retry_every: Duration,
+    /// How often *end* is run again before the whole is given up. 12 by default.
+    pub retries: u32,
+    /// How long after *error* succeeded the candidacy resumes. 30 s by default.
+    pub cool_down: Duration,
+}
+
+/// An *error* that fails at once is not run more often than this.
+const LEAST_BEFORE_ERROR_AGAIN: Duration = Duration::from_secs(1);
+
+impl Settings {
+    /// How long after *error* failed it is run again: the cool-down, and a second at least.
+    pub(super) fn before_error_again(&self) -> Duration {
+        self.cool_down.max(LEAST_BEFORE_ERROR_AGAIN)
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { retry_every: Duration::from_secs(5), retries: 12, cool_down: Duration::from_secs(30) }
+    }
+}
