@@ -16,6 +16,7 @@
 
 mod clock;
 mod dice;
+mod handlers;
 mod kind;
 mod many;
 mod moment;
@@ -32,6 +33,7 @@ mod tape;
 mod timeline;
 mod world;
 
+pub use handlers::{Handled, run_handlers};
 pub use kind::{Kind, Promise};
 pub use many::{Seeds, Summary, run_seeds};
 pub use oracle::Violation;

@@ -1,0 +1,473 @@
+//! Candidates whose handlers take their time, fail and hang, in a small world of their own.
+//!
+//! What runs is [`incumbent_core::reconcile::Reconciler`], one for each candidate. The election is an ideal one:
+//! a seat with a lease, given to one of those who stand. What goes wrong are the handlers, renewals, operators
+//! and the system; then a calm time comes in which nothing does, and somebody has to work.
+
+use std::cell::Cell;
+use std::fmt;
+use std::time::Duration;
+
+use incumbent_core::Instant;
+use incumbent_core::reconcile::{Event, Handler, Input, Message, Output, Reconciler, RunId, Settings, State};
+
+use crate::dice::Dice;
+use crate::queue::Queue;
+
+/// The stream of randomness that belongs to this world.
+const STREAM: u64 = 0x4841;
+const CANDIDATES: usize = 3;
+const LEASE: Duration = Duration::from_secs(10);
+const RENEW: Duration = Duration::from_secs(3);
+/// How long a leader that leaves may keep the seat.
+const DRAIN: Duration = Duration::from_secs(10);
+const STORM: Duration = Duration::from_secs(600);
+/// The longest that anything of the storm lasts: a cool-down, an *end* and all of its retries.
+const CALM: Duration = Duration::from_secs(900);
+
+/// What came of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Handled {
+    /// How often a *begin* has succeeded.
+    pub begun: u64,
+    /// How often an *end* has succeeded.
+    pub ended: u64,
+    /// How often a handler failed.
+    pub failed: u64,
+    /// How often a *begin* was stopped.
+    pub stopped: u64,
+    /// How often work went on though its lease was over.
+    pub overdue: u64,
+    /// How often there were two that worked.
+    pub together: u64,
+    /// How often a candidate gave up.
+    pub gave_up: u64,
+    /// How many messages were dropped.
+    pub dropped: u64,
+    /// A number that depends on everything that happened, in its order.
+    pub digest: u64,
+    /// What did not hold.
+    pub violation: Option<String>,
+}
+
+/// Makes a run; the same seed gives the same run.
+pub fn run_handlers(seed: u64) -> Handled {
+    let mut world = World::new(seed);
+    match world.play() {
+        Ok(()) => {}
+        Err(violation) => {
+            world.handled.violation = Some(format!("seed {seed}, at {:?}: {violation}", world.now));
+        }
+    }
+    world.handled
+}
+
+enum Happens {
+    /// Time for this candidate.
+    Tick(usize),
+    /// A handler returns.
+    Returns { who: usize, run: RunId, succeeded: bool },
+    /// The holder renews its lease, or cannot.
+    Renews { who: usize, term: u64 },
+    /// The lease of a term is over.
+    Expires { who: usize, term: u64 },
+    /// The drain of a term is over.
+    Drained { who: usize, term: u64 },
+    /// One of those who stand takes the seat.
+    Seat,
+    /// Something goes wrong.
+    Strikes,
+    /// Somebody has looked at the system of a candidate that gave up, and starts it again.
+    Restarts(usize),
+}
+
+struct Node {
+    reconciler: Reconciler,
+    /// It takes part in the election.
+    stands: bool,
+    gave_up: bool,
+    /// The handler that runs.
+    running: Option<(RunId, Handler, Cell<bool>)>,
+    /// The truth: what a *begin* began may be going on.
+    works: bool,
+    lease: Instant,
+    overdue: bool,
+    failed_ends: u32,
+    sent_in_error: u32,
+    /// The tick that is on its way.
+    wake: Option<Instant>,
+}
+
+struct Seat {
+    holder: usize,
+    term: u64,
+    leaves: bool,
+    cut_off: bool,
+}
+
+struct World {
+    dice: Dice,
+    now: Instant,
+    calm: bool,
+    settings: Settings,
+    nodes: Vec<Node>,
+    seat: Option<Seat>,
+    terms: u64,
+    queue: Queue<Happens>,
+    handled: Handled,
+}
+
+impl World {
+    fn new(seed: u64) -> Self {
+        let mut dice = Dice::new(seed, STREAM);
+        let settings = Settings {
+            retry_every: dice.pick(&[1, 5, 10].map(Duration::from_secs)),
+            retries: dice.pick(&[0, 2, 12]),
+            cool_down: dice.pick(&[0, 1, 30].map(Duration::from_secs)),
+        };
+        let now = Instant::ZERO + Duration::from_secs(3600);
+        let node = || Node::new(&settings, now);
+        let nodes = (0..CANDIDATES).map(|_| node()).collect();
+        let mut world = Self {
+            dice,
+            now,
+            calm: false,
+            settings,
+            nodes,
+            seat: None,
+            terms: 0,
+            queue: Queue::new(),
+            handled: Handled::default(),
+        };
+        world.after(Duration::ZERO, Happens::Seat);
+        world.after(Duration::from_secs(1), Happens::Strikes);
+        world
+    }
+
+    fn play(&mut self) -> Result<(), String> {
+        let calm_at = self.now + STORM;
+        let end = calm_at + CALM;
+        while let Some((at, happens)) = self.queue.take() {
+            if at > end {
+                break;
+            }
+            self.now = at;
+            self.calm = at >= calm_at;
+            self.happens(happens)?;
+            self.judge()?;
+        }
+        let workers = self.nodes.iter().filter(|node| node.works && !node.overdue).count();
+        must(workers == 1, || format!("{workers} candidates work after the calm"))
+    }
+
+    fn happens(&mut self, happens: Happens) -> Result<(), String> {
+        match happens {
+            Happens::Tick(who) => {
+                self.nodes[who].wake.take_if(|at| *at <= self.now);
+                self.give(who, Input::Tick)
+            }
+            Happens::Returns { who, run, succeeded } => self.returns(who, run, succeeded),
+            Happens::Renews { who, term } if self.holds(who, term) => {
+                self.after(RENEW, Happens::Renews { who, term });
+                if self.seat.as_ref().is_some_and(|seat| seat.cut_off && !self.calm) {
+                    return Ok(());
+                }
+                self.lease(who, term)
+            }
+            Happens::Expires { who, term } if self.holds(who, term) && self.nodes[who].lease <= self.now => {
+                self.vacate();
+                self.say(who, Message::NotLeader)
+            }
+            Happens::Drained { who, term } if self.holds(who, term) => {
+                self.vacate();
+                self.give(who, Input::Lease { until: self.now })?;
+                self.nodes[who].lease = self.now;
+                Ok(())
+            }
+            Happens::Seat if self.seat.is_none() => self.take_seat(),
+            Happens::Strikes if !self.calm => self.strike(),
+            Happens::Restarts(who) => {
+                self.nodes[who] = Node::new(&self.settings, self.now);
+                self.after(Duration::ZERO, Happens::Seat);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn take_seat(&mut self) -> Result<(), String> {
+        let standing: Vec<usize> = (0..CANDIDATES).filter(|who| self.nodes[*who].stands).collect();
+        if standing.is_empty() {
+            self.after(Duration::from_secs(1), Happens::Seat);
+            return Ok(());
+        }
+        let holder = self.dice.pick(&standing);
+        self.terms += 1;
+        let term = self.terms;
+        self.seat = Some(Seat { holder, term, leaves: false, cut_off: false });
+        self.after(RENEW, Happens::Renews { who: holder, term });
+        self.lease(holder, term)?;
+        self.say(holder, Message::Leader)
+    }
+
+    fn lease(&mut self, who: usize, term: u64) -> Result<(), String> {
+        let until = self.now + LEASE;
+        self.nodes[who].lease = until;
+        self.after(LEASE, Happens::Expires { who, term });
+        self.give(who, Input::Lease { until })
+    }
+
+    fn strike(&mut self) -> Result<(), String> {
+        let wait = self.dice.millis(200, 20_000);
+        self.after(wait, Happens::Strikes);
+        let who = self.dice.below(CANDIDATES as u64) as usize;
+        match self.dice.below(6) {
+            0 => self.say(who, Message::Error),
+            // A message that says nothing new.
+            1 => {
+                let leads = self.seat.as_ref().is_some_and(|seat| seat.holder == who && !seat.leaves);
+                self.say(who, if leads { Message::Leader } else { Message::NotLeader })
+            }
+            2 => {
+                if let Some(seat) = &mut self.seat {
+                    seat.cut_off = !seat.cut_off;
+                }
+                Ok(())
+            }
+            3 => self.leave(),
+            // An operator deletes the key: the next may lead at once.
+            4 => {
+                let Some(seat) = self.vacate() else { return Ok(()) };
+                self.nodes[seat.holder].lease = self.now;
+                self.give(seat.holder, Input::Lease { until: self.now })?;
+                self.say(seat.holder, Message::NotLeader)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The holder leaves of its own will.
+    fn leave(&mut self) -> Result<(), String> {
+        let Some(seat) = self.seat.as_mut().filter(|seat| !seat.leaves) else { return Ok(()) };
+        seat.leaves = true;
+        let (who, term) = (seat.holder, seat.term);
+        self.after(DRAIN, Happens::Drained { who, term });
+        self.say(who, Message::NotLeader)
+    }
+
+    fn vacate(&mut self) -> Option<Seat> {
+        let wait = self.dice.millis(1, 500);
+        self.after(wait, Happens::Seat);
+        self.seat.take()
+    }
+
+    fn holds(&self, who: usize, term: u64) -> bool {
+        self.seat.as_ref().is_some_and(|seat| seat.holder == who && seat.term == term)
+    }
+
+    fn say(&mut self, who: usize, message: Message) -> Result<(), String> {
+        let node = &mut self.nodes[who];
+        if node.reconciler.state() == State::Error {
+            node.sent_in_error += 1;
+        }
+        self.give(who, Input::Message(message))
+    }
+
+    fn returns(&mut self, who: usize, run: RunId, succeeded: bool) -> Result<(), String> {
+        let node = &mut self.nodes[who];
+        // One that was stopped has returned already; so has one of a life before.
+        let Some((_, handler, stopped)) = node.running.take_if(|running| running.0 == run) else {
+            return Ok(());
+        };
+        self.handled.failed += u64::from(!succeeded);
+        match handler {
+            Handler::Begin if succeeded => self.handled.begun += 1,
+            Handler::Begin => node.works = stopped.get(),
+            Handler::End if succeeded => {
+                self.handled.ended += 1;
+                (node.works, node.failed_ends) = (false, 0);
+            }
+            Handler::End => node.failed_ends += 1,
+            Handler::Error => {}
+        }
+        self.give(who, Input::Returned { run, succeeded })
+    }
+
+    fn give(&mut self, who: usize, input: Input) -> Result<(), String> {
+        let node = &mut self.nodes[who];
+        if node.gave_up {
+            return Ok(());
+        }
+        node.reconciler.handle(self.now, input).map_err(|misuse| misuse.to_string())?;
+        loop {
+            let output = self.nodes[who].reconciler.poll();
+            self.note(who, &output);
+            match output {
+                Output::WakeAt(Some(wake)) => {
+                    let asked = self.nodes[who].wake.replace(wake.at);
+                    if asked != Some(wake.at) {
+                        self.at(wake.at, Happens::Tick(who));
+                    }
+                    return Ok(());
+                }
+                Output::WakeAt(None) => return Ok(()),
+                output => self.carry_out(who, output)?,
+            }
+        }
+    }
+
+    fn carry_out(&mut self, who: usize, output: Output) -> Result<(), String> {
+        match output {
+            Output::Run { run, handler } => self.start(who, run, handler),
+            Output::Stop(run) => {
+                self.handled.stopped += 1;
+                let (running, handler, stopped) =
+                    self.nodes[who].running.as_ref().ok_or("nothing to stop")?;
+                must(*running == run && *handler == Handler::Begin, || format!("stop of {handler}"))?;
+                stopped.set(true);
+                // Some cannot be stopped.
+                if self.dice.percent(80) {
+                    let (wait, succeeded) = (self.dice.millis(0, 500), self.dice.percent(30));
+                    self.after(wait, Happens::Returns { who, run, succeeded });
+                }
+                Ok(())
+            }
+            Output::StandDown => {
+                must(self.nodes[who].stands, || "stands down twice".into())?;
+                self.nodes[who].stands = false;
+                if let Some(seat) = self.seat.as_mut().filter(|seat| seat.holder == who && !seat.leaves) {
+                    seat.leaves = true;
+                    let term = seat.term;
+                    // Where nothing was begun there is nothing to wait for.
+                    let wait = if self.nodes[who].works { DRAIN } else { Duration::ZERO };
+                    self.after(wait, Happens::Drained { who, term });
+                }
+                Ok(())
+            }
+            Output::StandUp => {
+                must(!self.nodes[who].stands, || "stands up twice".into())?;
+                self.nodes[who].stands = true;
+                Ok(())
+            }
+            Output::Relinquish => {
+                must(!self.nodes[who].works, || "relinquishes the seat while it works".into())?;
+                if self.seat.as_ref().is_some_and(|seat| seat.holder == who && seat.leaves) {
+                    self.vacate();
+                }
+                Ok(())
+            }
+            Output::Event(event) => self.told(who, event),
+            Output::GiveUp(gave_up) => {
+                let node = &mut self.nodes[who];
+                node.gave_up = true;
+                node.stands = false;
+                self.handled.gave_up += 1;
+                must(gave_up.failed == self.settings.retries + 1, || gave_up.to_string())?;
+                must(node.failed_ends >= gave_up.failed, || gave_up.to_string())?;
+                self.after(Duration::from_secs(60), Happens::Restarts(who));
+                Ok(())
+            }
+            Output::WakeAt(_) => Ok(()),
+        }
+    }
+
+    fn start(&mut self, who: usize, run: RunId, handler: Handler) -> Result<(), String> {
+        let calm = self.calm;
+        let node = &mut self.nodes[who];
+        if let Some((_, other, _)) = &node.running {
+            return Err(format!("{handler} runs beside {other}"));
+        }
+        match handler {
+            Handler::Begin => {
+                must(!node.works, || "begins again before it has ended".into())?;
+                must(node.stands, || "begins while it stays out of the race".into())?;
+                node.works = true;
+            }
+            Handler::End => must(node.works, || "ends what was never begun".into())?,
+            Handler::Error => must(!node.works, || "handles an error while it works".into())?,
+        }
+        node.running = Some((run, handler, Cell::new(false)));
+        let (hangs, fails) = if calm { (0, 0) } else { (10, 20) };
+        let takes = if self.dice.percent(hangs) {
+            self.dice.millis(5_000, 60_000)
+        } else {
+            self.dice.millis(0, 3_000)
+        };
+        let succeeded = !self.dice.percent(fails);
+        self.after(takes, Happens::Returns { who, run, succeeded });
+        Ok(())
+    }
+
+    fn told(&mut self, who: usize, event: Event) -> Result<(), String> {
+        let now = self.now;
+        let node = &mut self.nodes[who];
+        match event {
+            Event::Overdue { since } => {
+                self.handled.overdue += 1;
+                must(node.works && !node.overdue && since <= now, || format!("overdue since {since:?}"))?;
+                node.overdue = true;
+            }
+            Event::Late { by } => {
+                must(node.overdue && !node.works, || format!("late by {by:?}"))?;
+                node.overdue = false;
+            }
+            Event::Resumed { dropped } => {
+                self.handled.dropped += u64::from(dropped);
+                let sent = std::mem::take(&mut node.sent_in_error);
+                // Beside those, one may have waited for the handler that failed.
+                must(dropped == sent || dropped == sent + 1, || format!("{dropped} dropped of {sent}"))?;
+            }
+            Event::State(State::Error) => node.sent_in_error = 0,
+            Event::State(_) | Event::Failed(_) => {}
+        }
+        Ok(())
+    }
+
+    /// What must hold at every moment.
+    fn judge(&mut self) -> Result<(), String> {
+        for (who, node) in self.nodes.iter().enumerate().filter(|(_, node)| !node.gave_up) {
+            let over = node.works && node.lease <= self.now;
+            must(!over || node.overdue, || format!("{who} works without a lease, and nobody is told"))?;
+        }
+        let working: Vec<&Node> = self.nodes.iter().filter(|node| node.works && !node.gave_up).collect();
+        self.handled.together += u64::from(working.len() > 1);
+        let in_time = working.iter().filter(|node| !node.overdue).count();
+        must(in_time <= 1, || format!("{in_time} work, each of them with a lease"))
+    }
+
+    /// Adds what happened to the digest.
+    fn note(&mut self, who: usize, output: &dyn fmt::Debug) {
+        for byte in format!("{:?} {who} {output:?}\n", self.now).bytes() {
+            self.handled.digest = (self.handled.digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    fn after(&mut self, span: Duration, happens: Happens) {
+        self.at(self.now + span, happens);
+    }
+
+    fn at(&mut self, at: Instant, happens: Happens) {
+        self.queue.put(at.max(self.now), happens);
+    }
+}
+
+impl Node {
+    fn new(settings: &Settings, now: Instant) -> Self {
+        Self {
+            reconciler: Reconciler::new(settings.clone(), now),
+            stands: true,
+            gave_up: false,
+            running: None,
+            works: false,
+            lease: Instant::ZERO,
+            overdue: false,
+            failed_ends: 0,
+            sent_in_error: 0,
+            wake: None,
+        }
+    }
+}
+
+fn must(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(otherwise()) }
+}
