@@ -31,7 +31,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Demo(Box<demo::Args>),
-    Run(run::Args),
+    Run(Box<run::Args>),
     Status(status::Args),
     Observe(observe::Args),
     Init(init::Args),
@@ -39,7 +39,7 @@ pub(crate) enum Command {
     #[command(name = "demo-candidate", hide = true)]
     Candidate(demo::CandidateArgs),
     #[command(name = "run-guard", hide = true)]
-    Guard,
+    Guard(run::GuardArgs),
     #[command(name = "run-exec", hide = true)]
     Exec(run::ExecArgs),
 }

@@ -24,6 +24,10 @@ pub(crate) enum Exit {
     Denied = 6,
     /// The store is there and cannot serve.
     Broken = 7,
+    /// The candidate was not elected in the time it was given.
+    NotElected = 8,
+    /// The work of a leader could not be ended: nobody knows what goes on.
+    Inconsistent = 9,
 }
 
 /// The table at the end of `--help`.
@@ -37,6 +41,8 @@ Exit codes:
   5  the bucket or file does not exist; `incumbent init` makes it
   6  not allowed, or the credentials cannot be read
   7  the store is there and cannot serve: full, locked or damaged
+  8  not elected in time (run --wait)
+  9  a leader's work could not be ended (run --on-lost): look before you start it again
 `run` passes on the exit code of its command.";
 
 impl From<ErrorKind> for Exit {

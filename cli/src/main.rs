@@ -48,14 +48,14 @@ fn carry_out(cli: Cli) -> Result<u8, Failure> {
         let done = |()| Exit::Done as u8;
         match cli.command {
             Command::Demo(args) => demo::run(*args, as_json).await.map(|exit| exit as u8),
-            Command::Run(args) => run::run(args, as_json).await,
+            Command::Run(args) => run::run(*args, as_json).await,
             Command::Status(args) => status::run(&args, as_json).await.map(done),
             Command::Observe(args) => observe::run(&args, as_json).await.map(done),
             Command::Init(args) => init::run(&args, as_json).await.map(done),
             Command::Sim(args) => sim::run(&args, as_json).map(|exit| exit as u8),
             Command::Candidate(args) => demo::candidate(&args).await.map(done),
-            Command::Guard => {
-                run::guard().await;
+            Command::Guard(args) => {
+                run::guard(args).await;
                 Ok(Exit::Done as u8)
             }
             Command::Exec(args) => run::exec(&args),

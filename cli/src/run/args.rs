@@ -3,25 +3,34 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
+use clap::ValueEnum;
+use incumbent::CampaignOptions;
+use serde::{Deserialize, Serialize};
+
 use crate::lease::LeaseArgs;
 use crate::store::StoreArgs;
 
-/// Run a command only while leading
+/// Run a command only while leading, or handlers when leading begins and ends
 ///
-/// Campaigns, runs the command when it leads, and ends it when it leads no more. The command and its
-/// process group are dead before anybody else can lead: when the lease cannot be renewed they get a
-/// SIGTERM in good time and a SIGKILL before the lease is over, even if this process is stopped; when it is
-/// killed they die with it. Where somebody else has taken the seat they are killed at once.
+/// Campaigns in an election until it is asked to end. In the first form the command runs while this
+/// candidate leads, and only then: the command and its process group are dead before anybody else can lead.
+/// When the lease cannot be renewed they get a SIGTERM in good time and a SIGKILL before the lease is over,
+/// even if this process is stopped; when it is killed they die with it. Where somebody else has taken the
+/// seat they are killed at once. Where control groups (version 2) can be used, that holds for whatever the
+/// command has started, in its process group or not.
 ///
-/// When the command exits, the seat is given up and its exit code passed on: 128 and the signal's
-/// number where a signal ended it, 127 or 126 where it could not be found or started. When a term is lost, the
-/// command is started again in the next one.
+/// In the second form one command runs when leading begins and another when it ends; what goes on between
+/// the two is not a process of ours, and cannot be killed in time. Where there is a choice, use the first.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(
+    override_usage = "incumbent run --store <URL> --key <KEY> [OPTIONS] -- <CMD> [ARGS]...\n       \
+                      incumbent run --store <URL> --key <KEY> [OPTIONS] --on-won <CMD> --on-lost <CMD>",
+    after_long_help = EXAMPLES
+)]
 pub(crate) struct Args {
     /// The election's key
     #[arg(long)]
-    pub(super) key: String,
+    pub(super) key: Option<String>,
     /// This candidate's name, which others see; HOST-PID by default
     #[arg(long)]
     pub(super) name: Option<String>,
@@ -29,29 +38,128 @@ pub(crate) struct Args {
     pub(super) store: StoreArgs,
     #[command(flatten)]
     pub(super) lease: LeaseArgs,
-    /// End with exit code 1 when a term is lost, instead of campaigning for the next
+    /// The longest of the random waits before the first campaign; by default a tenth of the lease, 1s at most
+    #[arg(long, help_heading = "Lease", value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub(super) splay: Option<Duration>,
+    /// How long a leader that leaves may take: the command from SIGTERM to SIGKILL, --on-lost until the seat is
+    /// given up. Where the lease does not allow as much it is less
+    #[arg(long, visible_alias = "grace", value_name = "TIME", value_parser = humantime::parse_duration, default_value = "10s")]
+    pub(super) drain: Duration,
+    /// End after one term; with exit code 1 where it was lost
     #[arg(long)]
     pub(super) once: bool,
-    /// How long the command may take from SIGTERM to its end before it is killed, where the lease allows
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, default_value = "10s")]
-    pub(super) grace: Duration,
+    /// End with exit code 8 where this candidate does not lead within this time
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub(super) wait: Option<Duration>,
+    /// A command that says by its exit code whether this candidate is well. One that fails, or takes longer
+    /// than its interval, keeps the candidate from campaigning; a leader drains and leaves
+    #[arg(long, value_name = "CMD", help_heading = "Health")]
+    pub(super) health: Option<String>,
+    /// How often to ask
+    #[arg(long, value_name = "TIME", help_heading = "Health", value_parser = humantime::parse_duration, default_value = "5s")]
+    pub(super) health_interval: Duration,
+    /// What to do when the command exits by itself
+    #[arg(long, value_name = "WHAT", help_heading = "The command", value_enum, default_value_t = OnExit::Exit)]
+    pub(super) on_exit: OnExit,
+    #[command(flatten)]
+    pub(super) handlers: HandlerArgs,
     /// The command and its arguments
-    #[arg(last = true, required = true, value_name = "CMD")]
+    #[arg(last = true, value_name = "CMD")]
     pub(super) command: Vec<OsString>,
+}
+
+/// The second form.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Handlers")]
+pub(crate) struct HandlerArgs {
+    /// Runs when this candidate begins to lead: a line for the shell, or a JSON list of words
+    #[arg(long, value_name = "CMD", conflicts_with_all = ["command", "on_exit"])]
+    pub(super) on_won: Option<String>,
+    /// Runs when it leads no more. While it runs the seat is held, where the lease allows
+    #[arg(long, value_name = "CMD", conflicts_with_all = ["command", "on_exit"])]
+    pub(super) on_lost: Option<String>,
+    /// Runs after an error, once nothing of the work is left
+    #[arg(long, value_name = "CMD", conflicts_with_all = ["command", "on_exit"])]
+    pub(super) on_error: Option<String>,
+    /// How long to stay out of the election after an error; 30s by default
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub(super) error_timeout: Option<Duration>,
+    /// How often --on-lost is run again where it fails, before this process gives up
+    #[arg(long, value_name = "TIMES", default_value_t = 12)]
+    pub(super) retries: u32,
+    /// How long after it failed
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, default_value = "5s")]
+    pub(super) retry_every: Duration,
+    /// Kill a handler that takes longer, which counts as a failure; never by default
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub(super) handler_timeout: Option<Duration>,
+}
+
+/// What follows the command's own end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum OnExit {
+    /// Give the seat up and end, with the command's exit code
+    Exit,
+    /// Give the seat up and stay in the race, behind the others
+    Resign,
+    /// Start it again, and keep the seat; after 1s, and longer where it keeps exiting
+    Restart,
+}
+
+impl Args {
+    /// Options for a candidate that holds its seat for this long when it leaves.
+    pub(super) fn options(&self, drain: Duration) -> CampaignOptions {
+        let mut options = self.lease.options().drain(drain);
+        if let Some(name) = &self.name {
+            options = options.name(name);
+        }
+        if let Some(splay) = self.splay {
+            options = options.splay(splay);
+        }
+        options
+    }
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  incumbent run --store sqlite:/var/lib/app/elections.db --key cron -- ./nightly.sh
-  incumbent run --store nats://127.0.0.1:4222/ELECTIONS --key mailer -- mailer --queue out
+  A job that one machine of several does at a time:
+    incumbent run --store nats://10.0.0.1:4222/ELECTIONS --key mailer -- mailer --queue out
 
-The command's environment has INCUMBENT_KEY, INCUMBENT_NAME, INCUMBENT_TOKEN (the fencing token as \
-text, which sorts) and INCUMBENT_SEQUENCE (the number in it that grows). Send the token with every \
-request, and let the resource refuse a smaller one than it has seen.
+  A nightly job, on whichever machine is first; the others give up after a minute:
+    incumbent run --store sqlite:/var/lib/app/elections.db --key nightly --wait 60s -- ./nightly.sh
 
-SIGTERM, SIGINT and SIGQUIT are passed on and end the candidacy: the seat is held until the command \
-has ended. A second one kills the command. SIGHUP, SIGUSR1 and SIGUSR2 are passed on. The command \
-has a process group of its own, and no terminal to read from.";
+  A server that is started again when it crashes, and leaves when it is not well:
+    incumbent run --store $URL --key api --on-exit restart --health 'curl -fs localhost:8080/ok' -- api
+
+  An address that follows the leader:
+    incumbent run --store $URL --key vip \\
+      --on-won 'ip addr add 10.0.0.7/24 dev eth0' --on-lost 'ip addr del 10.0.0.7/24 dev eth0'
+
+  The same handlers, tried out by hand: type LEADER, NOTLEADER or ERROR:
+    incumbent run --store console: --on-won 'echo begin' --on-lost 'echo end'
+
+What a command is told, in its environment:
+  INCUMBENT_KEY            the election
+  INCUMBENT_NAME           this candidate
+  INCUMBENT_TOKEN          the fencing token as text, which sorts
+  INCUMBENT_SEQUENCE       the number in it that grows
+  INCUMBENT_DEADLINE_FILE  a file with one line: until when the lease is proven, in nanoseconds of the
+                           machine's clock and in seconds since 1970, and the token. It is replaced at every
+                           renewal, never half-written: read -r until unix token < $INCUMBENT_DEADLINE_FILE
+  INCUMBENT_REASON         for --on-lost: why, such as RESIGNED or EXPIRED
+Send the token with every request, and let the resource refuse a smaller one than it has seen.
+
+Signals:
+  SIGTERM, SIGINT and SIGQUIT end the candidacy: the command gets the same signal, or --on-lost is run, and the
+  seat is held until that is done. A second one kills it. SIGHUP, SIGUSR1 and SIGUSR2 are passed on.
+  The command has a process group of its own, and no terminal to read from.
+
+Exit codes, beside those of incumbent:
+  the command's own, with --on-exit exit; 128 and the number of the signal that ended it; 127 where there is no
+  such command, 126 where it cannot be run; 0 where it was ended by the signal that we were sent.
+  1 where --once was asked for and the term was lost; 8 where --wait is over; 9 where --on-lost failed too
+  often, so that nobody knows what goes on.";
 
 /// The hidden command that becomes the user's.
 #[derive(Debug, clap::Args)]
@@ -59,7 +167,18 @@ pub(crate) struct ExecArgs {
     /// The process that watches over it
     #[arg(long)]
     pub(super) parent: u32,
+    /// The control group to enter first
+    #[arg(long)]
+    pub(super) cgroup: Option<std::path::PathBuf>,
     /// The command and its arguments
     #[arg(last = true, required = true)]
     pub(super) command: Vec<OsString>,
+}
+
+/// The hidden command of the guard.
+#[derive(Debug, clap::Args)]
+pub(crate) struct GuardArgs {
+    /// A folder to remove when the supervisor is gone
+    #[arg(long)]
+    pub(super) folder: Option<std::path::PathBuf>,
 }

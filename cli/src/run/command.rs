@@ -3,41 +3,75 @@
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
-use incumbent::Term;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use incumbent::Token;
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, kill_process_group, test_kill_process_group, waitid,
+};
 
 use super::args::ExecArgs;
+use super::cgroup::{self, Cgroup};
 use crate::failure::Failure;
 use crate::process;
+
+/// How long the kernel may take to take down what was killed.
+const DYING: Duration = Duration::from_millis(500);
+
+/// What a command is told in its environment.
+pub(super) struct Told<'a> {
+    pub(super) key: &'a str,
+    pub(super) name: &'a str,
+    /// The term's; none where there was none.
+    pub(super) token: Option<Token>,
+    pub(super) deadline_file: PathBuf,
+}
+
+impl Told<'_> {
+    pub(super) fn tell(&self, command: &mut Command) {
+        command
+            .env("INCUMBENT_KEY", self.key)
+            .env("INCUMBENT_NAME", self.name)
+            .env("INCUMBENT_DEADLINE_FILE", &self.deadline_file);
+        if let Some(token) = self.token {
+            command
+                .env("INCUMBENT_TOKEN", token.to_string())
+                .env("INCUMBENT_SEQUENCE", token.sequence.0.to_string());
+        }
+    }
+}
 
 /// The running command, leader of its own process group. It is killed when this is dropped.
 pub(super) struct Group {
     child: Child,
     pid: Pid,
+    started: Instant,
+    /// How it ended, and when that was seen.
+    ended: Option<(ExitStatus, Instant)>,
 }
 
 impl Group {
     /// Starts the command for a term. It begins as this program, which asks the kernel to be killed with
-    /// its parent and then becomes the command.
-    pub(super) fn start(command: &[OsString], term: &Term, name: &str) -> io::Result<Self> {
+    /// its parent, enters the control group where there is one, and then becomes the command.
+    pub(super) fn start(command: &[OsString], told: &Told<'_>, within: Option<&Cgroup>) -> io::Result<Self> {
         let mut exec = Command::new(std::env::current_exe()?);
-        exec.arg("run-exec").arg("--parent").arg(std::process::id().to_string()).arg("--").args(command);
+        exec.arg("run-exec").arg("--parent").arg(std::process::id().to_string());
+        if let Some(within) = within {
+            exec.arg("--cgroup").arg(within.path());
+        }
+        exec.arg("--").args(command);
         exec.process_group(0);
         if io::stdin().is_terminal() {
             // Not in the terminal's foreground group, it would be stopped at its first read.
             exec.stdin(Stdio::null());
         }
-        let token = term.token();
-        exec.env("INCUMBENT_KEY", term.election())
-            .env("INCUMBENT_NAME", name)
-            .env("INCUMBENT_TOKEN", token.to_string())
-            .env("INCUMBENT_SEQUENCE", token.sequence.0.to_string());
+        told.tell(&mut exec);
         let child = exec.spawn()?;
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let pid = pid.ok_or_else(|| io::Error::other("the operating system gave no process number"))?;
-        Ok(Self { child, pid })
+        Ok(Self { child, pid, started: Instant::now(), ended: None })
     }
 
     /// The number of the command and of its group.
@@ -45,29 +79,48 @@ impl Group {
         self.pid
     }
 
-    /// Sends a signal to all of the group.
-    pub(super) fn signal(&self, signal: Signal) {
-        // The number is the group's own until the command is reaped.
-        let _ = kill_process_group(self.pid, signal);
+    /// For how long it has run.
+    pub(super) fn ran(&self) -> Duration {
+        self.started.elapsed()
     }
 
-    /// How the command ended, if it has; then the rest of its group is killed as well.
-    pub(super) fn reap(&mut self) -> io::Result<Option<ExitStatus>> {
-        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        match waitid(WaitId::Pid(self.pid), look) {
-            Ok(None) | Err(rustix::io::Errno::INTR) => return Ok(None),
-            Ok(Some(_)) => {}
-            Err(error) => return Err(error.into()),
+    /// Sends a signal to all of the group.
+    pub(super) fn signal(&self, signal: Signal) {
+        if self.ended.is_none() {
+            // The number is the group's own until the command is reaped.
+            let _ = kill_process_group(self.pid, signal);
         }
-        self.signal(Signal::KILL);
-        Ok(Some(self.child.wait()?))
+    }
+
+    /// How the command ended, once nothing is left of it, of its group, and of what it started `within`. What
+    /// it leaves behind is killed.
+    pub(super) fn reap(&mut self, within: Option<&Cgroup>) -> io::Result<Option<ExitStatus>> {
+        let (status, since) = match self.ended {
+            Some(ended) => ended,
+            None => {
+                let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+                match waitid(WaitId::Pid(self.pid), look) {
+                    Ok(None) | Err(rustix::io::Errno::INTR) => return Ok(None),
+                    Ok(Some(_)) => {}
+                    Err(error) => return Err(error.into()),
+                }
+                self.signal(Signal::KILL);
+                within.map(Cgroup::kill).unwrap_or_default();
+                *self.ended.insert((self.child.wait()?, Instant::now()))
+            }
+        };
+        // As process 1 of a container we are left with the orphans.
+        let orphan = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+        while let Ok(Some(_)) = waitid(WaitId::Pgid(Some(self.pid)), orphan) {}
+        let is_left = test_kill_process_group(self.pid).is_ok() || within.is_some_and(Cgroup::is_populated);
+        Ok((!is_left || since.elapsed() > DYING).then_some(status))
     }
 }
 
 impl Drop for Group {
     fn drop(&mut self) {
         // One that was waited for has no group any more, and its number may be another's.
-        if let Ok(None) = self.child.try_wait() {
+        if let (None, Ok(None)) = (self.ended, self.child.try_wait()) {
             self.signal(Signal::KILL);
             let _ = self.child.wait();
         }
@@ -84,10 +137,20 @@ pub(super) fn exit_code(status: ExitStatus) -> u8 {
 /// such command and 126 where it cannot be run, as shells have it.
 pub(crate) fn exec(args: &ExecArgs) -> Result<u8, Failure> {
     process::die_with_parent(args.parent)?;
+    if let Some(within) = &args.cgroup {
+        enter(within);
+    }
     let [program, arguments @ ..] = args.command.as_slice() else {
         return Err(Failure::usage("no command is given"));
     };
     let error = Command::new(program).args(arguments).exec();
     eprintln!("incumbent: {} cannot be run: {error}", program.to_string_lossy());
     Ok(if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 })
+}
+
+/// Without its control group the command still has its process group, so that is no reason not to run it.
+fn enter(within: &Path) {
+    if let Err(error) = cgroup::enter(within) {
+        tracing::warn!(%error, "the command could not be put into a control group of its own");
+    }
 }

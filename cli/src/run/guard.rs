@@ -6,6 +6,7 @@
 //! standard input ends.
 
 use std::io;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -16,14 +17,19 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
 
+use super::args::GuardArgs;
+use super::cgroup;
+
 /// The longest sleep between two looks at the clock: timers stand still while the machine is suspended,
 /// and the lease does not.
 const NAP: Duration = Duration::from_millis(50);
 
 /// What the guard is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Word {
+    /// What is killed beside the process group, from now on: all that is in this control group.
+    Within(PathBuf),
     /// End this process group in time.
     Watch(Watch),
     /// There is nothing to end any more.
@@ -41,11 +47,7 @@ pub(super) struct Watch {
 impl Watch {
     /// `longest` is the longest time to a deadline that the term has had: what a lease comes to.
     pub(super) fn new(group: Pid, deadline: Instant, longest: Duration, grace: Duration) -> Self {
-        // Enough for the kernel to kill and take down a process on a busy machine.
-        let kill_at =
-            deadline.before((longest / 20).clamp(Duration::from_millis(50), Duration::from_millis(500)));
-        // Before that, renewals have failed for two thirds of a lease and a retry or two.
-        let terminate_at = kill_at.before(grace.min(longest / 4));
+        let (terminate_at, kill_at) = times(deadline, longest, grace);
         Self {
             group: group.as_raw_nonzero().get(),
             terminate_at: terminate_at.as_nanos(),
@@ -63,12 +65,24 @@ impl Watch {
         now.as_nanos() >= self.kill_at
     }
 
-    fn signal(self, signal: Signal) {
+    fn signal(self, signal: Signal, within: Option<&Path>) {
         if let Some(group) = Pid::from_raw(self.group) {
             // A group that is gone is what is wanted.
             let _ = kill_process_group(group, signal);
         }
+        if let Some(within) = within.filter(|_| signal == Signal::KILL) {
+            cgroup::kill(within);
+        }
     }
+}
+
+/// When work is asked to end that has no longer than to `deadline`, and when it is killed.
+pub(super) fn times(deadline: Instant, longest: Duration, grace: Duration) -> (Instant, Instant) {
+    // Enough for the kernel to kill and take down a process on a busy machine.
+    let kill_at =
+        deadline.before((longest / 20).clamp(Duration::from_millis(50), Duration::from_millis(500)));
+    // Before that, renewals have failed for two thirds of a lease and a retry or two.
+    (kill_at.before(grace.min(longest / 4)), kill_at)
 }
 
 /// What the guard is about to do.
@@ -81,6 +95,7 @@ struct Duty {
 impl Duty {
     fn take(&mut self, word: Word) {
         match word {
+            Word::Within(_) => {}
             Word::Rest => *self = Self::default(),
             // A later deadline does not take a SIGTERM back.
             Word::Watch(watch) if self.watch.is_some_and(|before| before.group == watch.group) => {
@@ -111,7 +126,8 @@ impl Duty {
 }
 
 /// The hidden command of the guard's process. It ends when its standard input does.
-pub(crate) async fn guard() {
+pub(crate) async fn guard(args: GuardArgs) {
+    let mut within: Option<PathBuf> = None;
     let clock = Clock::system();
     let mut words = BufReader::new(tokio::io::stdin()).lines();
     let mut duty = Duty::default();
@@ -123,6 +139,7 @@ pub(crate) async fn guard() {
         match word {
             Ok(Some(line)) if line.is_empty() => {}
             Ok(Some(line)) => match serde_json::from_str(&line) {
+                Ok(Word::Within(path)) => within = Some(path),
                 Ok(word) => duty.take(word),
                 // Half a word: the supervisor died while it wrote.
                 Err(_) => break,
@@ -130,11 +147,18 @@ pub(crate) async fn guard() {
             Ok(None) | Err(_) => break,
         }
         if let Some((watch, signal)) = duty.due(clock.now()) {
-            watch.signal(signal);
+            watch.signal(signal, within.as_deref());
         }
     }
     if let Some(watch) = duty.watch {
-        watch.signal(Signal::KILL);
+        watch.signal(Signal::KILL, within.as_deref());
+    }
+    // Removed already by a supervisor that ended in good order.
+    if let Some(within) = within.filter(|within| within.exists()) {
+        cgroup::remove(&within);
+    }
+    if let Some(folder) = args.folder {
+        let _ = std::fs::remove_dir_all(folder);
     }
 }
 
@@ -145,10 +169,17 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    pub(super) fn start() -> io::Result<Self> {
+    /// Starts one, which removes `folder` when the supervisor is gone.
+    pub(super) fn start(folder: &Path) -> io::Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
         // A process group of its own: what is sent to the terminal's does not concern it.
-        command.arg("run-guard").process_group(0).stdin(Stdio::piped()).stdout(Stdio::null());
+        command
+            .arg("run-guard")
+            .arg("--folder")
+            .arg(folder)
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null());
         let mut process = command.spawn()?;
         let (words, mut to_send) = mpsc::unbounded_channel::<Word>();
         if let Some(mut stdin) = process.stdin.take() {

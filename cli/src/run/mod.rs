@@ -1,4 +1,4 @@
-//! `incumbent run`: a command that lives only while we lead.
+//! `incumbent run`: a command that lives only while we lead, or [handlers](elector) for the beginning and the end.
 //!
 //! ```text
 //!   supervisor ── campaigns; starts the command, tells the guard every deadline
@@ -17,12 +17,37 @@
 //! | we are killed | SIGKILL at once | guard; the command itself also from the kernel |
 
 mod args;
+mod backoff;
+mod cgroup;
 mod command;
+mod deadline;
+mod elector;
 mod guard;
+mod health;
 mod signals;
 mod supervisor;
 
-pub(crate) use args::{Args, ExecArgs};
+pub(crate) use args::{Args, ExecArgs, GuardArgs};
 pub(crate) use command::exec;
 pub(crate) use guard::guard;
-pub(crate) use supervisor::run;
+
+use crate::failure::Failure;
+
+/// `incumbent run`, in the form that the command line says. Returns the exit code.
+pub(crate) async fn run(mut args: Args, as_json: bool) -> Result<u8, Failure> {
+    if args.command.is_empty() {
+        elector::take_defaults(&mut args, |variable| std::env::var(variable).ok())?;
+        return elector::run(args, as_json).await;
+    }
+    if args.store.url().as_deref() == Some(elector::CONSOLE) {
+        return Err(Failure::usage(
+            "console: is for handlers: give --on-won and --on-lost, or another store for a command",
+        ));
+    }
+    let key = args.key.clone().ok_or_else(no_key)?;
+    supervisor::run(args, &key, as_json).await
+}
+
+fn no_key() -> Failure {
+    Failure::usage("no election is named: give --key KEY")
+}

@@ -38,6 +38,11 @@ impl Signals {
         })
     }
 
+    /// Returns when there is a signal that ends a process that has nothing to do yet.
+    pub(super) async fn end(&mut self) {
+        while !matches!(self.next().await, Some(Asked::End(_) | Asked::PassOn(Signal::HUP))) {}
+    }
+
     /// The next signal; none when a child process has ended. Cancel-safe.
     pub(super) async fn next(&mut self) -> Option<Asked> {
         tokio::select! {

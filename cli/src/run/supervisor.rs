@@ -7,9 +7,13 @@ use incumbent::{Candidate, Clock, Event, Instant, Reason, Store, Term};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::args::Args;
-use super::command::{Group, exit_code};
+use super::args::{Args, OnExit};
+use super::backoff::Backoff;
+use super::cgroup::Cgroup;
+use super::command::{Group, Told, exit_code};
+use super::deadline::DeadlineFile;
 use super::guard::{Guard, Watch, Word};
+use super::health::Health;
 use super::signals::{Asked, Signals};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -19,49 +23,60 @@ const TICK: Duration = Duration::from_millis(50);
 /// How long before the end of a drain the command is killed, so that it is dead by then.
 const DYING: Duration = Duration::from_millis(200);
 
-/// `incumbent run`. Returns the exit code.
-pub(crate) async fn run(args: Args, as_json: bool) -> Result<u8, Failure> {
+/// `incumbent run … -- CMD`. Returns the exit code.
+pub(super) async fn run(args: Args, key: &str, as_json: bool) -> Result<u8, Failure> {
     let mut signals = Signals::new()?;
     // Before anything is waited for: a signal meanwhile ends us.
     let opened = tokio::select! {
-        opened = open(&args) => opened,
-        () = ended(&mut signals) => return Ok(Exit::Done as u8),
+        opened = open(&args, key) => opened,
+        () = signals.end() => return Ok(Exit::Done as u8),
     };
     let (store, candidate) = opened?;
+    let file = DeadlineFile::new()?;
+    let cgroup = Cgroup::new()
+        .inspect_err(
+            |error| tracing::info!(%error, "what leaves the command's process group is not followed"),
+        )
+        .ok();
     let mut supervisor = Supervisor {
         clock: store.clock().clone(),
         candidate,
-        guard: Guard::start()?,
+        guard: Guard::start(file.folder())?,
+        health: Health::start(&args),
+        file,
+        cgroup,
         work: None,
+        rest: None,
+        backoff: Backoff::default(),
+        has_led: false,
         result: None,
         asked: None,
         args,
         as_json,
     };
+    supervisor.tell_guard_where();
     let done = supervisor.supervise(&mut signals).await;
     // Dropped first, whatever happened: the command does not outlive the candidate.
     supervisor.work = None;
+    supervisor.rest = None;
     store.close().await?;
     done
 }
 
-async fn open(args: &Args) -> Result<(Store, Candidate), Failure> {
+async fn open(args: &Args, key: &str) -> Result<(Store, Candidate), Failure> {
+    let store = open_store(args).await?;
+    let candidate = store.campaign(key, args.options(args.drain + DYING)).await?;
+    Ok((store, candidate))
+}
+
+/// Opens the store for a candidate.
+pub(super) async fn open_store(args: &Args) -> Result<Store, Failure> {
     let settings = args.store.settings()?;
     let builder = match args.lease.lease {
         Some(lease) => Store::builder().expected_lease(lease),
         None => Store::builder(),
     };
-    let store = args.store.open(builder, settings).await?;
-    let mut options = args.lease.options().drain(args.grace + DYING);
-    if let Some(name) = &args.name {
-        options = options.name(name);
-    }
-    let candidate = store.campaign(&args.key, options).await?;
-    Ok((store, candidate))
-}
-
-async fn ended(signals: &mut Signals) {
-    while !matches!(signals.next().await, Some(Asked::End(_) | Asked::PassOn(Signal::HUP))) {}
+    args.store.open(builder, settings).await
 }
 
 struct Supervisor {
@@ -70,11 +85,27 @@ struct Supervisor {
     clock: Clock,
     candidate: Candidate,
     guard: Guard,
+    health: Health,
+    file: DeadlineFile,
+    /// Where the command and all that it starts is kept together, if that can be.
+    cgroup: Option<Cgroup>,
     work: Option<Work>,
+    /// The term whose command is started again, and when.
+    rest: Option<(Term, Instant)>,
+    backoff: Backoff,
+    has_led: bool,
     /// The exit code, once it is known; then it only remains to leave.
     result: Option<u8>,
     /// The signal that asked us to end.
     asked: Option<Signal>,
+}
+
+enum Next {
+    Look,
+    Event(Event),
+    Signal(Asked),
+    GuardGone,
+    OutOfPatience,
 }
 
 /// The command in a term.
@@ -104,18 +135,32 @@ impl Supervisor {
     async fn supervise(&mut self, signals: &mut Signals) -> Result<u8, Failure> {
         let mut events = self.candidate.events();
         let mut ticks = tokio::time::interval(TICK);
+        let patience = tokio::time::sleep(self.args.wait.unwrap_or_default());
+        tokio::pin!(patience);
         loop {
-            tokio::select! {
+            let waits = self.args.wait.is_some() && !self.has_led && self.result.is_none();
+            let next = tokio::select! {
                 event = events.next() => match event {
-                    Some(event) => self.take(event).await?,
+                    Some(event) => Next::Event(event),
                     None => return Ok(self.result.unwrap_or(Exit::Done as u8)),
                 },
-                signal = signals.next() => if let Some(signal) = signal {
-                    self.signalled(signal);
-                },
-                () = self.guard.gone() => self.replace_guard()?,
-                _ = ticks.tick(), if self.work.is_some() => {}
+                signal = signals.next() => signal.map_or(Next::Look, Next::Signal),
+                () = self.guard.gone() => Next::GuardGone,
+                () = self.health.changed() => Next::Look,
+                () = &mut patience, if waits && self.asked.is_none() => Next::OutOfPatience,
+                _ = ticks.tick(), if self.work.is_some() || self.rest.is_some() => Next::Look,
+            };
+            // First of all, for we may have been stopped: a command whose lease is over dies.
+            self.look()?;
+            match next {
+                Next::Look => {}
+                Next::Event(event) => self.take(event).await?,
+                Next::Signal(signal) => self.signalled(signal),
+                Next::GuardGone => self.replace_guard()?,
+                Next::OutOfPatience => self.not_elected(),
             }
+            self.health.tell(&self.candidate);
+            self.start_again()?;
             self.look()?;
         }
     }
@@ -125,11 +170,13 @@ impl Supervisor {
             Event::Won(term) => self.start(term)?,
             Event::Draining { reason, .. } => {
                 tracing::info!(%reason, "leaving");
+                self.rest = None;
                 self.end_work(self.asked.unwrap_or(Signal::TERM));
             }
             Event::Lost { term, reason } => {
                 let (token, at) = (term.token().to_string(), self.clock.now().as_nanos());
                 self.tell(json!({ "event": "lost", "token": token, "reason": reason.code(), "at": at }));
+                self.rest = None;
                 self.kill_work().await?;
                 if self.args.once && self.result.is_none() {
                     self.lost(reason);
@@ -153,14 +200,40 @@ impl Supervisor {
     fn start(&mut self, term: Term) -> Result<(), Failure> {
         let (token, at) = (term.token().to_string(), term.started().as_nanos());
         self.tell(json!({ "event": "won", "token": token, "at": at }));
+        self.has_led = true;
         if self.result.is_some() || self.asked.is_some() {
             return Ok(());
         }
-        let group = Group::start(&self.args.command, &term, self.candidate.name())?;
+        self.begin(term)
+    }
+
+    fn begin(&mut self, term: Term) -> Result<(), Failure> {
+        let deadline = term.deadline();
+        if deadline == Instant::ZERO {
+            // It is over already, which is about to be told.
+            return Ok(());
+        }
+        self.file.say(deadline, term.token(), &self.clock)?;
+        let told = Told {
+            key: term.election(),
+            name: self.candidate.name(),
+            token: Some(term.token()),
+            deadline_file: self.file.path(),
+        };
+        let group = Group::start(&self.args.command, &told, self.cgroup.as_ref())?;
         tracing::info!(pid = group.pid().as_raw_nonzero().get(), token = %term.token(), "the command runs");
         self.work =
             Some(Work { group, term, longest: Duration::ZERO, watch: None, kill_at: None, is_ending: false });
         Ok(())
+    }
+
+    /// Starts the command again, when it has rested.
+    fn start_again(&mut self) -> Result<(), Failure> {
+        let now = self.clock.now();
+        match self.rest.take_if(|(_, at)| *at <= now) {
+            Some((term, _)) if term.is_current() && term.drains_until().is_none() => self.begin(term),
+            _ => Ok(()),
+        }
     }
 
     /// Ends what should end, sees what has ended, and tells the guard what is new.
@@ -169,20 +242,22 @@ impl Supervisor {
         let now = self.clock.now();
         if work.watch.is_some_and(|(_, watch)| watch.is_pressing(now)) && !work.is_ending {
             tracing::warn!("the lease is not renewed in time, and the command is ended");
-            work.end(Signal::TERM, now + self.args.grace);
+            work.end(Signal::TERM, now + self.args.drain);
         }
         let is_over = work.watch.is_some_and(|(_, watch)| watch.is_over(now));
         if is_over || work.kill_at.is_some_and(|at| now >= at) {
             work.group.signal(Signal::KILL);
+            self.cgroup.as_ref().map(Cgroup::kill).unwrap_or_default();
         }
         let deadline = work.term.deadline();
         if deadline != Instant::ZERO && work.watch.is_none_or(|(told, _)| told != deadline) {
             work.longest = work.longest.max(deadline.since(now));
-            let watch = Watch::new(work.group.pid(), deadline, work.longest, self.args.grace);
+            let watch = Watch::new(work.group.pid(), deadline, work.longest, self.args.drain);
             work.watch = Some((deadline, watch));
             self.guard.tell(Word::Watch(watch));
+            self.file.say(deadline, work.term.token(), &self.clock)?;
         }
-        if let Some(status) = work.group.reap()? {
+        if let Some(status) = work.group.reap(self.cgroup.as_ref())? {
             self.exited(status);
         }
         Ok(())
@@ -199,11 +274,34 @@ impl Supervisor {
             let obeyed = i32::from(exit_code(status)) == 128 + asked.as_raw();
             self.result = Some(if obeyed { Exit::Done as u8 } else { exit_code(status) });
         } else if !work.is_ending {
-            self.result = Some(exit_code(status));
-            drop(self.candidate.close());
+            self.exited_by_itself(work, code);
         } else if work.term.is_current() && work.term.drains_until().is_none() {
             // It was ended for a lease that was renewed after all: whoever is well may have it.
             drop(self.candidate.resign());
+        }
+    }
+
+    /// The command's own end: what is to follow it.
+    fn exited_by_itself(&mut self, work: Work, code: u8) {
+        match self.args.on_exit {
+            OnExit::Restart => {
+                let wait = self.backoff.after(work.group.ran());
+                eprintln!("incumbent: the command exited with code {code}, and is started again in {wait:?}");
+                self.rest = Some((work.term, self.clock.now() + wait));
+            }
+            OnExit::Resign if !self.args.once => {
+                tracing::info!(code, "the command exited, and the seat is given up");
+                if code == 0 {
+                    drop(self.candidate.resign());
+                } else {
+                    // A candidate whose work keeps failing rests longer each time.
+                    work.term.fail();
+                }
+            }
+            OnExit::Resign | OnExit::Exit => {
+                self.result = Some(code);
+                drop(self.candidate.close());
+            }
         }
     }
 
@@ -226,15 +324,32 @@ impl Supervisor {
 
     fn replace_guard(&mut self) -> Result<(), Failure> {
         tracing::warn!("the process that guards the command has ended, and is started again");
-        self.guard = Guard::start()?;
+        self.guard = Guard::start(self.file.folder())?;
+        self.tell_guard_where();
         if let Some(work) = &mut self.work {
             work.watch = None;
         }
         Ok(())
     }
 
+    fn tell_guard_where(&self) {
+        if let Some(cgroup) = &self.cgroup {
+            self.guard.tell(Word::Within(cgroup.path().to_owned()));
+        }
+    }
+
+    /// The time to be elected is over.
+    fn not_elected(&mut self) {
+        let leader = self.candidate.leader();
+        let who = leader.map_or("nobody".into(), |leader| leader.name);
+        let limit = self.args.wait.unwrap_or_default();
+        eprintln!("incumbent: not elected within {limit:?}; the seat is held by {who}");
+        self.result = Some(Exit::NotElected as u8);
+        drop(self.candidate.close());
+    }
+
     fn end_work(&mut self, signal: Signal) {
-        let by_grace = self.clock.now() + self.args.grace;
+        let by_grace = self.clock.now() + self.args.drain;
         if let Some(work) = self.work.as_mut().filter(|work| !work.is_ending) {
             let by_drain = work.term.drains_until().map(|until| until.before(DYING));
             work.end(signal, by_drain.unwrap_or(by_grace).min(by_grace));
@@ -246,6 +361,7 @@ impl Supervisor {
         if let Some(work) = &mut self.work {
             work.is_ending = true;
             work.group.signal(Signal::KILL);
+            self.cgroup.as_ref().map(Cgroup::kill).unwrap_or_default();
         }
         while self.work.is_some() {
             self.look()?;

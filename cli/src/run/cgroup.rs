@@ -1,0 +1,146 @@
+//! A control group (version 2) for the command: what leaves the process group does not leave it.
+//!
+//! It is used where it can be: Linux 5.14 or newer, with a control group of ours that we may write to. Elsewhere
+//! the process group has to do.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long the kernel may take to take processes down that were killed.
+const DYING: Duration = Duration::from_secs(2);
+
+/// A control group of our own, removed when this is dropped.
+#[derive(Debug)]
+pub(super) struct Cgroup {
+    path: PathBuf,
+}
+
+impl Cgroup {
+    /// A new one below the one that this process is in.
+    pub(super) fn new() -> io::Result<Self> {
+        let memberships = fs::read_to_string("/proc/self/cgroup")?;
+        let mounts = fs::read_to_string("/proc/self/mountinfo")?;
+        let ours = own(&memberships, &mounts).ok_or_else(|| {
+            io::Error::new(io::ErrorKind::Unsupported, "control groups of version 2 are not mounted")
+        })?;
+        let path = ours.join(format!("incumbent-{}", std::process::id()));
+        match fs::create_dir(&path) {
+            // Left over by a process of the same number.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => made?,
+        }
+        let cgroup = Self { path };
+        if !cgroup.path.join("cgroup.kill").exists() {
+            return Err(io::Error::new(io::ErrorKind::Unsupported, "the kernel has no cgroup.kill"));
+        }
+        // Whether a process may enter it is known only by trying: a child of ours that sleeps would do, but
+        // opening the file for writing fails in the same cases, save a group that is of another type.
+        let kind = fs::read_to_string(cgroup.path.join("cgroup.type"))?;
+        if kind.trim() != "domain" {
+            let what = format!("the control group would be of the type {:?}", kind.trim());
+            return Err(io::Error::new(io::ErrorKind::Unsupported, what));
+        }
+        drop(fs::OpenOptions::new().write(true).open(cgroup.path.join("cgroup.procs"))?);
+        Ok(cgroup)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether anything is alive in it.
+    pub(super) fn is_populated(&self) -> bool {
+        fs::read_to_string(self.path.join("cgroup.events")).is_ok_and(|said| said.contains("populated 1"))
+    }
+
+    /// Kills whatever is in it.
+    pub(super) fn kill(&self) {
+        kill(&self.path);
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        remove(&self.path);
+    }
+}
+
+/// Puts this process into a control group; what it starts will be in it too.
+pub(super) fn enter(path: &Path) -> io::Result<()> {
+    fs::write(path.join("cgroup.procs"), "0")
+}
+
+/// Kills whatever is in a control group.
+pub(super) fn kill(path: &Path) {
+    // One that is gone has nothing in it.
+    let _ = fs::write(path.join("cgroup.kill"), "1");
+}
+
+/// Kills whatever is in a control group, and removes it.
+pub(super) fn remove(path: &Path) {
+    kill(path);
+    let begun = Instant::now();
+    // It can be removed only once what was killed is gone.
+    while let Err(error) = fs::remove_dir(path) {
+        if error.kind() != io::ErrorKind::ResourceBusy || begun.elapsed() > DYING {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Where the control group of version 2 of this process is, by what the kernel says of it.
+fn own(memberships: &str, mounts: &str) -> Option<PathBuf> {
+    let path = memberships.lines().find_map(|line| line.strip_prefix("0::"))?;
+    // ID PARENT MAJOR:MINOR ROOT MOUNTPOINT OPTIONS... - TYPE SOURCE OPTIONS
+    let (root, mountpoint) = mounts.lines().find_map(|line| {
+        let (place, kind) = line.split_once(" - ")?;
+        let mut place = place.split(' ').skip(3);
+        kind.starts_with("cgroup2 ").then(|| Some((place.next()?, place.next()?)))?
+    })?;
+    // In a container the mount may show a part of the tree only.
+    let below = Path::new(path).strip_prefix(root).or_else(|_| Path::new(path).strip_prefix("/")).ok()?;
+    Some(Path::new(mountpoint).join(below))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOUNTS: &str = "\
+24 30 0:22 / /proc rw,nosuid - proc proc rw
+35 24 0:30 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate
+";
+
+    #[test]
+    fn the_control_group_is_found_where_it_is_mounted() {
+        let own = |memberships, mounts| own(memberships, mounts).map(|path| path.display().to_string());
+        let service = Some("/sys/fs/cgroup/system.slice/app.service".into());
+        assert_eq!(own("0::/system.slice/app.service\n", MOUNTS), service);
+        assert_eq!(own("0::/\n", MOUNTS), Some("/sys/fs/cgroup/".into()));
+    }
+
+    #[test]
+    fn of_both_versions_the_second_is_meant() {
+        let mounts = "\
+31 24 0:27 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids
+35 24 0:30 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw
+";
+        let found = own("8:pids:/a\n1:cpu:/b\n0::/c\n", mounts);
+        assert_eq!(found, Some(PathBuf::from("/sys/fs/cgroup/unified/c")));
+    }
+
+    #[test]
+    fn a_part_of_the_tree_that_is_mounted_is_taken_off() {
+        let mounts = "35 24 0:30 /pod/box /sys/fs/cgroup ro - cgroup2 cgroup rw\n";
+        assert_eq!(own("0::/pod/box/app\n", mounts), Some(PathBuf::from("/sys/fs/cgroup/app")));
+    }
+
+    #[test]
+    fn without_version_2_there_is_none() {
+        assert_eq!(own("8:pids:/a\n", MOUNTS), None);
+        assert_eq!(own("0::/\n", "24 30 0:22 / /proc rw - proc proc rw\n"), None);
+    }
+}

@@ -1,0 +1,63 @@
+//! An election by hand: messages are typed, and handlers do what they would.
+
+use std::io::{IsTerminal, Write};
+
+use incumbent::core::reconcile::Message;
+use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
+
+/// What is typed.
+pub(super) struct Console {
+    lines: Lines<BufReader<Stdin>>,
+}
+
+impl Console {
+    pub(super) fn new() -> Self {
+        Self { lines: BufReader::new(tokio::io::stdin()).lines() }
+    }
+
+    /// Asks for a message, where a person types.
+    pub(super) fn prompt(&self) {
+        if std::io::stdin().is_terminal() {
+            let mut stderr = std::io::stderr();
+            let _ = write!(stderr, "{}> ", understood()).and_then(|()| stderr.flush());
+        }
+    }
+
+    /// The next message; none at the end of what is typed. Cancel-safe.
+    pub(super) async fn next(&mut self) -> Option<Message> {
+        loop {
+            let line = self.lines.next_line().await.ok()??;
+            match read(&line) {
+                Ok(message) => return Some(message),
+                Err(mistake) => {
+                    let _ = writeln!(std::io::stderr(), "incumbent: {mistake}");
+                    self.prompt();
+                }
+            }
+        }
+    }
+}
+
+fn understood() -> String {
+    Message::ALL.map(Message::word).join(", ")
+}
+
+fn read(line: &str) -> Result<Message, String> {
+    let word = line.trim();
+    let known = Message::ALL.into_iter().find(|message| message.word().eq_ignore_ascii_case(word));
+    known.ok_or_else(|| format!("{word:?} is not understood; type one of {}", understood()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_three_words_are_understood_and_a_mistake_is_told_which_they_are() {
+        assert_eq!(read("LEADER"), Ok(Message::Leader));
+        assert_eq!(read("  notleader "), Ok(Message::NotLeader));
+        assert_eq!(read("ERROR"), Ok(Message::Error));
+        let mistake = "\"LEAD\" is not understood; type one of LEADER, NOTLEADER, ERROR";
+        assert_eq!(read("LEAD"), Err(mistake.into()));
+    }
+}

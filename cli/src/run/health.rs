@@ -1,0 +1,85 @@
+//! The candidate's health: a command of the user's, asked again and again.
+
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use incumbent::Candidate;
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::sync::watch;
+
+use super::args::Args;
+
+/// Whether the candidate may take part: its check succeeds, and nothing else keeps it out.
+pub(super) struct Health {
+    checked: watch::Receiver<bool>,
+    /// Keeps it out of the race whatever the check says.
+    pub(super) stays_out: bool,
+    told: bool,
+}
+
+impl Health {
+    /// Begins to ask, where there is something to ask.
+    pub(super) fn start(args: &Args) -> Self {
+        let (say, checked) = watch::channel(true);
+        if let Some(command) = args.health.clone() {
+            let interval = args.health_interval;
+            tokio::spawn(async move {
+                while !say.is_closed() {
+                    let is_well = ask(&command, interval).await;
+                    say.send_if_modified(|before| {
+                        if *before && !is_well {
+                            eprintln!(
+                                "incumbent: the health check fails, and this candidate stays out of the race"
+                            );
+                        } else if !*before && is_well {
+                            eprintln!("incumbent: the health check succeeds again");
+                        }
+                        std::mem::replace(before, is_well) != is_well
+                    });
+                    tokio::time::sleep(interval).await;
+                }
+            });
+        }
+        Self { checked, stays_out: false, told: true }
+    }
+
+    /// Returns when the check says something else than before. Cancel-safe.
+    pub(super) async fn changed(&mut self) {
+        if self.checked.changed().await.is_err() {
+            std::future::pending().await
+        }
+    }
+
+    /// Tells the candidate what is new.
+    pub(super) fn tell(&mut self, candidate: &Candidate) {
+        let is_well = *self.checked.borrow() && !self.stays_out;
+        if self.told != is_well {
+            self.told = is_well;
+            candidate.set_healthy(is_well);
+        }
+    }
+}
+
+/// Whether the command succeeds in time. Whatever it started in its group ends with it.
+async fn ask(command: &str, limit: Duration) -> bool {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", command]).process_group(0);
+    shell.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let started = tokio::process::Command::from(shell).spawn();
+    let mut child = match started {
+        Ok(child) => child,
+        Err(error) => {
+            eprintln!("incumbent: the health check cannot be started: {error}");
+            return false;
+        }
+    };
+    let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+    let ended: Result<io::Result<_>, _> = tokio::time::timeout(limit, child.wait()).await;
+    if let (Err(_), Some(group)) = (&ended, group) {
+        let _ = kill_process_group(group, Signal::KILL);
+        let _ = child.wait().await;
+    }
+    matches!(ended, Ok(Ok(status)) if status.success())
+}
