@@ -3,11 +3,15 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "a test fails")]
 
 mod bad_input;
+mod console;
 mod demo;
+mod elector;
 mod init;
 mod looking;
 mod readme;
 mod run;
+mod run_children;
+mod run_options;
 mod sim;
 mod support;
 mod terminal;

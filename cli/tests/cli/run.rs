@@ -11,13 +11,18 @@ use rustix::process::Signal;
 use crate::support::{Ended, Running, Scratch, children, ended, incumbent, json};
 
 /// Arguments of a candidate with a lease of a second, up to the command.
-fn arguments<'a>(scratch: &'a Scratch, name: &'a str) -> Vec<&'a str> {
+pub(crate) fn arguments<'a>(scratch: &'a Scratch, name: &'a str) -> Vec<&'a str> {
     let mut arguments = vec!["run", "--store", &scratch.url, "--key", "jobs", "--name", name];
     arguments.extend(["--preset", "fast", "--lease", "1s"]);
     arguments
 }
 
-fn command<'a>(scratch: &'a Scratch, name: &'a str, options: &[&'a str], script: &'a str) -> Vec<&'a str> {
+pub(crate) fn command<'a>(
+    scratch: &'a Scratch,
+    name: &'a str,
+    options: &[&'a str],
+    script: &'a str,
+) -> Vec<&'a str> {
     let mut all = arguments(scratch, name);
     all.extend(options);
     all.extend(["--", "sh", "-c", script]);
@@ -25,7 +30,7 @@ fn command<'a>(scratch: &'a Scratch, name: &'a str, options: &[&'a str], script:
 }
 
 #[track_caller]
-fn started(scratch: &Scratch, name: &str, options: &[&str], script: &str) -> Running {
+pub(crate) fn started(scratch: &Scratch, name: &str, options: &[&str], script: &str) -> Running {
     Running::start(incumbent(&command(scratch, name, options, script)))
 }
 
@@ -36,18 +41,18 @@ fn ran(scratch: &Scratch, options: &[&str], script: &str) -> Ended {
 
 /// The number that the command prints first.
 #[track_caller]
-fn pid(running: &mut Running) -> u32 {
+pub(crate) fn pid(running: &mut Running) -> u32 {
     running.until("the command's number", |line| line.trim().parse().ok())
 }
 
 #[track_caller]
-fn seat(scratch: &Scratch) -> String {
+pub(crate) fn seat(scratch: &Scratch) -> String {
     let status = ended(&["status", "jobs", "--store", &scratch.url, "--json"]);
     json(&status.stdout)["seat"].as_str().unwrap().to_owned()
 }
 
 /// Deletes the key as an operator would.
-fn delete(scratch: &Scratch) {
+pub(crate) fn delete(scratch: &Scratch) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let settings: StoreSettings = scratch.url.parse().unwrap();

@@ -1,6 +1,6 @@
 //! Starting the program and reading what it says.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
@@ -68,6 +68,12 @@ impl Running {
 
     pub(crate) fn kill(&mut self) {
         self.child.kill();
+    }
+
+    /// Writes this to its standard input, and closes that.
+    #[track_caller]
+    pub(crate) fn type_all(&mut self, text: &str) {
+        self.child.take_stdin().unwrap().write_all(text.as_bytes()).unwrap();
     }
 
     fn close(&mut self) {

@@ -133,6 +133,11 @@ impl Seat {
         }
     }
 
+    /// Whether it has anything to say: what is typed is read when the handler before it has returned.
+    fn speaks(&self, is_running: bool) -> bool {
+        matches!(self, Self::Store { .. }) || !is_running
+    }
+
     fn prompt(&self) {
         if let Self::Console(Some(console)) = self {
             console.prompt();
@@ -214,7 +219,7 @@ impl Elector {
             let waits = self.args.wait.is_some() && !self.has_led && !self.asked;
             let nap = self.nap();
             let next = tokio::select! {
-                news = seat.next(), if !over => Next::News(news),
+                news = seat.next(), if !over && seat.speaks(self.running.is_some()) => Next::News(news),
                 signal = signals.next() => signal.map_or(Next::Look, Next::Signal),
                 ended = returned(&mut self.running) => Next::Returned(ended),
                 () = self.health.changed() => Next::Look,
@@ -228,14 +233,21 @@ impl Elector {
                 Next::News(News::Event(event)) => self.take(event)?,
                 Next::News(News::Typed(message)) => {
                     self.give(Input::Message(message))?;
-                    seat.prompt();
+                    if self.running.is_none() {
+                        seat.prompt();
+                    }
                 }
                 Next::News(News::Over) => {
                     over = true;
                     self.close()?;
                 }
                 Next::Signal(asked) => self.signalled(asked)?,
-                Next::Returned(ended) => self.returned(ended)?,
+                Next::Returned(ended) => {
+                    self.returned(ended)?;
+                    if self.running.is_none() {
+                        seat.prompt();
+                    }
+                }
                 Next::OutOfPatience => self.not_elected()?,
             }
             if let Some(candidate) = &self.candidate {

@@ -1,0 +1,250 @@
+//! `incumbent run --on-won CMD --on-lost CMD`, in real elections.
+
+use std::fs;
+use std::path::PathBuf;
+
+use incumbent_testkit::nats::{NatsServer, Options};
+use incumbent_testkit::process::is_running;
+use incumbent_testkit::wait;
+use rustix::process::Signal;
+
+use crate::run::{arguments, delete, seat};
+use crate::support::{Ended, Running, Scratch, ended, incumbent};
+
+fn started(scratch: &Scratch, name: &str, options: &[&str]) -> Running {
+    Running::start(incumbent(&[&arguments(scratch, name)[..], options].concat()))
+}
+
+fn told(run: &mut Running, text: &str) -> String {
+    run.until_told(text, |line| line.contains(text))
+}
+
+fn ends(mut run: Running) -> Ended {
+    run.signal(Signal::TERM);
+    run.wait()
+}
+
+fn file(scratch: &Scratch, name: &str) -> PathBuf {
+    scratch.folder.path().join(name)
+}
+
+#[test]
+fn begin_runs_on_winning_and_end_on_leaving_while_the_seat_is_held() {
+    let scratch = Scratch::made();
+    let program = env!("CARGO_BIN_EXE_incumbent");
+    let look = format!("{program} status jobs --store {} --json; echo why $INCUMBENT_REASON", scratch.url);
+    let begin = "echo begins $INCUMBENT_KEY $INCUMBENT_NAME $INCUMBENT_SEQUENCE";
+    let mut run = started(&scratch, "ada", &["--on-won", begin, "--on-lost", &look]);
+    let begun = told(&mut run, "on-won: begins jobs ada ");
+    assert!(begun.rsplit(' ').next().unwrap().parse::<u64>().is_ok(), "{begun}");
+    let ended = ends(run);
+    assert!(ended.stderr.contains("\"seat\":\"held\""), "{ended:?}");
+    assert!(ended.stderr.contains("on-lost: why CLOSED"), "{ended:?}");
+    assert!(!ended.stderr.contains("promise"), "{ended:?}");
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), ""));
+    assert_eq!(seat(&scratch), "released");
+}
+
+#[test]
+fn what_begin_leaves_in_the_background_goes_on_until_end() {
+    let scratch = Scratch::made();
+    let pid = file(&scratch, "pid");
+    let begin = format!("sleep 1000 & echo $! > {0}.new; mv {0}.new {0}", pid.display());
+    let end = format!("kill $(cat {})", pid.display());
+    let mut run = started(&scratch, "ada", &["--on-won", &begin, "--on-lost", &end, "-v"]);
+    told(&mut run, "\"state\":\"LEADER\"");
+    let left: u32 = fs::read_to_string(&pid).unwrap().trim().parse().unwrap();
+    assert!(is_running(left));
+    assert_eq!(ends(run).code, Some(0));
+    wait::until("the end of what was begun", wait::GENEROUS, || !is_running(left));
+}
+
+#[test]
+fn a_failing_begin_gives_the_seat_up_and_the_candidacy_resumes_after_the_error_timeout() {
+    let scratch = Scratch::made();
+    let first = file(&scratch, "first");
+    let begin = format!("echo begins; test -e {0} || {{ touch {0}; exit 1; }}", first.display());
+    let options = ["--on-won", &begin, "--on-error", "echo minds", "--error-timeout", "1s", "-v"];
+    let mut run = started(&scratch, "ada", &options);
+    told(&mut run, "on-won failed: exit status: 1");
+    told(&mut run, "on-error: minds");
+    told(&mut run, "HANDLER_FAILED");
+    wait::until("the seat to be given up", wait::GENEROUS, || seat(&scratch) == "released");
+    told(&mut run, "the candidacy resumes");
+    told(&mut run, "on-won: begins");
+    told(&mut run, "\"state\":\"LEADER\"");
+    assert_eq!(ends(run).code, Some(0));
+}
+
+#[test]
+fn while_one_minds_its_error_another_leads() {
+    let scratch = Scratch::made();
+    let mut ada = started(&scratch, "ada", &["--on-won", "exit 1", "--error-timeout", "1h"]);
+    told(&mut ada, "on-won failed");
+    let mut ben = started(&scratch, "ben", &["--on-won", "echo begins"]);
+    told(&mut ben, "on-won: begins");
+    assert_eq!(ends(ada).code, Some(0));
+    assert_eq!(ends(ben).code, Some(0));
+}
+
+#[test]
+fn a_failing_end_is_run_again_until_it_succeeds() {
+    let scratch = Scratch::made();
+    let count = file(&scratch, "count");
+    let end = format!("echo x >> {0}; test $(wc -l < {0}) -ge 3", count.display());
+    let options = ["--on-won", "echo begins", "--on-lost", &end, "--retry-every", "10ms"];
+    let mut run = started(&scratch, "ada", &options);
+    told(&mut run, "on-won: begins");
+    assert_eq!(ends(run).code, Some(0));
+    assert_eq!(fs::read_to_string(&count).unwrap(), "x\nx\nx\n");
+    assert_eq!(seat(&scratch), "released");
+}
+
+#[test]
+fn an_end_that_keeps_failing_exits_loudly_and_says_who_leads() {
+    let scratch = Scratch::made();
+    let options =
+        ["--on-won", "echo begins", "--on-lost", "exit 1", "--retries", "1", "--retry-every", "10ms"];
+    let mut run = started(&scratch, "ada", &options);
+    told(&mut run, "on-won: begins");
+    let ended = ends(run);
+    assert_eq!(ended.code, Some(9), "{ended:?}");
+    for part in ["giving up: the end handler failed 2 times", "The election is jobs", "before you start"] {
+        assert!(ended.stderr.contains(part), "{part:?} in {ended:?}");
+    }
+}
+
+#[test]
+fn a_begin_that_hangs_is_stopped_and_ended() {
+    let scratch = Scratch::made();
+    let begin = "echo begins; exec sleep 1000";
+    let mut run = started(&scratch, "ada", &["--on-won", begin, "--on-lost", "echo ends"]);
+    told(&mut run, "on-won: begins");
+    let ended = ends(run);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.stderr.contains("on-lost: ends"), "{ended:?}");
+}
+
+#[test]
+fn a_begin_that_hangs_and_ignores_the_signal_is_killed() {
+    let scratch = Scratch::made();
+    let begin = "trap '' TERM; echo begins; while :; do sleep 0.01; done";
+    let mut run = started(&scratch, "ada", &["--on-won", begin, "--on-lost", "echo ends"]);
+    told(&mut run, "on-won: begins");
+    let ended = ends(run);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.stderr.contains("on-won failed: signal: 9 (SIGKILL)"), "{ended:?}");
+    assert!(ended.stderr.contains("on-lost: ends"), "{ended:?}");
+}
+
+#[test]
+fn an_end_that_outlasts_the_lease_is_a_broken_promise_told_while_it_runs() {
+    let scratch = Scratch::made();
+    let options = ["--on-won", "echo begins", "--on-lost", "echo ends; exec sleep 1000"];
+    let mut run = started(&scratch, "ada", &options);
+    told(&mut run, "on-won: begins");
+    delete(&scratch);
+    told(&mut run, "on-lost: ends");
+    let broken = told(&mut run, "the promise of one leader is broken");
+    assert!(broken.contains("on-lost is still running"), "{broken}");
+    // It would go on for long; a second signal does not wait for it.
+    run.signal(Signal::TERM);
+    run.signal(Signal::INT);
+    let ended = run.wait();
+    assert_eq!(ended.code, Some(9), "{ended:?}");
+    assert!(ended.stderr.contains("asked twice to end"), "{ended:?}");
+}
+
+#[test]
+fn an_end_that_outlasts_the_drain_is_a_broken_promise_too() {
+    let scratch = Scratch::made();
+    let fifo = file(&scratch, "fifo");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let end = format!("read line < {}", fifo.display());
+    let options = ["--on-won", "echo begins", "--on-lost", &end, "--drain", "200ms"];
+    let mut run = started(&scratch, "ada", &options);
+    told(&mut run, "on-won: begins");
+    run.signal(Signal::TERM);
+    told(&mut run, "the promise of one leader is broken");
+    fs::write(&fifo, "go\n").unwrap();
+    told(&mut run, "too late");
+    assert_eq!(run.wait().code, Some(0));
+}
+
+#[test]
+fn with_once_it_ends_after_a_term() {
+    let scratch = Scratch::made();
+    let options = ["--on-won", "echo begins", "--on-lost", "echo ends $INCUMBENT_REASON", "--once"];
+    let mut run = started(&scratch, "ada", &options);
+    told(&mut run, "on-won: begins");
+    delete(&scratch);
+    let run = run.wait();
+    assert_eq!(run.code, Some(1), "{run:?}");
+    assert!(run.stderr.contains("on-lost: ends DELETED"), "{run:?}");
+}
+
+#[test]
+fn a_candidate_that_is_not_elected_in_time_ends() {
+    let scratch = Scratch::made();
+    let mut ada = started(&scratch, "ada", &["--on-won", "echo begins"]);
+    told(&mut ada, "on-won: begins");
+    let words = [&arguments(&scratch, "ben")[..], &["--on-won", "echo never", "--wait", "1s"]].concat();
+    let ben = ended(&words);
+    assert_eq!(ben.code, Some(8), "{ben:?}");
+    assert!(!ben.stderr.contains("never"), "{ben:?}");
+    assert_eq!(ends(ada).code, Some(0));
+}
+
+#[test]
+fn an_unhealthy_leader_ends_its_work_and_leaves() {
+    let scratch = Scratch::made();
+    let well = file(&scratch, "well");
+    fs::write(&well, "").unwrap();
+    let check = format!("test -f {}", well.display());
+    let options = ["--on-won", "echo begins", "--on-lost", "echo ends $INCUMBENT_REASON", "--health", &check];
+    let mut run = started(&scratch, "ada", &[&options[..], &["--health-interval", "100ms"]].concat());
+    told(&mut run, "on-won: begins");
+    fs::remove_file(&well).unwrap();
+    told(&mut run, "on-lost: ends UNHEALTHY");
+    wait::until("the seat to be given up", wait::GENEROUS, || seat(&scratch) == "released");
+    fs::write(&well, "").unwrap();
+    told(&mut run, "on-won: begins");
+    assert_eq!(ends(run).code, Some(0));
+}
+
+#[test]
+fn the_work_is_ended_in_good_time_where_the_server_is_silent() {
+    let mut server = NatsServer::start(Options::new());
+    let url = format!("{}/ELECTIONS", server.url());
+    let made = ended(&["init", "--store", &url, "--new", "--ttl", "5s"]);
+    assert_eq!(made.code, Some(0), "{made:?}");
+    let end = "read -r until rest < $INCUMBENT_DEADLINE_FILE; echo $until $(cut -d' ' -f1 /proc/uptime)";
+    let words = ["run", "--store", &url, "--key", "jobs", "--on-won", "echo begins", "--on-lost", end];
+    let mut run = Running::start(incumbent(&words));
+    told(&mut run, "on-won: begins");
+    server.pause();
+    let line = told(&mut run, "on-lost: ");
+    let mut numbers = line.split(' ').skip(1).map(|number| number.parse::<f64>().unwrap());
+    let (deadline, now) = (numbers.next().unwrap() / 1e9, numbers.next().unwrap());
+    assert!(now < deadline, "ended at {now}, the lease was over at {deadline}");
+    server.resume();
+    told(&mut run, "on-won: begins");
+    assert_eq!(ends(run).code, Some(0));
+    server.stop();
+}
+
+#[test]
+fn a_supervisor_that_was_stopped_for_longer_ends_the_work_first_of_all() {
+    let scratch = Scratch::made();
+    let options = ["--on-won", "echo begins", "--on-lost", "echo ends"];
+    let mut ada = started(&scratch, "ada", &options);
+    told(&mut ada, "on-won: begins");
+    incumbent_testkit::process::pause(ada.pid());
+    let mut ben = started(&scratch, "ben", &options);
+    told(&mut ben, "on-won: begins");
+    incumbent_testkit::process::resume(ada.pid());
+    told(&mut ada, "the promise of one leader is broken");
+    told(&mut ada, "on-lost: ends");
+    assert_eq!(ends(ben).code, Some(0));
+    assert_eq!(ends(ada).code, Some(0));
+}

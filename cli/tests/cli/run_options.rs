@@ -1,0 +1,133 @@
+//! The options of `incumbent run`.
+
+use std::fs;
+
+use incumbent_testkit::process::is_running;
+use incumbent_testkit::wait;
+use rustix::process::Signal;
+
+use crate::run::{arguments, command, delete, pid, seat, started};
+use crate::support::{Running, Scratch, ended, incumbent};
+
+#[test]
+fn a_candidate_that_is_not_elected_in_time_says_who_is_and_ends() {
+    let scratch = Scratch::made();
+    let mut ada = started(&scratch, "ada", &[], "echo $$; exec sleep 1000");
+    pid(&mut ada);
+    let ben = ended(&command(&scratch, "ben", &["--wait", "1s"], "echo never"));
+    assert_eq!((ben.code, ben.stdout.as_str()), (Some(8), ""), "{ben:?}");
+    assert!(ben.stderr.contains("not elected within 1s; the seat is held by ada"), "{ben:?}");
+    assert_eq!(seat(&scratch), "held");
+}
+
+#[test]
+fn a_candidate_that_led_in_time_is_not_ended_by_its_wait() {
+    let scratch = Scratch::made();
+    // Longer than the wait, counted by the renewals that move the deadline.
+    let script = "n=0; last=; while [ $n -lt 6 ]; do read -r now rest < $INCUMBENT_DEADLINE_FILE; \
+                  [ \"$now\" = \"$last\" ] || { last=$now; n=$((n + 1)); }; done; exit 4";
+    assert_eq!(ended(&command(&scratch, "ada", &["--wait", "1s"], script)).code, Some(4));
+}
+
+#[test]
+fn an_unhealthy_leader_drains_and_leaves_and_leads_again_when_it_is_well() {
+    let scratch = Scratch::made();
+    let well = scratch.folder.path().join("well");
+    fs::write(&well, "").unwrap();
+    let check = format!("test -f {}", well.display());
+    let options = ["--health", &check, "--health-interval", "100ms"];
+    let script = "trap 'echo asked; exit 0' TERM; echo $INCUMBENT_SEQUENCE; while :; do sleep 0.01; done";
+    let mut run = started(&scratch, "ada", &options, script);
+    let first = pid(&mut run);
+    fs::remove_file(&well).unwrap();
+    run.until("the SIGTERM", |line| (line == "asked").then_some(()));
+    wait::until("the seat to be given up", wait::GENEROUS, || seat(&scratch) == "released");
+    fs::write(&well, "").unwrap();
+    assert!(pid(&mut run) > first);
+}
+
+#[test]
+fn a_health_check_that_hangs_counts_as_failed() {
+    let scratch = Scratch::made();
+    let options = ["--health", "sleep 1000", "--health-interval", "100ms"];
+    let mut run =
+        started(&scratch, "ada", &options, "trap 'exit 0' TERM; echo $$; while :; do sleep 0.01; done");
+    run.until_told("the check's failure", |line| line.contains("the health check fails"));
+    run.signal(Signal::TERM);
+    assert_eq!(run.wait().code, Some(0));
+}
+
+#[test]
+fn a_command_that_exits_is_started_again_in_the_same_term() {
+    let scratch = Scratch::made();
+    let script = "echo $INCUMBENT_SEQUENCE; exit 7";
+    let mut run = started(&scratch, "ada", &["--on-exit", "restart"], script);
+    let sequences: Vec<u32> = (0..3).map(|_| pid(&mut run)).collect();
+    assert!(sequences.iter().all(|sequence| *sequence == sequences[0]), "{sequences:?}");
+    assert_eq!(seat(&scratch), "held");
+    run.signal(Signal::TERM);
+    let run = run.wait();
+    assert!(run.stderr.contains("exited with code 7, and is started again in 1s"), "{run:?}");
+    assert!(run.stderr.contains("and is started again in 2s"), "{run:?}");
+    assert_eq!(run.code, Some(0));
+}
+
+#[test]
+fn a_command_that_exits_can_give_the_seat_up_and_stay_in_the_race() {
+    let scratch = Scratch::made();
+    for code in ["0", "7"] {
+        let script = format!("echo $INCUMBENT_SEQUENCE; exit {code}");
+        let mut run = started(&scratch, "ada", &["--on-exit", "resign"], &script);
+        let (first, second) = (pid(&mut run), pid(&mut run));
+        assert!(second > first, "{second} after {first}");
+        run.signal(Signal::TERM);
+        run.wait();
+    }
+}
+
+#[test]
+fn with_once_a_command_that_resigns_ends_with_its_own_code() {
+    let scratch = Scratch::made();
+    let ended = ended(&command(&scratch, "ada", &["--on-exit", "resign", "--once"], "exit 6"));
+    assert_eq!(ended.code, Some(6), "{ended:?}");
+}
+
+#[test]
+fn a_term_that_is_lost_ends_a_command_that_rests() {
+    let scratch = Scratch::made();
+    let mut run = started(&scratch, "ada", &["--on-exit", "restart", "--once"], "echo $$; exit 1");
+    let command = pid(&mut run);
+    wait::until("the command's end", wait::GENEROUS, || !is_running(command));
+    delete(&scratch);
+    assert_eq!(run.wait().code, Some(1));
+}
+
+#[test]
+fn a_candidate_is_named_after_its_host_and_process_and_ttl_is_the_lease() {
+    let scratch = Scratch::made();
+    let words =
+        ["run", "--store", &scratch.url, "--key", "jobs", "--preset", "fast", "--ttl", "1s", "--splay", "0s"];
+    let mut run =
+        Running::start(incumbent(&[&words[..], &["--", "sh", "-c", "echo $INCUMBENT_NAME"]].concat()));
+    let supervisor = run.pid();
+    let name = run.until("the name", |line| Some(line.to_owned()));
+    assert!(name.ends_with(&format!("-{supervisor}")), "{name}");
+    assert_eq!(run.wait().code, Some(0));
+}
+
+#[test]
+fn what_cannot_go_together_is_refused() {
+    let scratch = Scratch::made();
+    let refused = |options: &[&str], told: &str| {
+        let ended = ended(&[&arguments(&scratch, "ada")[..], options].concat());
+        assert_eq!(ended.code, Some(2), "{options:?}: {ended:?}");
+        assert!(ended.stderr.contains(told), "{told:?} in {ended:?}");
+    };
+    refused(&["--on-won", "true", "--", "true"], "--on-won");
+    refused(&["--on-won", "true", "--on-exit", "restart"], "--on-exit");
+    refused(&["--on-error", "true"], "--on-won CMD and --on-lost CMD");
+    refused(&["--on-won", "[1]"], "--on-won begins like a JSON list");
+    let no_key = ended(&["run", "--store", &scratch.url, "--", "true"]);
+    assert_eq!(no_key.code, Some(2));
+    assert!(no_key.stderr.contains("give --key KEY"), "{no_key:?}");
+}
