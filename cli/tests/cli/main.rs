@@ -12,6 +12,7 @@ mod readme;
 mod run;
 mod run_children;
 mod run_options;
+mod service_pages;
 mod sim;
 mod support;
 mod terminal;

@@ -1,24 +1,24 @@
 //! A handler as a process.
 
 use std::io::{self, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
-use std::process::{Command, ExitStatus, Stdio};
-use std::time::Duration;
+use std::process::{Command, Stdio};
 
 use incumbent::Instant;
 use incumbent::core::reconcile::{Handler, RunId};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::json;
-use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::process::Child;
-use tokio::task::JoinHandle;
+use tokio::net::unix::pipe::Receiver;
+use tokio::process::{Child, ChildStderr, ChildStdout};
 
 use crate::failure::Failure;
 use crate::run::command::Told;
 
-/// How long after its end the last of a handler's output is waited for: what it left in the background may
-/// keep its output open for as long as it likes.
-const LAST_WORDS: Duration = Duration::from_millis(200);
+/// More than a pipe holds: what a handler has written by its end is logged before anything else happens.
+const LAST_WORDS: usize = 1024 * 1024;
+/// How much is logged before something else has its turn.
+const AT_ONCE: usize = 64 * 1024;
 /// The longest piece of a line that is logged as one.
 const LONGEST_LINE: usize = 8 * 1024;
 
@@ -84,8 +84,8 @@ pub(super) struct Running {
 struct Process {
     child: Child,
     group: Pid,
-    output: Vec<JoinHandle<()>>,
-    ended: Option<(ExitStatus, tokio::time::Instant)>,
+    output: [Output; 2],
+    has_ended: bool,
 }
 
 impl Running {
@@ -118,22 +118,19 @@ impl Running {
         let mut child = tokio::process::Command::from(command).spawn()?;
         let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         let group = group.ok_or_else(|| io::Error::other("the operating system gave no process number"))?;
+        let stdout = child.stdout.take().map(ChildStdout::into_owned_fd).transpose()?;
+        let stderr = child.stderr.take().map(ChildStderr::into_owned_fd).transpose()?;
         let name = option(handler);
-        let mut output = Vec::new();
-        if let Some(stdout) = child.stdout.take() {
-            output.push(tokio::spawn(log(stdout, name, "stdout", as_json)));
-        }
-        if let Some(stderr) = child.stderr.take() {
-            output.push(tokio::spawn(log(stderr, name, "stderr", as_json)));
-        }
-        let process = Process { child, group, output, ended: None };
+        let output =
+            [Output::new(stdout, name, "stdout", as_json)?, Output::new(stderr, name, "stderr", as_json)?];
+        let process = Process { child, group, output, has_ended: false };
         Ok(Self { run, handler, process: Ok(process), kill_at: None })
     }
 
     /// Sends a signal to it and to whatever it started in its group.
     pub(super) fn signal(&self, signal: Signal) {
         if let Ok(process) = &self.process
-            && process.ended.is_none()
+            && !process.has_ended
         {
             let _ = kill_process_group(process.group, signal);
         }
@@ -145,38 +142,91 @@ impl Running {
             Ok(process) => process,
             Err(failure) => return failure.clone(),
         };
-        let (status, at) = match process.ended {
-            Some(ended) => ended,
-            None => match process.child.wait().await {
-                Ok(status) => *process.ended.insert((status, tokio::time::Instant::now())),
-                Err(error) => return Some(error.to_string()),
-            },
+        let [stdout, stderr] = &mut process.output;
+        let status = loop {
+            tokio::select! {
+                status = process.child.wait() => break status,
+                () = stdout.read(), if stdout.is_open() => {}
+                () = stderr.read(), if stderr.is_open() => {}
+            }
         };
-        while let Some(output) = process.output.last_mut() {
-            let _ = tokio::time::timeout_at(at + LAST_WORDS, output).await;
-            process.output.pop();
+        process.has_ended = true;
+        for output in &mut process.output {
+            output.log(LAST_WORDS);
+            output.leave();
         }
-        (!status.success()).then(|| status.to_string())
+        match status {
+            Ok(status) if status.success() => None,
+            Ok(status) => Some(status.to_string()),
+            Err(error) => Some(error.to_string()),
+        }
     }
 }
 
-/// Logs what a handler says, a line at a time, with its name.
-async fn log(mut stream: impl AsyncRead + Unpin, name: &str, of: &str, as_json: bool) {
-    let mut rest: Vec<u8> = Vec::new();
-    let mut buffer = [0; 4096];
-    loop {
-        let size = match stream.read(&mut buffer).await {
-            Ok(0) | Err(_) => break,
-            Ok(size) => size,
-        };
-        rest.extend(&buffer[..size]);
-        while let Some(end) = line_end(&rest) {
-            let line: Vec<u8> = rest.drain(..end).collect();
-            say(&line, name, of, as_json);
+/// What a handler says on one of its streams: logged a line at a time, with its name.
+struct Output {
+    pipe: Option<Receiver>,
+    rest: Vec<u8>,
+    name: &'static str,
+    of: &'static str,
+    as_json: bool,
+}
+
+impl Output {
+    fn new(fd: Option<OwnedFd>, name: &'static str, of: &'static str, as_json: bool) -> io::Result<Self> {
+        let pipe = fd.map(Receiver::from_owned_fd).transpose()?;
+        Ok(Self { pipe, rest: Vec::new(), name, of, as_json })
+    }
+
+    fn is_open(&self) -> bool {
+        self.pipe.is_some()
+    }
+
+    /// Logs what comes next. Cancel-safe.
+    async fn read(&mut self) {
+        if let Some(pipe) = &self.pipe {
+            // Where it cannot be waited for, reading it says why.
+            let _ = pipe.readable().await;
+            self.log(AT_ONCE);
         }
     }
-    if !rest.is_empty() {
-        say(&rest, name, of, as_json);
+
+    /// Logs what is there, so many bytes of it at most.
+    fn log(&mut self, most: usize) {
+        let mut buffer = [0; 4096];
+        let mut logged = 0;
+        while let Some(pipe) = self.pipe.as_ref().filter(|_| logged < most) {
+            match pipe.try_read(&mut buffer) {
+                Ok(0) => self.pipe = None,
+                Ok(size) => {
+                    logged += size;
+                    self.rest.extend(&buffer[..size]);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => self.pipe = None,
+            }
+            while let Some(end) = line_end(&self.rest) {
+                let line: Vec<u8> = self.rest.drain(..end).collect();
+                say(&line, self.name, self.of, self.as_json);
+            }
+        }
+        if self.pipe.is_none() && !self.rest.is_empty() {
+            say(&std::mem::take(&mut self.rest), self.name, self.of, self.as_json);
+        }
+    }
+
+    /// What the handler left in the background may go on writing: that is logged beside everything else.
+    fn leave(&mut self) {
+        if self.is_open() {
+            let mut left = Self { pipe: self.pipe.take(), rest: std::mem::take(&mut self.rest), ..*self };
+            tokio::spawn(async move {
+                while left.is_open() {
+                    left.read().await;
+                    tokio::task::yield_now().await;
+                }
+            });
+        }
     }
 }
 
