@@ -92,6 +92,14 @@ impl Group {
         }
     }
 
+    /// Kills all of the group, and all that it started `within`.
+    pub(super) fn kill(&self, within: Option<&Cgroup>) {
+        self.signal(Signal::KILL);
+        if let Some(within) = within {
+            within.kill();
+        }
+    }
+
     /// How the command ended, once nothing is left of it, of its group, and of what it started `within`. What
     /// it leaves behind is killed.
     pub(super) fn reap(&mut self, within: Option<&Cgroup>) -> io::Result<Option<ExitStatus>> {
@@ -104,8 +112,7 @@ impl Group {
                     Ok(Some(_)) => {}
                     Err(error) => return Err(error.into()),
                 }
-                self.signal(Signal::KILL);
-                within.map(Cgroup::kill).unwrap_or_default();
+                self.kill(within);
                 *self.ended.insert((self.child.wait()?, Instant::now()))
             }
         };

@@ -246,8 +246,7 @@ impl Supervisor {
         }
         let is_over = work.watch.is_some_and(|(_, watch)| watch.is_over(now));
         if is_over || work.kill_at.is_some_and(|at| now >= at) {
-            work.group.signal(Signal::KILL);
-            self.cgroup.as_ref().map(Cgroup::kill).unwrap_or_default();
+            work.group.kill(self.cgroup.as_ref());
         }
         let deadline = work.term.deadline();
         if deadline != Instant::ZERO && work.watch.is_none_or(|(told, _)| told != deadline) {
@@ -255,7 +254,10 @@ impl Supervisor {
             let watch = Watch::new(work.group.pid(), deadline, work.longest, self.args.drain);
             work.watch = Some((deadline, watch));
             self.guard.tell(Word::Watch(watch));
-            self.file.say(deadline, work.term.token(), &self.clock)?;
+            // What the file says then is too early a deadline, which does no harm.
+            if let Err(error) = self.file.say(deadline, work.term.token(), &self.clock) {
+                tracing::warn!(%error, "the deadline cannot be written to its file");
+            }
         }
         if let Some(status) = work.group.reap(self.cgroup.as_ref())? {
             self.exited(status);
@@ -360,8 +362,7 @@ impl Supervisor {
     async fn kill_work(&mut self) -> Result<(), Failure> {
         if let Some(work) = &mut self.work {
             work.is_ending = true;
-            work.group.signal(Signal::KILL);
-            self.cgroup.as_ref().map(Cgroup::kill).unwrap_or_default();
+            work.group.kill(self.cgroup.as_ref());
         }
         while self.work.is_some() {
             self.look()?;

@@ -287,7 +287,10 @@ impl Elector {
         let (Some(token), true) = (self.token, deadline != self.deadline) else { return Ok(()) };
         self.deadline = deadline;
         self.longest = self.longest.max(deadline.since(self.clock.now()));
-        self.file.say(deadline, token, &self.clock)?;
+        // What the file says then is too early a deadline, which does no harm.
+        if let Err(error) = self.file.say(deadline, token, &self.clock) {
+            tracing::warn!(%error, "the deadline cannot be written to its file");
+        }
         self.give(Input::Lease { until: deadline })
     }
 
@@ -334,10 +337,12 @@ impl Elector {
         (self.token, self.reason, self.hurried) = (Some(token), None, false);
         (self.deadline, self.longest) = (Instant::ZERO, Duration::ZERO);
         let deadline = term.deadline();
-        self.term = Some(term);
-        if deadline != Instant::ZERO {
-            self.learn(deadline)?;
+        if deadline == Instant::ZERO {
+            // It is over already, which is about to be told.
+            return Ok(());
         }
+        self.term = Some(term);
+        self.learn(deadline)?;
         self.say(Message::Leader)
     }
 
@@ -350,6 +355,7 @@ impl Elector {
         let until = if reason == Reason::Deleted { self.deadline } else { self.deadline.min(now) };
         self.give(Input::Lease { until })?;
         self.say(Message::NotLeader)?;
+        self.term = None;
         if self.args.once && !self.asked {
             self.result = Some(if reason.may_drain() { Exit::Done } else { Exit::Failure });
             self.close()?;
