@@ -123,21 +123,21 @@ impl Args {
 
 const EXAMPLES: &str = "\
 Examples:
-  A job that one machine of several does at a time:
-    incumbent run --store nats://10.0.0.1:4222/ELECTIONS --key mailer -- mailer --queue out
+  incumbent run --store nats://10.0.0.1:4222/ELECTIONS --key mailer -- mailer --queue out
+      Of all machines that run this, one runs the mailer.
 
-  A nightly job, on whichever machine is first; the others give up after a minute:
-    incumbent run --store sqlite:/var/lib/app/elections.db --key nightly --wait 60s -- ./nightly.sh
+  incumbent run --store sqlite:/var/lib/app/elections.db --key nightly --wait 60s -- ./nightly.sh
+      Of several processes on a machine one does the job; the others give up after a minute.
 
-  A server that is started again when it crashes, and leaves when it is not well:
-    incumbent run --store $URL --key api --on-exit restart --health 'curl -fs localhost:8080/ok' -- api
+  incumbent run --store $URL --key api --on-exit restart --health 'curl -fs localhost/ok' -- api
+      A server is started again when it exits, and leaves its seat when it is not well.
 
-  An address that follows the leader:
-    incumbent run --store $URL --key vip \\
+  incumbent run --store $URL --key vip \\
       --on-won 'ip addr add 10.0.0.7/24 dev eth0' --on-lost 'ip addr del 10.0.0.7/24 dev eth0'
+      An address follows the leader.
 
-  The same handlers, tried out by hand: type LEADER, NOTLEADER or ERROR:
-    incumbent run --store console: --on-won 'echo begin' --on-lost 'echo end'
+  incumbent run --store console: --on-won 'echo begins' --on-lost 'echo ends'
+      Handlers are tried out by hand: type LEADER, NOTLEADER or ERROR.
 
 What a command is told, in its environment:
   INCUMBENT_KEY            the election

@@ -8,8 +8,17 @@ use incumbent_testkit::process::is_running;
 use incumbent_testkit::wait;
 use rustix::process::Signal;
 
-use crate::run::{arguments, delete, seat};
+use crate::run::{delete, seat};
 use crate::support::{Ended, Running, Scratch, ended, incumbent};
+
+/// Arguments of a candidate whose lease is not over just because the machine is busy.
+fn arguments<'a>(scratch: &'a Scratch, name: &'a str) -> Vec<&'a str> {
+    leased(scratch, name, "30s")
+}
+
+fn leased<'a>(scratch: &'a Scratch, name: &'a str, lease: &'a str) -> Vec<&'a str> {
+    vec!["run", "--store", &scratch.url, "--key", "jobs", "--name", name, "--lease", lease]
+}
 
 fn started(scratch: &Scratch, name: &str, options: &[&str]) -> Running {
     Running::start(incumbent(&[&arguments(scratch, name)[..], options].concat()))
@@ -128,7 +137,8 @@ fn a_begin_that_hangs_is_stopped_and_ended() {
 fn a_begin_that_hangs_and_ignores_the_signal_is_killed() {
     let scratch = Scratch::made();
     let begin = "trap '' TERM; echo begins; while :; do sleep 0.01; done";
-    let mut run = started(&scratch, "ada", &["--on-won", begin, "--on-lost", "echo ends"]);
+    let options = ["--on-won", begin, "--on-lost", "echo ends", "--drain", "2s"];
+    let mut run = started(&scratch, "ada", &options);
     told(&mut run, "on-won: begins");
     let ended = ends(run);
     assert_eq!(ended.code, Some(0), "{ended:?}");
@@ -140,7 +150,7 @@ fn a_begin_that_hangs_and_ignores_the_signal_is_killed() {
 fn an_end_that_outlasts_the_lease_is_a_broken_promise_told_while_it_runs() {
     let scratch = Scratch::made();
     let options = ["--on-won", "echo begins", "--on-lost", "echo ends; exec sleep 1000"];
-    let mut run = started(&scratch, "ada", &options);
+    let mut run = Running::start(incumbent(&[&leased(&scratch, "ada", "5s")[..], &options].concat()));
     told(&mut run, "on-won: begins");
     delete(&scratch);
     told(&mut run, "on-lost: ends");
@@ -236,10 +246,11 @@ fn the_work_is_ended_in_good_time_where_the_server_is_silent() {
 fn a_supervisor_that_was_stopped_for_longer_ends_the_work_first_of_all() {
     let scratch = Scratch::made();
     let options = ["--on-won", "echo begins", "--on-lost", "echo ends"];
-    let mut ada = started(&scratch, "ada", &options);
+    let candidate = |name| Running::start(incumbent(&[&leased(&scratch, name, "5s")[..], &options].concat()));
+    let mut ada = candidate("ada");
     told(&mut ada, "on-won: begins");
     incumbent_testkit::process::pause(ada.pid());
-    let mut ben = started(&scratch, "ben", &options);
+    let mut ben = candidate("ben");
     told(&mut ben, "on-won: begins");
     incumbent_testkit::process::resume(ada.pid());
     told(&mut ada, "the promise of one leader is broken");

@@ -12,7 +12,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use incumbent::core::reconcile::{
-    Event as Told, Handler, Input, Message, Output, Reconciler, Settings, State,
+    Event as Told, Handler, Input, Message, Output, Reconciler, RunId, Settings, State,
 };
 use incumbent::{Candidate, Clock, Event, Events, Instant, Reason, Store, Term, Token};
 use rustix::process::Signal;
@@ -77,6 +77,7 @@ pub(super) async fn run(args: Args, as_json: bool) -> Result<u8, Failure> {
         longest: Duration::ZERO,
         hurried: false,
         token: None,
+        begun: None,
         reason: None,
         has_led: false,
         asked: false,
@@ -194,6 +195,8 @@ struct Elector {
     /// The end has begun because the lease is not renewed.
     hurried: bool,
     token: Option<Token>,
+    /// The token of the term in which the work was begun.
+    begun: Option<Token>,
     reason: Option<Reason>,
     has_led: bool,
     asked: bool,
@@ -401,12 +404,13 @@ impl Elector {
             Output::StandDown => self.health.stays_out = true,
             Output::StandUp => {
                 self.health.stays_out = false;
+                self.term = None;
                 // A win that was dropped would be a seat at which nobody works.
                 if let Some(candidate) = self.candidate.as_ref().filter(|candidate| candidate.is_leader()) {
                     drop(candidate.resign());
                 }
             }
-            Output::Relinquish => self.term = None,
+            Output::Relinquish => self.relinquish(),
             Output::Event(event) => self.told(event),
             Output::GiveUp(gave_up) => {
                 let key = self.args.key.as_deref().unwrap_or("the console");
@@ -424,7 +428,22 @@ impl Elector {
         Ok(())
     }
 
-    fn start(&mut self, run: incumbent::core::reconcile::RunId, handler: Handler) {
+    /// Nothing is left of the work: its term is not held any more. One that was won since is another.
+    fn relinquish(&mut self) {
+        let Some(term) = self.term.take_if(|term| Some(term.token()) == self.begun) else { return };
+        // The work was ended by the clock, and then the lease was renewed after all: nobody works there.
+        if term.is_current()
+            && term.drains_until().is_none()
+            && let Some(candidate) = &self.candidate
+        {
+            drop(candidate.resign());
+        }
+    }
+
+    fn start(&mut self, run: RunId, handler: Handler) {
+        if handler == Handler::Begin {
+            self.begun = self.token;
+        }
         let Some(script) = self.scripts.of(handler) else {
             self.running = Some(Running::nothing(run, handler));
             return;
