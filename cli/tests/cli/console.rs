@@ -108,9 +108,9 @@ fn output_that_would_fill_the_pipe_is_logged_to_its_end() {
 
 #[test]
 fn a_handler_that_takes_too_long_is_killed_where_that_is_asked_for() {
-    let options = ["--on-won", "exec sleep 1000", "--handler-timeout", "200ms", "--on-error", "echo minds"];
+    let options = ["--on-won", "exec sleep 1000", "--handler-timeout", "200ms"];
     let ended = typed(&options, "LEADER\n");
-    assert_eq!(ended.stderr, "incumbent: on-won failed: signal: 9 (SIGKILL)\non-error: minds\n");
+    assert_eq!(ended.stderr, "incumbent: on-won failed: signal: 9 (SIGKILL)\n");
 }
 
 #[test]

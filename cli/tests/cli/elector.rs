@@ -77,7 +77,6 @@ fn a_failing_begin_gives_the_seat_up_and_the_candidacy_resumes_after_the_error_t
     let mut run = started(&scratch, "ada", &options);
     told(&mut run, "on-won failed: exit status: 1");
     told(&mut run, "on-error: minds");
-    wait::until("the seat to be given up", wait::GENEROUS, || seat(&scratch) == "released");
     told(&mut run, "the candidacy resumes");
     told(&mut run, "on-won: begins");
     told(&mut run, "\"state\":\"LEADER\"");

@@ -266,7 +266,8 @@ impl Reconciler {
         }
         if let Some(message) = self.pending.take() {
             self.message(message);
-        } else if self.closing && self.stage == Stage::NotLeader {
+        }
+        if self.closing && self.stage == Stage::NotLeader {
             self.enter(Stage::Closed);
         }
     }

@@ -39,6 +39,17 @@ fn whoever_closes_does_not_begin_again() {
 }
 
 #[test]
+fn what_is_said_again_while_the_last_end_runs_does_not_keep_it_open() {
+    for message in Message::ALL {
+        let mut bench = Bench::leader();
+        bench.give(Input::Close);
+        assert_eq!(bench.says(message), NOTHING);
+        bench.succeeds(2);
+        assert_eq!(bench.reconciler.state(), State::Closed, "{message}");
+    }
+}
+
+#[test]
 fn an_end_that_fails_is_run_again_before_it_closes() {
     let mut bench = Bench::leader();
     bench.give(Input::Close);
