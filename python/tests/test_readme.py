@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import urllib.error
@@ -13,7 +12,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from support import until
+from support import free_port, until
 
 README = Path(__file__).resolve().parents[1] / "README.md"
 PROGRAMS = [
@@ -60,9 +59,7 @@ def test_a_worker_leads_and_ends_well(python, at, program):
 @pytest.mark.parametrize("program", of("service"))
 def test_a_service_serves_who_leads_and_ends_well(at, tmp_path, program):
     (tmp_path / "service.py").write_text(at(program))
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        port = held.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "-m", "uvicorn", "service:app", "--port", str(port), "--log-level", "warning"]
     server = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, env={**os.environ})
 

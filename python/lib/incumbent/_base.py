@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from incumbent import _inside
@@ -118,7 +117,8 @@ class BaseCandidate(Generic[T]):
 
     __slots__ = ("__weakref__", "_native")
     _native: _incumbent.Candidate
-    _term_type: ClassVar[Callable[[_incumbent.Term], Any]]
+    # A face's own kind of term.
+    _term_type: ClassVar[Any]
 
     def __init__(self, native: _incumbent.Candidate) -> None:
         self._native = native
