@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FAST: dict[str, Any] = {"preset": "test", "lease": 0.8, "splay": 0}
 """A campaign on a store in this process."""
 NATS_LEASE = 2.0
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 def tool(variable: str, *fallbacks: Path) -> Path:
