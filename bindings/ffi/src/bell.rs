@@ -17,7 +17,15 @@ pub(crate) struct Bell {
 #[derive(Default)]
 struct State {
     has_rung: bool,
-    wakes: Vec<Wake>,
+    wakes: Vec<Waiting>,
+}
+
+/// Who is told, and where.
+enum Waiting {
+    /// On the teller's thread.
+    Aside(Wake),
+    /// On the thread that rings.
+    Here(Wake),
 }
 
 impl Bell {
@@ -42,8 +50,12 @@ impl Bell {
         let wakes = std::mem::take(&mut state.wakes);
         drop(state);
         self.rang.notify_all();
-        if let Some(engine) = self.engine {
-            wakes.into_iter().for_each(|wake| engine.teller.tell(wake));
+        let Some(engine) = self.engine else { return };
+        for waiting in wakes {
+            match waiting {
+                Waiting::Aside(wake) => engine.teller.tell(wake),
+                Waiting::Here(wake) => engine.teller.call(wake),
+            }
         }
     }
 
@@ -84,6 +96,15 @@ impl Bell {
     /// Has `wake` called when it rings. Where it has rung already, `wake` is dropped and the answer is
     /// false: look again instead.
     pub(crate) fn tell(&self, wake: Wake) -> bool {
+        self.wait_for(Waiting::Aside(wake))
+    }
+
+    /// As [`tell`](Self::tell), and calls `wake` on the thread that rings, which may be the driver's.
+    pub(crate) fn tell_here(&self, wake: Wake) -> bool {
+        self.wait_for(Waiting::Here(wake))
+    }
+
+    fn wait_for(&self, waiting: Waiting) -> bool {
         if self.is_elsewhere() {
             return false;
         }
@@ -91,7 +112,7 @@ impl Bell {
         if state.has_rung {
             return false;
         }
-        state.wakes.push(wake);
+        state.wakes.push(waiting);
         true
     }
 

@@ -6,7 +6,7 @@
 //! ```text
 //!   Python, Node, Swift          take(), wait(), tell(wake)
 //! ──────▲───────────────────────────────────────────────────
-//!       │ wakes: on the teller's own thread, never the driver's
+//!       │ wakes: on the teller's own thread; or where the news is, if they only leave a message
 //!   [Operation] one answer      [Feed] many, in order
 //!       ▲                          ▲
 //!   engine's tokio runtime      a queue of the runtime's, bounded

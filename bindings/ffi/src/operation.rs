@@ -95,8 +95,10 @@ impl<T: Send + 'static> Operation<T> {
         if let Some(task) = &self.task {
             task.abort();
         }
-        let answer =
-            std::mem::replace(&mut *self.answer.lock().unwrap_or_else(PoisonError::into_inner), Answer::Unwanted);
+        let answer = std::mem::replace(
+            &mut *self.answer.lock().unwrap_or_else(PoisonError::into_inner),
+            Answer::Unwanted,
+        );
         drop(answer);
         self.bell.forget();
     }
@@ -110,6 +112,12 @@ impl<T: Send + 'static> Operation<T> {
     /// is dropped and this returns false: take it.
     pub fn tell(&self, wake: Wake) -> bool {
         self.bell.tell(wake)
+    }
+
+    /// As [`tell`](Self::tell), and sooner by a change of threads: `wake` is called on the thread that has the
+    /// news, which may be the one that renews leases. It must not wait for anything, nor run a program's code.
+    pub fn tell_here(&self, wake: Wake) -> bool {
+        self.bell.tell_here(wake)
     }
 }
 
