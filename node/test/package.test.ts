@@ -18,16 +18,15 @@ function run(program: string, args: string[], cwd = project): string {
 
 beforeAll(() => {
   run(process.execPath, ['scripts/platforms.mjs'], PACKAGE);
-  for (const name of ['main', platform()]) {
-    run('npm', ['pack', join(PACKAGE, 'npm', name), '--silent', '--pack-destination', folder], PACKAGE);
-  }
+  const packages = ['main', platform()].map((name) => join(PACKAGE, 'npm', name));
+  run('npm', ['pack', ...packages, '--silent', '--pack-destination', folder], PACKAGE);
   mkdirSync(project);
   writeFileSync(join(project, 'package.json'), '{ "name": "project", "version": "1.0.0", "private": true }\n');
   const tarballs = readdirSync(folder).filter((name) => name.endsWith('.tgz'));
   expect(tarballs).toHaveLength(2);
   const install = ['install', '--no-audit', '--no-fund', '--prefer-offline', '--omit=optional'];
   run('npm', [...install, ...tarballs.map((name) => join(folder, name))]);
-}, 120_000);
+}, 600_000);
 
 afterAll(() => rmSync(folder, { recursive: true }));
 
