@@ -22,23 +22,20 @@ export interface CandidateEvents {
   trouble: [trouble: Trouble];
 }
 
-type Name = keyof CandidateEvents;
-type Listener<K extends Name> = (...args: CandidateEvents[K]) => unknown;
-
 /** An event emitter that knows its events; a listener may return a promise. */
 export interface CandidateEmitter extends EventEmitter {
-  on<K extends Name>(name: K, listener: Listener<K>): this;
-  once<K extends Name>(name: K, listener: Listener<K>): this;
-  off<K extends Name>(name: K, listener: Listener<K>): this;
-  addListener<K extends Name>(name: K, listener: Listener<K>): this;
-  removeListener<K extends Name>(name: K, listener: Listener<K>): this;
-  prependListener<K extends Name>(name: K, listener: Listener<K>): this;
-  prependOnceListener<K extends Name>(name: K, listener: Listener<K>): this;
-  removeAllListeners(name?: Name): this;
-  listenerCount(name: Name): number;
+  on<K extends keyof CandidateEvents>(name: K, listener: (...args: CandidateEvents[K]) => unknown): this;
+  once<K extends keyof CandidateEvents>(name: K, listener: (...args: CandidateEvents[K]) => unknown): this;
+  off<K extends keyof CandidateEvents>(name: K, listener: (...args: CandidateEvents[K]) => unknown): this;
+  addListener<K extends keyof CandidateEvents>(name: K, listener: (...args: CandidateEvents[K]) => unknown): this;
+  removeListener<K extends keyof CandidateEvents>(name: K, listener: (...args: CandidateEvents[K]) => unknown): this;
+  prependListener<K extends keyof CandidateEvents>(name: K, listener: (...args: CandidateEvents[K]) => unknown): this;
+  prependOnceListener<K extends keyof CandidateEvents>(name: K, listener: (...args: CandidateEvents[K]) => unknown): this;
+  removeAllListeners(name?: keyof CandidateEvents): this;
+  listenerCount(name: keyof CandidateEvents): number;
 }
 
-const NAMES: Record<Name, true> = {
+const NAMES: Record<keyof CandidateEvents, true> = {
   won: true,
   draining: true,
   lost: true,
