@@ -64,7 +64,7 @@ pub(crate) enum Part {
     Chaos,
     /// The Python package, on every CPython of this machine
     Python,
-    /// The npm package
+    /// The npm package, on Node 20, 22 and 24
     Node,
     /// Format, clippy, docs, licences, features, the core without an operating system
     Lint,
@@ -177,7 +177,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
             Part::Model => model::run(&mut report)?,
             Part::Mutants => mutants::run(&mut report)?,
             Part::Python => python::run(&mut report)?,
-            Part::Node => node::run(&mut report)?,
+            Part::Node => node::run(!args.without.contains(&Without::Python), &mut report)?,
             Part::Lint => lint::run(&mut report)?,
             Part::Sim => release::run(&mut report)?,
             Part::Nats | Part::Cli => {}
