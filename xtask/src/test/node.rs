@@ -52,7 +52,7 @@ pub(super) fn run(report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-fn there_is_node() -> Result<()> {
+pub(super) fn there_is_node() -> Result<()> {
     let remedy = format!("install Node {OLDEST} or newer with npm, or say `--without node`");
     let version = shell::output(shell::command("node").arg("--version")).context(remedy.clone())?;
     let major = version.trim().trim_start_matches('v').split('.').next().and_then(|one| one.parse().ok());
@@ -82,6 +82,6 @@ fn npm(arguments: &[&str]) -> Command {
     command
 }
 
-fn folder() -> PathBuf {
+pub(super) fn folder() -> PathBuf {
     shell::root().join("node")
 }

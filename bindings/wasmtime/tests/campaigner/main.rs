@@ -13,7 +13,7 @@ mod watching;
 mod bindings {
     #![allow(unused_qualifications, clippy::all, reason = "generated")]
     wasmtime::component::bindgen!({
-        path: "../../wit",
+        path: "wit",
         world: "campaigner",
         with: {
             "incumbent:election/kv.bucket": crate::support::Nothing,
