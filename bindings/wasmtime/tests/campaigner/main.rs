@@ -2,6 +2,8 @@
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test may panic; it says why")]
 
+#[path = "../shared/compiled.rs"]
+mod compiled;
 mod elections;
 mod hostile;
 mod limits;

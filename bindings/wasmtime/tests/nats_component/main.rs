@@ -3,6 +3,8 @@
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test may panic; it says why")]
 
 mod another_life;
+#[path = "../shared/compiled.rs"]
+mod compiled;
 mod processes;
 mod shared;
 mod worker;

@@ -10,8 +10,9 @@ use incumbent::core::campaign::{Event, Leader, Lease, Settings, State};
 use incumbent::store::Adapter;
 use incumbent_conformance::runner::{Call, Opened, Pending, Player, Refused, Told, Troupe};
 use incumbent_conformance::scenario::Step;
-use incumbent_testkit::tools::component;
 use incumbent_wasmtime::{Campaigner, Election, Error, ErrorKind, Host, Stores};
+
+use crate::compiled::compiled;
 
 /// How the guests know their store.
 const BUCKET: &str = "elections";
@@ -25,8 +26,8 @@ pub(crate) struct Components(OnceLock<Campaigner>);
 impl Components {
     fn opened(&self, adapter: Box<dyn Adapter>, clock: Clock) -> Arc<dyn Opened> {
         let compile = || {
-            let bytes = std::fs::read(component("incumbent-campaigner").unwrap()).unwrap();
-            Campaigner::new(&Host::new().unwrap(), &bytes).unwrap()
+            let host = Host::new().unwrap();
+            Campaigner::from_component(&host, &compiled(&host, "incumbent-campaigner")).unwrap()
         };
         let campaigner = self.0.get_or_init(compile).clone();
         let stores = Stores::new(clock).with(BUCKET, adapter);

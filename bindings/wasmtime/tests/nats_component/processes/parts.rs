@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use incumbent::Clock;
 use incumbent::core::campaign::{Event, Preset, Settings};
-use incumbent_testkit::tools::component;
 use incumbent_wasmtime::{Campaigner, Host, Stores};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
+
+use crate::compiled::compiled;
 
 /// Tells a child its part's words.
 const WORDS: &str = "INCUMBENT_TEST_WORDS";
@@ -65,8 +66,8 @@ fn component_that_campaigns() {
 async fn campaign(url: String, key: String, name: String) {
     let mut told = signal(SignalKind::terminate()).unwrap();
     let clock = Clock::system();
-    let bytes = std::fs::read(component("incumbent-campaigner").unwrap()).unwrap();
-    let campaigner = Campaigner::new(&Host::new().unwrap(), &bytes).unwrap();
+    let host = Host::new().unwrap();
+    let campaigner = Campaigner::from_component(&host, &compiled(&host, "incumbent-campaigner")).unwrap();
     let store = incumbent::store::open(&url, &clock).await.unwrap();
     let stores = Stores::new(clock).with("elections", store);
     let settings = Settings { preset: Preset::Fast, ..Settings::new(name) };
