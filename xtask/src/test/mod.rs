@@ -9,9 +9,11 @@ mod model;
 mod mutants;
 mod nextest;
 pub(crate) mod node;
+mod processes;
 mod python;
 mod release;
 mod tally;
+mod wasmtime_py;
 
 use anyhow::Result;
 use clap::ValueEnum;
@@ -167,7 +169,9 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
             Part::Core | Part::Runtime => doc::run(*part, &mut report)?,
             Part::Component => {
                 doc::run(*part, &mut report)?;
-                jco::run(&mut report);
+                jco::run(&args.without, &mut report);
+                wasmtime_py::run(&args.without, &mut report);
+                processes::run(&args.without, &parts, &mut report)?;
             }
             Part::Interop if without_go => {
                 shell::progress("interop: Go is left out, as asked (--without go)")

@@ -121,7 +121,7 @@ fn python_with_the_package() -> Result<OsString> {
     Ok(environment.program("python").into())
 }
 
-fn there_is_node() -> Result<()> {
+pub(super) fn there_is_node() -> Result<()> {
     let remedy = format!("install Node {OLDEST} or newer with npm, or say `--without node`");
     let major = major().context(remedy.clone())?;
     anyhow::ensure!(major >= Some(OLDEST), "Node is older than {OLDEST}: {remedy}");
@@ -156,6 +156,6 @@ fn npm(arguments: &[&str]) -> Command {
     command
 }
 
-fn folder() -> PathBuf {
+pub(super) fn folder() -> PathBuf {
     shell::root().join("node")
 }
