@@ -224,7 +224,7 @@ fn an_unhealthy_leader_ends_its_work_and_leaves() {
 fn the_work_is_ended_in_good_time_where_the_server_is_silent() {
     let mut server = NatsServer::start(Options::new());
     let url = format!("{}/ELECTIONS", server.url());
-    let made = ended(&["init", "--store", &url, "--new", "--ttl", "5s"]);
+    let made = ended(&["init", "--store", &url, "--new", "--lease", "5s"]);
     assert_eq!(made.code, Some(0), "{made:?}");
     let end = "read -r until rest < $INCUMBENT_DEADLINE_FILE; echo $until $(cut -d' ' -f1 /proc/uptime)";
     let words = ["run", "--store", &url, "--key", "jobs", "--on-won", "echo begins", "--on-lost", end];

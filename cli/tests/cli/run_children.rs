@@ -162,7 +162,7 @@ fn the_deadline_file_moves_with_every_renewal() {
 fn a_command_is_ended_in_good_time_where_the_server_is_silent() {
     let mut server = NatsServer::start(Options::new());
     let url = format!("{}/ELECTIONS", server.url());
-    let made = ended(&["init", "--store", &url, "--new", "--ttl", "5s"]);
+    let made = ended(&["init", "--store", &url, "--new", "--lease", "5s"]);
     assert_eq!(made.code, Some(0), "{made:?}");
     let script = "trap 'echo asked; read -r until rest < $INCUMBENT_DEADLINE_FILE; \
                   up=$(cut -d\" \" -f1 /proc/uptime); echo $until $up' TERM; echo $$; \
