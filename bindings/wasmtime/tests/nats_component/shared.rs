@@ -61,7 +61,7 @@ impl Contender {
     /// Leaves, and is gone.
     async fn leave(self) {
         match self {
-            Self::Component(mut election) => {
+            Self::Component(election) => {
                 election.close();
                 while let Some(event) = election.next().await {
                     if matches!(event, Event::Draining { .. }) {

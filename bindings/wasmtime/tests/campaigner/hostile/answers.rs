@@ -14,7 +14,9 @@ fn applied(revision: u64) -> Outcome {
 }
 
 fn leader() -> Guest {
-    let mut guest = Guest::campaign(&compiled(), Hostile { sequence: SEEN, ..Hostile::new(1, 0) }).unwrap();
+    let mut host = Hostile::new(1, 0);
+    host.sequence = SEEN;
+    let mut guest = Guest::campaign(&compiled(), host).unwrap();
     guest.win();
     guest
 }

@@ -7,7 +7,8 @@ use crate::bindings::incumbent::election::events::Event;
 
 #[test]
 fn a_clock_that_may_stand_still_in_a_suspension_is_refused_with_the_remedy() {
-    let host = Hostile { fit: false, ..Hostile::new(1, 0) };
+    let mut host = Hostile::new(1, 0);
+    host.fit = false;
     let Err(Error::Refused(refused)) = Guest::campaign(&compiled(), host) else {
         panic!("it campaigns without a fit clock")
     };
