@@ -4,10 +4,16 @@
 
 mod bad_input;
 mod demo;
+mod doctor;
+mod help;
 mod init;
 mod looking;
+mod operate;
+mod permissions;
 mod readme;
 mod run;
+mod settings;
 mod sim;
+mod snapshot;
 mod support;
 mod terminal;
