@@ -35,7 +35,7 @@ pub(crate) struct Cli {
     #[arg(long, global = true, help_heading = "Output")]
     pub(crate) json: bool,
     /// Read settings from this file, instead of incumbent.toml where that is in the working directory
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, help_heading = "Settings", value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Log to the standard error; -vv and -vvv for more. The variable INCUMBENT_LOG takes a filter, such as
     /// incumbent=debug
