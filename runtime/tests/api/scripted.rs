@@ -1,5 +1,7 @@
 //! The election that follows a script.
 
+use std::time::Duration;
+
 use incumbent::testing::{Asked, ScriptedElection};
 use incumbent::{Candidate, Clock, ErrorKind, Event, Handlers, Instant, Reason, State, Trouble};
 use tokio::sync::mpsc;
@@ -37,6 +39,39 @@ fn a_lease_with_an_end_is_over_when_the_clock_says_so() {
     assert!(candidate.is_leader());
     clock.advance(LEASE / 2);
     assert!(!candidate.is_leader());
+}
+
+#[tokio::test]
+async fn a_lease_that_runs_out_is_told_to_have_and_does_not_go_on() {
+    for clock in [Clock::manual(Instant::from_nanos(1)), Clock::system()] {
+        let (election, candidate) = ScriptedElection::new("jobs", "a", clock.clone());
+        let mut events = candidate.events();
+        let token = election.acquire_for(Duration::from_millis(20));
+        clock.advance(Duration::from_millis(20));
+        assert_eq!(lost(&mut events).await, Reason::Expired);
+        assert_eq!((candidate.is_leader(), candidate.state()), (false, State::Waiting));
+        assert!(election.acquire() > token);
+    }
+}
+
+#[test]
+fn a_lease_that_has_run_out_is_over_before_anything_else_happens() {
+    let clock = Clock::manual(Instant::from_nanos(1));
+    let (election, candidate) = ScriptedElection::new("jobs", "a", clock.clone());
+    let token = election.acquire_for(LEASE);
+    let term = candidate.term().unwrap();
+    clock.advance(LEASE);
+    election.revoke(Reason::Usurped);
+    assert_eq!(term.reason(), Some(Reason::Expired));
+    assert!(election.acquire_for(LEASE) > token);
+}
+
+#[tokio::test]
+async fn who_waits_for_the_end_of_the_campaign_does_not_keep_it() {
+    let (_election, candidate) = scripted();
+    let closed = tokio::spawn(candidate.closed());
+    drop(candidate);
+    soon(closed).await.unwrap();
 }
 
 #[tokio::test]
@@ -116,4 +151,35 @@ async fn handlers_and_work_run_as_in_a_real_election() {
     });
     let (led, ()) = tokio::join!(soon(work), rest);
     led.unwrap();
+}
+
+#[tokio::test]
+async fn a_win_among_holding_events_is_held_until_it_was_read_and_dropped_and_elsewhere_not() {
+    let (election, candidate) = scripted();
+    let (_looking_on, mut holding) = (candidate.events(), candidate.holding_events());
+    election.acquire();
+    election.drain(Reason::Resigned);
+    assert!(candidate.is_leader());
+    // From here on it is read, and dropped.
+    assert!(matches!(holding.next().await, Some(Event::Campaigned(State::Waiting))));
+    assert!(matches!(holding.next().await, Some(Event::Won(_))));
+    assert!(!candidate.is_leader());
+    drop(holding);
+    election.acquire();
+    election.drain(Reason::Resigned);
+    assert!(!candidate.is_leader());
+}
+
+#[test]
+fn the_age_of_a_term_counts_from_when_it_was_told_and_goes_on_after_it() {
+    let clock = Clock::manual(Instant::from_nanos(1));
+    let (election, candidate) = ScriptedElection::new("jobs", "a", clock.clone());
+    election.acquire();
+    let term = candidate.term().unwrap();
+    assert_eq!(term.age(), Duration::ZERO);
+    clock.advance(Duration::from_secs(2));
+    assert_eq!((term.age(), term.view().age()), (Duration::from_secs(2), Duration::from_secs(2)));
+    election.fence();
+    clock.advance(Duration::from_secs(1));
+    assert_eq!(term.age(), Duration::from_secs(3));
 }
