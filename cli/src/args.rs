@@ -1,19 +1,31 @@
 //! The command line as a whole.
 
+use std::path::PathBuf;
+
 use clap::{ArgAction, Parser, Subcommand};
 
-use crate::{demo, exit, init, observe, run, sim, status};
+use crate::{demo, doctor, exit, init, observe, operate, pages, permissions, run, sim, status};
 
 /// Leader election on the infrastructure you already run
 ///
-/// Of the candidates of an election at most one leads at any time.
-/// Where they meet is a store, named by a URL:
+/// Of the candidates of an election at most one leads at any time, and when it resigns, crashes,
+/// hangs or is cut off, another leads as soon as that is safe. They meet in a store, named by a URL:
 ///
 ///   sqlite:elections.db        the processes of this machine
 ///   nats://HOST:4222/BUCKET    a NATS JetStream key-value bucket
 ///   memory:                    one process, for trying things out
 ///
-/// `incumbent demo` shows an election at work, and needs nothing set up.
+/// To see it at work, with nothing set up:
+///
+///   incumbent demo
+///
+/// To have a job done by one machine of many at a time:
+///
+///   export INCUMBENT_STORE=nats://127.0.0.1:4222/ELECTIONS
+///   incumbent init --lease 15s --new                 once
+///   incumbent run --key nightly-report -- ./report   on each machine
+///   incumbent status --all                           who leads
+///   incumbent doctor                                 whether the store is up to it
 #[derive(Debug, Parser)]
 #[command(name = "incumbent", version, verbatim_doc_comment, after_help = exit::HELP, max_term_width = 100)]
 pub(crate) struct Cli {
@@ -22,6 +34,9 @@ pub(crate) struct Cli {
     /// Write JSON, a line for each thing told; errors too
     #[arg(long, global = true, help_heading = "Output")]
     pub(crate) json: bool,
+    /// Read settings from this file, instead of incumbent.toml where that is in the working directory
+    #[arg(long, global = true, help_heading = "Settings", value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
     /// Log to the standard error; -vv and -vvv for more. The variable INCUMBENT_LOG takes a filter, such as
     /// incumbent=debug
     #[arg(short, long, global = true, help_heading = "Output", action = ArgAction::Count)]
@@ -34,8 +49,15 @@ pub(crate) enum Command {
     Run(Box<run::Args>),
     Status(status::Args),
     Observe(observe::Args),
+    #[command(name = "hand-over")]
+    HandOver(operate::hand_over::Args),
+    Evict(operate::evict::Args),
     Init(init::Args),
+    Doctor(doctor::Args),
+    Permissions(permissions::Args),
     Sim(sim::Args),
+    Completions(pages::CompletionsArgs),
+    Man(pages::ManArgs),
     #[command(name = "demo-candidate", hide = true)]
     Candidate(demo::CandidateArgs),
     #[command(name = "run-guard", hide = true)]

@@ -30,14 +30,21 @@ pub(crate) enum Exit {
     Inconsistent = 9,
 }
 
-/// The table at the end of `--help`.
+/// The end of `--help`: where settings come from, and what the exit codes mean.
 pub(crate) const HELP: &str = "\
+Settings:
+  Every option that is no act is a setting. --lease 5s is the variable INCUMBENT_LEASE=5s, and the
+  line lease = \"5s\" of incumbent.toml: for every command that has such an option, or for one
+  command in a table of its name, [run]. A flag counts before the environment, and that before the
+  file. INCUMBENT_CONFIG or --config names another file, INCUMBENT_LOG says what to log.
+
 Exit codes:
   0  done
-  1  failed; for demo: two leaders at once, or nobody ever led; for sim: an invariant does not hold
+  1  failed; for demo: two leaders at once, or nobody ever led; for sim: an invariant does not hold;
+     for hand-over: the successor does not hold the seat
   2  the command line, a URL, a key or a name cannot be
   3  the store does not answer (with --fail-fast)
-  4  a setting is refused, or the store is not safe for an election
+  4  a setting is refused, or the store is not safe for an election, or not as asked for
   5  the bucket or file does not exist; `incumbent init` makes it
   6  not allowed, or the credentials cannot be read
   7  the store is there and cannot serve: full, locked or damaged

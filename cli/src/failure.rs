@@ -26,6 +26,11 @@ impl Failure {
         Self { exit: Exit::Usage, code: "USAGE".into(), message: message.into(), causes: Vec::new() }
     }
 
+    /// It ends so, and there is nothing wrong with that.
+    pub(crate) fn ended(exit: Exit, message: impl Into<String>) -> Self {
+        Self { exit, code: "ENDED".into(), message: message.into(), causes: Vec::new() }
+    }
+
     /// It went wrong.
     pub(crate) fn failed(message: impl Into<String>) -> Self {
         Self { exit: Exit::Failure, code: "FAILED".into(), message: message.into(), causes: Vec::new() }
@@ -39,6 +44,27 @@ impl Failure {
     /// Whether it is an error of that kind of the library's.
     pub(crate) fn is(&self, kind: ErrorKind) -> bool {
         self.code == kind.code()
+    }
+
+    /// The option that it is about, by its long name, as far as the library says.
+    pub(crate) fn setting(&self) -> Option<&str> {
+        if self.is(ErrorKind::InvalidSetting) {
+            return self.message.split(" is ").next();
+        }
+        if self.is(ErrorKind::InvalidUrl) {
+            return Some("store");
+        }
+        let named = |what: &str| self.message.contains(what);
+        match self.is(ErrorKind::InvalidName) {
+            true if named("candidate") || named("name is") => Some("name"),
+            true if named("the key") => Some("key"),
+            _ => None,
+        }
+    }
+
+    /// The same, with the place it comes from.
+    pub(crate) fn at(self, place: &str) -> Self {
+        Self { message: format!("{place}: {}", self.message), ..self }
     }
 
     /// How the process ends.

@@ -40,7 +40,7 @@ pub(crate) struct Args {
     #[arg(long)]
     new: bool,
     /// Change a bucket that exists and differs
-    #[arg(long)]
+    #[arg(long, visible_alias = "apply")]
     update: bool,
 }
 

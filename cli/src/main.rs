@@ -4,32 +4,42 @@
 
 mod args;
 mod demo;
+mod doctor;
 mod exit;
 mod failure;
 mod init;
 mod lease;
 mod log;
 mod observe;
+mod operate;
 mod output;
+mod pages;
+mod permissions;
 mod process;
 mod run;
+mod settings;
 mod sim;
 mod status;
 mod store;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
-
 use args::{Cli, Command};
 use exit::Exit;
 use failure::Failure;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let arguments: Vec<_> = std::env::args_os().collect();
+    let (cli, sources) = match settings::parse(&arguments) {
+        Ok(parsed) => parsed,
+        Err(failure) => {
+            failure.report(arguments.iter().any(|argument| argument == "--json"));
+            return ExitCode::from(failure.exit() as u8);
+        }
+    };
     log::start(cli.verbose);
     let as_json = cli.json;
-    let ended = match carry_out(cli) {
+    let ended = match carry_out(cli).map_err(|failure| sources.blame(failure)) {
         Ok(code) => code,
         Err(failure) => {
             failure.report(as_json);
@@ -51,8 +61,14 @@ fn carry_out(cli: Cli) -> Result<u8, Failure> {
             Command::Run(args) => run::run(*args, as_json).await,
             Command::Status(args) => status::run(&args, as_json).await.map(done),
             Command::Observe(args) => observe::run(&args, as_json).await.map(done),
+            Command::HandOver(args) => operate::hand_over::run(&args, as_json).await.map(done),
+            Command::Evict(args) => operate::evict::run(&args, as_json).await.map(done),
+            Command::Doctor(args) => doctor::run(&args, as_json).await.map(|exit| exit as u8),
             Command::Init(args) => init::run(&args, as_json).await.map(done),
             Command::Sim(args) => sim::run(&args, as_json).map(|exit| exit as u8),
+            Command::Permissions(args) => permissions::run(&args, as_json).map(done),
+            Command::Completions(args) => pages::completions(&args).map(done),
+            Command::Man(args) => pages::man(&args).map(done),
             Command::Candidate(args) => demo::candidate(&args).await.map(done),
             Command::Guard(args) => {
                 run::guard(args).await;

@@ -14,6 +14,15 @@ pub(crate) fn line(text: impl std::fmt::Display) -> Result<bool, Failure> {
     }
 }
 
+/// Writes a whole text; a reader that has gone is no failure.
+pub(crate) fn text(bytes: &[u8]) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(bytes).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => Ok(result?),
+    }
+}
+
 /// A span as a person reads it: `41 ms`, `1.73 s`, `2 min 5 s`.
 pub(crate) fn span(span: Duration) -> String {
     let millis = span.as_millis();

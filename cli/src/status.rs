@@ -1,7 +1,8 @@
 //! `incumbent status`: who holds a seat now.
 
 use incumbent::core::record::Entry;
-use incumbent::{Leader, Listed, Store};
+use incumbent::store::Watched;
+use incumbent::{Leader, Store};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
@@ -11,7 +12,11 @@ use crate::store::StoreArgs;
 /// Say who holds the seat of an election, or of all elections of a store
 ///
 /// It asks whoever leads the store, once, and changes nothing. It says what the store holds: a leader
-/// that crashed is there until its lease is over.
+/// that crashed is there until its lease is over. Since when somebody leads, with which token, and who else
+/// would like to, no store knows: `observe` tells changes as they come, and a leader its own token.
+///
+/// A seat is `held`, or vacant: `released` by its holder, `deleted` by somebody, `expired`, or `vacant` where
+/// nothing is left of any holder.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -62,23 +67,62 @@ async fn one(store: &Store, key: &str, as_json: bool) -> Result<(), Failure> {
 }
 
 async fn all(store: &Store, as_json: bool) -> Result<(), Failure> {
-    let elections = store.list().await?;
-    if elections.is_empty() && !as_json {
-        line("no election was ever held here")?;
+    let elections = store.entries().await?;
+    if as_json {
+        for Watched { key, entry } in &elections {
+            if !line(json_of(key, entry))? {
+                break;
+            }
+        }
+        return Ok(());
     }
-    let width = elections.iter().map(|listed| listed.election.chars().count()).max().unwrap_or(0);
-    for Listed { election, leader } in elections {
-        let more = if as_json {
-            line(json!({ "election": election, "leader": leader.as_ref().map(leader_json) }))?
-        } else {
-            let leader = leader.map_or_else(|| "(vacant)".into(), |leader| leader.name);
-            line(format_args!("{election:<width$}  {leader}"))?
-        };
-        if !more {
+    if elections.is_empty() {
+        line("no election was ever held here")?;
+        return Ok(());
+    }
+    let rows = elections.iter().map(|Watched { key, entry }| row(key, entry));
+    for text in aligned(std::iter::once(HEADINGS.map(str::to_owned)).chain(rows).collect()) {
+        if !line(text)? {
             break;
         }
     }
     Ok(())
+}
+
+const HEADINGS: [&str; 5] = ["election", "seat", "leader", "lease", "revision"];
+
+fn row(key: &str, entry: &Entry) -> [String; 5] {
+    let record = entry.live();
+    let or_nothing = |text: Option<String>| text.unwrap_or_else(|| "-".into());
+    [
+        key.to_owned(),
+        seat(entry).into(),
+        or_nothing(record.map(|record| record.candidate.clone())),
+        or_nothing(record.and_then(|record| record.lease).map(span)),
+        or_nothing(entry.revision().map(|revision| revision.0.to_string())),
+    ]
+}
+
+/// The rows of a table, each column as wide as its widest cell.
+fn aligned<const N: usize>(rows: Vec<[String; N]>) -> Vec<String> {
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<_> = (0..N).map(width).collect();
+    let line = |row: &[String; N]| {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
+}
+
+/// How a seat stands, in a word.
+fn seat(entry: &Entry) -> &'static str {
+    match entry {
+        Entry::Vacant => "vacant",
+        Entry::Live(_) => "held",
+        Entry::Released(_) => "released",
+        Entry::Deleted { .. } => "deleted",
+        Entry::Expired { .. } => "expired",
+    }
 }
 
 /// A leader as JSON has it everywhere.
@@ -93,20 +137,13 @@ pub(crate) fn leader_json(leader: &Leader) -> Value {
 }
 
 fn json_of(key: &str, entry: &Entry) -> Value {
-    let kind = match entry {
-        Entry::Vacant => "vacant",
-        Entry::Live(_) => "held",
-        Entry::Released(_) => "released",
-        Entry::Deleted { .. } => "deleted",
-        Entry::Expired { .. } => "expired",
-    };
     let successor = match entry {
         Entry::Released(release) => release.successor.as_deref(),
         _ => None,
     };
     json!({
         "election": key,
-        "seat": kind,
+        "seat": seat(entry),
         "leader": entry.live().map(|record| leader_json(&Leader::of(record))),
         "lease_ms": entry.live().and_then(|record| record.lease).map(millis),
         "revision": entry.revision().map(|revision| revision.0),
@@ -205,6 +242,22 @@ mod tests {
         assert_eq!(text[1], "leader    (vacant: given up, handed over to worker-8)");
         let json = json_of("jobs", &released());
         assert_eq!((json["seat"].as_str(), json["successor"].as_str()), (Some("released"), Some("worker-8")));
+    }
+
+    #[test]
+    fn all_elections_make_a_table() {
+        let rows = [("jobs", held()), ("nightly-report", released()), ("new", Entry::Vacant)];
+        let rows = rows.iter().map(|(key, entry)| row(key, entry));
+        let table = aligned(std::iter::once(HEADINGS.map(str::to_owned)).chain(rows).collect());
+        assert_eq!(
+            table,
+            [
+                "election        seat      leader    lease    revision",
+                "jobs            held      worker-7  15.00 s  42",
+                "nightly-report  released  -         -        43",
+                "new             vacant    -         -        -",
+            ]
+        );
     }
 
     #[test]

@@ -51,11 +51,15 @@ impl StoreArgs {
 
     /// Opens the store for somebody who changes nothing: a file that is not there is an error.
     pub(crate) async fn open_to_look(&self) -> Result<Store, Failure> {
-        let settings = match self.settings()? {
+        self.open(Store::builder(), self.settings_to_look()?).await
+    }
+
+    /// The settings for somebody who makes nothing.
+    pub(crate) fn settings_to_look(&self) -> Result<StoreSettings, Failure> {
+        Ok(match self.settings()? {
             StoreSettings::Sqlite(settings) => StoreSettings::Sqlite(settings.create(false)),
             settings => settings,
-        };
-        self.open(Store::builder(), settings).await
+        })
     }
 
     /// Opens the store; where it does not answer, waits for it and says so on the standard error.

@@ -66,7 +66,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use event::{Event, Events};
 pub use handlers::Handlers;
 pub use incumbent_core as core;
-pub use incumbent_core::campaign::{Leader, Preset, Reason, State, Trouble, WinDelay};
+pub use incumbent_core::campaign::{Forecast, Leader, Preset, Reason, State, Trouble, WinDelay};
 pub use incumbent_core::{Instant, Token};
 pub use lead::Verdict;
 pub use leave::Leaving;

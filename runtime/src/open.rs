@@ -19,7 +19,7 @@ use crate::observe::Observer;
 use crate::options::CampaignOptions;
 use crate::queue::Queue;
 use crate::standing::Standing;
-use crate::store::{Adapter, StoreSettings};
+use crate::store::{Adapter, StoreSettings, Watched, request};
 use crate::{Error, ErrorKind, Result};
 
 /// A store that is open for elections.
@@ -137,12 +137,21 @@ impl Store {
     /// # Errors
     /// `Unreachable`, `Denied`, `Broken`, `Closed`, `Forked`.
     pub async fn list(&self) -> Result<Vec<Listed>> {
-        let mut elections = self.ask(|reply| Request::List { reply }).await?;
-        elections.sort_by(|one, other| one.key.cmp(&other.key));
-        let listed = elections.into_iter();
+        let listed = self.entries().await?.into_iter();
         Ok(listed
             .map(|seen| Listed { leader: seen.entry.live().map(Leader::of), election: seen.key })
             .collect())
+    }
+
+    /// What the keys of all elections of the store hold, by key.
+    ///
+    /// # Errors
+    /// Those of [`list`](Self::list).
+    pub async fn entries(&self) -> Result<Vec<Watched>> {
+        let mut elections = self.ask(|reply| Request::List { reply }).await?;
+        elections.retain(|seen| !request::is_reserved(&seen.key));
+        elections.sort_by(|one, other| one.key.cmp(&other.key));
+        Ok(elections)
     }
 
     /// What the store says of itself: its age, its limits, which life of it this is.

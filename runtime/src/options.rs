@@ -4,9 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use incumbent_core::campaign::{Backoff, Preset, Settings, WinDelay};
+use incumbent_core::campaign::{Backoff, Forecast, Preset, Settings, WinDelay};
+use incumbent_core::store::{Capabilities, Facts};
 
 use crate::health::HealthCheck;
+use crate::{Error, ErrorKind};
 
 /// For how many failures in a row a custom back-off is asked in advance.
 const ASKED: u32 = 64;
@@ -179,6 +181,15 @@ impl CampaignOptions {
     }
 
     /// The settings of one campaign.
+    /// What these options come to on a store, in numbers.
+    ///
+    /// # Errors
+    /// `InvalidSetting` for what [`Store::campaign`](crate::Store::campaign) would refuse.
+    pub fn forecast(&self, store: Capabilities, facts: &Facts) -> crate::Result<Forecast> {
+        Forecast::new(self.settings(), store, facts)
+            .map_err(|refused| Error::new(ErrorKind::InvalidSetting, refused.to_string()))
+    }
+
     pub(crate) fn settings(&self) -> Settings {
         let defaults = Settings::new(self.candidate());
         Settings {

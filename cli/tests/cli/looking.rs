@@ -2,21 +2,12 @@
 
 use serde_json::json;
 
-use crate::support::{Running, Scratch, ended, incumbent, json};
-
-#[track_caller]
-fn leading(scratch: &Scratch, key: &str, name: &str) -> Running {
-    let mut arguments = vec!["run", "--store", &scratch.url, "--key", key, "--name", name];
-    arguments.extend(["--preset", "fast", "--", "sh", "-c", "echo leads; exec sleep 1000"]);
-    let mut run = Running::start(incumbent(&arguments));
-    run.until("the command", |line| (line == "leads").then_some(()));
-    run
-}
+use crate::support::{Running, Scratch, ended, incumbent, json, leading};
 
 #[test]
 fn status_tells_the_holder_of_a_seat() {
     let scratch = Scratch::made();
-    let _ada = leading(&scratch, "jobs", "ada");
+    let _ada = leading(&scratch.url, "jobs", "ada");
     let status = ended(&["status", "jobs", "--store", &scratch.url]);
     assert_eq!(status.code, Some(0), "{status:?}");
     let lines: Vec<&str> = status.stdout.lines().collect();
@@ -39,15 +30,19 @@ fn status_lists_every_election_of_a_store() {
     let scratch = Scratch::made();
     let nothing = ended(&["status", "--all", "--store", &scratch.url]);
     assert_eq!(nothing.stdout, "no election was ever held here\n");
-    let _ada = leading(&scratch, "reports", "ada");
-    let mut ben = leading(&scratch, "jobs", "ben");
+    let _ada = leading(&scratch.url, "reports", "ada");
+    let mut ben = leading(&scratch.url, "jobs", "ben");
     ben.signal(rustix::process::Signal::TERM);
     assert_eq!(ben.wait().code, Some(0));
     let all = ended(&["status", "--all", "--store", &scratch.url]);
-    assert_eq!(all.stdout, "jobs     (vacant)\nreports  ada\n");
+    let rows: Vec<Vec<&str>> = all.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows[0], ["election", "seat", "leader", "lease", "revision"], "{all:?}");
+    assert_eq!(rows[1][..4], ["jobs", "released", "-", "-"], "{all:?}");
+    assert_eq!(rows[2][..5], ["reports", "held", "ada", "2.00", "s"], "{all:?}");
     let all = ended(&["status", "--all", "--store", &scratch.url, "--json"]);
     let lines: Vec<_> = all.stdout.lines().map(json).collect();
-    assert_eq!(lines[0], json!({ "election": "jobs", "leader": null }));
+    assert_eq!((&lines[0]["election"], &lines[0]["seat"]), (&json!("jobs"), &json!("released")));
+    assert_eq!(lines[0]["leader"], json!(null));
     assert_eq!((&lines[1]["election"], &lines[1]["leader"]["name"]), (&json!("reports"), &json!("ada")));
 }
 
@@ -65,7 +60,7 @@ fn observe_tells_every_change_of_a_seat() {
     let mut observe =
         Running::start(incumbent(&["observe", "jobs", "--store", &scratch.url, "--count", "3"]));
     observe.until("the vacancy", |line| (line == "jobs: vacant").then_some(()));
-    let ada = leading(&scratch, "jobs", "ada");
+    let ada = leading(&scratch.url, "jobs", "ada");
     observe.until("the leader", |line| line.starts_with("jobs: ada leads since revision ").then_some(()));
     ada.signal(rustix::process::Signal::TERM);
     observe.until("the vacancy", |line| (line == "jobs: vacant").then_some(()));

@@ -17,9 +17,12 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 pub(crate) fn incumbent(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_incumbent"));
     command.args(arguments);
-    for variable in ["INCUMBENT_STORE", "INCUMBENT_LOG", "NATS_CONTEXT", "NO_COLOR"] {
-        command.env_remove(variable);
+    for (variable, _) in std::env::vars_os() {
+        if variable.to_string_lossy().starts_with("INCUMBENT_") {
+            command.env_remove(variable);
+        }
     }
+    command.env_remove("NATS_CONTEXT").env_remove("NO_COLOR");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
@@ -126,6 +129,35 @@ impl Running {
         read.extend(self.lines.iter());
         Ended { code: status.code(), stdout: whole(read), stderr: whole(self.stderr.iter().collect()) }
     }
+}
+
+/// A candidate with a lease of 2 s, where the store lets it have one.
+#[track_caller]
+pub(crate) fn campaigning(store: &str, key: &str, name: &str) -> Running {
+    let mut arguments = vec!["run", "--store", store, "--key", key, "--name", name];
+    arguments.extend([
+        "--preset",
+        "fast",
+        "--",
+        "sh",
+        "-c",
+        "echo leads with $INCUMBENT_SEQUENCE; exec sleep 1000",
+    ]);
+    Running::start(incumbent(&arguments))
+}
+
+/// A candidate that leads.
+#[track_caller]
+pub(crate) fn leading(store: &str, key: &str, name: &str) -> Running {
+    let mut run = campaigning(store, key, name);
+    sequence(&mut run);
+    run
+}
+
+/// Waits until a candidate leads; the sequence of its term.
+#[track_caller]
+pub(crate) fn sequence(run: &mut Running) -> u64 {
+    run.until("the command", |line| line.strip_prefix("leads with ").map(|number| number.parse().unwrap()))
 }
 
 fn each_line(stream: impl Read + Send + 'static) -> Receiver<String> {

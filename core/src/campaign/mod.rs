@@ -38,6 +38,7 @@ mod candidate;
 mod event;
 #[cfg(feature = "testing")]
 mod fingerprint;
+mod forecast;
 mod holder;
 mod inspecting;
 mod io;
@@ -61,6 +62,7 @@ use oorandom::Rand64;
 
 pub use backoff::Backoff;
 pub use event::{Event, Leader, Lease, Reason, State, Term, Trouble};
+pub use forecast::Forecast;
 pub use io::{Input, Misuse, Output, ReadId};
 pub use settings::{Preset, Refused, Settings, WinDelay, check_name};
 pub use timers::{Timer, Wake};
@@ -284,6 +286,11 @@ impl Campaign {
     /// The candidate's name.
     pub fn name(&self) -> &str {
         &self.rules.name
+    }
+
+    /// The number that marks what this campaign writes; an operator's request names it.
+    pub fn nonce(&self) -> Nonce {
+        self.nonce
     }
 
     /// The lease time in force.

@@ -1,6 +1,7 @@
 //! The hub's loop.
 
 mod commands;
+mod requests;
 mod spectators;
 
 use std::collections::{HashMap, VecDeque};
@@ -155,13 +156,11 @@ impl Hub {
     }
 
     fn enter(&mut self, enter: Enter) {
-        let adapter = &self.errands.adapter;
         let checked = if self.closing.is_some() {
             Err(Error::new(ErrorKind::Closed, "the store is closing; open it again with `Store::open`"))
         } else {
-            adapter
-                .check_key(&enter.standing.election)
-                .and_then(|()| adapter.check_name(&enter.standing.candidate))
+            self.check_election(&enter.standing.election)
+                .and_then(|()| self.errands.adapter.check_name(&enter.standing.candidate))
         };
         if let Err(error) = checked {
             return drop(enter.reply.send(Err(error)));
@@ -391,7 +390,7 @@ impl Hub {
         if self.seats.contains_key(&*key) {
             self.see(&key, &entry);
         }
-        let Some(ids) = self.elections.get(&*key).cloned() else { return };
+        let Some(ids) = self.elections.get(&*key).cloned() else { return self.asked(&key, &entry) };
         ids.into_iter().for_each(|id| self.feed(id, Input::Watched(entry.clone())));
     }
 }

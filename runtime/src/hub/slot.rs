@@ -3,10 +3,10 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use incumbent_core::Instant;
 use incumbent_core::campaign::{self, Campaign, Input, Lease, Output, Refused, State, Trouble};
 use incumbent_core::record::Nonce;
 use incumbent_core::store::{Capabilities, Facts, Fault, FaultKind};
+use incumbent_core::{Instant, Revision};
 
 use super::{Answer, Enter, errand, log};
 use crate::driver::{Driver, Leave, Reply};
@@ -30,6 +30,8 @@ pub(super) struct Slot {
     pub(super) patience: Duration,
     /// When the campaign last sent something.
     pub(super) last_sent: Instant,
+    /// The operator's request that was heard last: a watch that begins anew tells it again.
+    pub(super) heard: Option<Revision>,
     /// Who waits until the seat is given back.
     leaving: Vec<Reply>,
     /// Who waits until the campaign is over and its handlers have returned.
@@ -71,6 +73,7 @@ impl Slot {
             stage: Stage::Entering(Box::new(entering)),
             patience: FIRST_PATIENCE,
             last_sent: Instant::ZERO,
+            heard: None,
             leaving: Vec::new(),
             closing: Vec::new(),
         }
@@ -108,6 +111,14 @@ impl Slot {
     pub(super) fn lease(&self) -> Option<Lease> {
         match &self.stage {
             Stage::Racing(campaign) => campaign.lease(),
+            Stage::Entering(_) | Stage::Over => None,
+        }
+    }
+
+    /// The number that marks what the campaign writes.
+    pub(super) fn nonce(&self) -> Option<Nonce> {
+        match &self.stage {
+            Stage::Racing(campaign) => Some(campaign.nonce()),
             Stage::Entering(_) | Stage::Over => None,
         }
     }

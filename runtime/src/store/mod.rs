@@ -11,6 +11,7 @@ mod names;
 pub mod nats;
 mod operate;
 mod query;
+pub(crate) mod request;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod url;
@@ -25,6 +26,7 @@ pub use memory::{Memory, MemorySettings};
 pub use nats::{Nats, NatsSettings};
 pub use operate::Operate;
 pub use query::duration;
+pub use request::HandOver;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{Sqlite, SqliteSettings};
 pub use url::{StoreSettings, open};

@@ -16,6 +16,7 @@ mod health;
 mod lead;
 mod many;
 mod observe;
+mod operator;
 mod scripted;
 mod start;
 mod support;

@@ -16,7 +16,7 @@ use crate::store::Watched;
 
 impl Hub {
     pub(super) fn read(&mut self, election: String, reply: Answer<Entry>) {
-        if let Err(error) = self.errands.adapter.check_key(&election) {
+        if let Err(error) = self.check_election(&election) {
             return drop(reply.send(Err(error)));
         }
         let adapter = Arc::clone(&self.errands.adapter);
@@ -34,7 +34,7 @@ impl Hub {
     }
 
     pub(super) fn observe(&mut self, election: String, queue: Arc<Queue<Observation>>, reply: Answer<()>) {
-        if let Err(error) = self.errands.adapter.check_key(&election) {
+        if let Err(error) = self.check_election(&election) {
             return drop(reply.send(Err(error)));
         }
         let key: Arc<str> = election.into();

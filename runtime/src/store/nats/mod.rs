@@ -31,11 +31,13 @@ mod message;
 mod names;
 mod operate;
 mod outcome;
+mod permissions;
 mod rotation;
 mod safety;
 mod secret;
 mod settings;
 mod stream;
+mod survey;
 mod url;
 mod waiting;
 
@@ -56,7 +58,10 @@ use incumbent_core::store::{Capabilities, Facts, Fault, FaultKind, Outcome, Writ
 pub use self::difference::Difference;
 pub use self::event::{Action, ConnectionEvent};
 pub use self::init::{InitOptions, InitReport, init};
+pub use self::permissions::{Permissions, Role, permissions};
+pub use self::safety::Flaw;
 pub use self::settings::NatsSettings;
+pub use self::survey::{ClockDifference, Holder, Survey, survey};
 
 use self::api::{Api, ApiError, Bucket, Failure};
 use self::connection::{Connection, Silence, chain};

@@ -4,83 +4,96 @@ use super::api::Bucket;
 use super::stream::{Config, LEVEL_2_12};
 use crate::{Error, ErrorKind, Result};
 
+/// Something that would break the promise, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Flaw {
+    /// What it is.
+    pub what: String,
+    /// What to change.
+    pub remedy: String,
+    kind: ErrorKind,
+}
+
 /// Refuses what would break the promise, with the remedy. `level` is the servers' API level.
 pub(super) fn check(bucket: &Bucket, config: &Config, level: u32) -> Result<()> {
-    if let Some((what, remedy)) = unsafe_setting(bucket, config) {
-        let name = &bucket.name;
-        return Err(Error::new(
-            ErrorKind::UnsafeStore,
-            format!("an election on the NATS bucket {name:?} would be unsafe: {what}; {remedy}"),
-        ));
-    }
+    let Some(Flaw { what, remedy, kind }) = flaws(bucket, config, level).into_iter().next() else {
+        return Ok(());
+    };
+    let name = &bucket.name;
+    Err(Error::new(
+        kind,
+        format!("an election on the NATS bucket {name:?} would be unsafe: {what}; {remedy}"),
+    ))
+}
+
+/// Everything that would break the promise, the worst first.
+pub(super) fn flaws(bucket: &Bucket, config: &Config, level: u32) -> Vec<Flaw> {
+    let mut flaws: Vec<_> = unsafe_settings(bucket, config)
+        .into_iter()
+        .map(|(what, remedy)| Flaw { what, remedy: remedy.into(), kind: ErrorKind::UnsafeStore })
+        .collect();
     if config.num_replicas > 1 && level < LEVEL_2_12 {
-        let name = &bucket.name;
-        return Err(Error::new(
-            ErrorKind::Unsupported,
-            format!(
-                "the NATS bucket {name:?} has {} replicas, which is safe from nats-server 2.12 on: upgrade \
-                 the servers, or use a bucket with one replica",
-                config.num_replicas
-            ),
-        ));
+        flaws.push(Flaw {
+            what: format!("it has {} replicas, which is safe from nats-server 2.12 on", config.num_replicas),
+            remedy: "upgrade the servers, or use a bucket with one replica".into(),
+            kind: ErrorKind::Unsupported,
+        });
     }
-    Ok(())
+    flaws
 }
 
 const ADJUST: &str = "`incumbent init --update` sets it right";
 const REMAKE: &str = "delete the bucket and make it anew with `incumbent init`";
 
-/// The first setting that is unsafe, and its remedy.
-fn unsafe_setting(bucket: &Bucket, config: &Config) -> Option<(String, &'static str)> {
-    let found = |what: &str, remedy| Some((what.to_string(), remedy));
+/// The settings that are unsafe, and their remedies.
+fn unsafe_settings(bucket: &Bucket, config: &Config) -> Vec<(String, &'static str)> {
+    let mut list = Vec::new();
+    let mut found = |what: &str, remedy| list.push((what.to_string(), remedy));
     if config.mirror.is_some() {
-        return found("it mirrors another", "use the bucket it mirrors");
+        found("it mirrors another", "use the bucket it mirrors");
     }
     if config.sources.as_ref().is_some_and(|sources| !sources.is_empty()) {
-        return found("it takes in records of other streams", "use a bucket without sources");
+        found("it takes in records of other streams", "use a bucket without sources");
     }
     if config.storage != "file" {
-        return found(
-            &format!("it is kept in {} and comes back empty after a restart", config.storage),
-            REMAKE,
-        );
+        found(&format!("it is kept in {} and comes back empty after a restart", config.storage), REMAKE);
     }
     if config.persist_mode.as_deref().is_some_and(|mode| !mode.is_empty() && mode != "default") {
-        return found("it acknowledges writes before they are stored", REMAKE);
+        found("it acknowledges writes before they are stored", REMAKE);
     }
     if config.max_age <= 0 {
-        return found("it has no TTL, so a leader that dies is never replaced", ADJUST);
+        found("it has no TTL, so a leader that dies is never replaced", ADJUST);
     }
     if config.max_msgs_per_subject != 1 {
         let history = config.max_msgs_per_subject;
-        return found(&format!("its history is {history}, and must be 1"), ADJUST);
+        found(&format!("its history is {history}, and must be 1"), ADJUST);
     }
     if config.retention != "limits" {
-        return found(&format!("its retention is {:?}, and must be \"limits\"", config.retention), REMAKE);
+        found(&format!("its retention is {:?}, and must be \"limits\"", config.retention), REMAKE);
     }
     if config.discard != "new" && (config.max_bytes > 0 || config.max_msgs > 0) {
-        return found("when it is full it drops records that leaders still hold (discard \"old\")", ADJUST);
+        found("when it is full it drops records that leaders still hold (discard \"old\")", ADJUST);
     }
     if config.discard_new_per_subject {
-        return found("it refuses to replace a record (discard_new_per_subject)", ADJUST);
+        found("it refuses to replace a record (discard_new_per_subject)", ADJUST);
     }
     if config.no_ack {
-        return found("it does not acknowledge writes (no_ack)", ADJUST);
+        found("it does not acknowledge writes (no_ack)", ADJUST);
     }
     if config.sealed {
-        return found("it is sealed", REMAKE);
+        found("it is sealed", REMAKE);
     }
     if config.allow_msg_counter {
-        return found("it holds counters, not records (allow_msg_counter)", REMAKE);
+        found("it holds counters, not records (allow_msg_counter)", REMAKE);
     }
     if config.subject_transform.is_some() {
-        return found("it stores records under other subjects (subject_transform)", ADJUST);
+        found("it stores records under other subjects (subject_transform)", ADJUST);
     }
     let subject = bucket.subject(">");
     if !config.subjects.contains(&subject) {
-        return found(&format!("its stream does not hold {subject}"), REMAKE);
+        found(&format!("its stream does not hold {subject}"), REMAKE);
     }
-    None
+    list
 }
 
 #[cfg(test)]

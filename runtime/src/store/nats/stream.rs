@@ -47,11 +47,33 @@ pub(super) struct StreamInfo {
     #[serde(default, rename = "ts")]
     pub(super) answered: Option<Timestamp>,
     pub(super) state: State,
+    /// The servers that hold it; a server alone says nothing of it.
+    #[serde(default)]
+    pub(super) cluster: Option<Cluster>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct State {
     pub(super) last_seq: u64,
+    #[serde(default)]
+    pub(super) bytes: u64,
+}
+
+/// The servers that hold a stream.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Cluster {
+    pub(super) leader: Option<String>,
+    /// Those that follow the leader.
+    pub(super) replicas: Vec<Follower>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Follower {
+    pub(super) name: String,
+    pub(super) current: bool,
+    pub(super) offline: bool,
 }
 
 /// The stream's settings, as far as they matter.

@@ -1,0 +1,181 @@
+//! A NATS bucket.
+
+use std::time::Duration;
+
+use incumbent::store::nats::{ClockDifference, Survey, survey};
+use incumbent::store::{NatsSettings, StoreSettings};
+use incumbent::{CampaignOptions, Clock, Store};
+use serde_json::{Value, json};
+
+use super::Elections;
+use super::findings::Finding;
+use super::report::Report;
+use crate::failure::Failure;
+use crate::output::{millis, span};
+use crate::store::StoreArgs;
+
+/// The usual allowance for clocks that disagree; a campaign's default is a twentieth of its lease up to this.
+const USUAL_SKEW: Duration = Duration::from_secs(1);
+
+pub(super) async fn examine(
+    name: String,
+    args: &StoreArgs,
+    settings: NatsSettings,
+    options: &CampaignOptions,
+) -> Result<Report, Failure> {
+    let survey = survey(&settings, &Clock::system()).await?;
+    let mut report = Report::new(name);
+    describe(&mut report, &survey);
+    report.judge_this_machine();
+    for flaw in &survey.flaws {
+        report.find(Finding::broken(flaw.what.clone(), flaw.remedy.clone()));
+    }
+    if survey.flaws.is_empty() {
+        report.foretell(options, survey.capabilities, &survey.facts);
+        let store = args.open(Store::builder(), StoreSettings::Nats(Box::new(settings))).await?;
+        let elections = Elections::of(&store).await?;
+        store.close().await?;
+        judge_company(&mut report, &survey, elections);
+        report.has(elections);
+    }
+    judge(&mut report, &survey);
+    Ok(report)
+}
+
+fn describe(report: &mut Report, survey: &Survey) {
+    report.set("server", format!("nats-server {}", survey.server), survey.server.as_str());
+    let of_account = survey.account_level.map_or("not visible to our user".into(), |level| level.to_string());
+    let levels = json!({ "account": survey.account_level, "stream": survey.stream_level });
+    report.set(
+        "api_level",
+        format!("{of_account} of the account, {} of the stream", survey.stream_level),
+        levels,
+    );
+    report.set("replicas", survey.replicas.to_string(), survey.replicas);
+    let servers: Vec<_> = survey.holders.iter().map(|holder| holder.name.as_str()).collect();
+    if !servers.is_empty() {
+        report.set("servers", format!("{} (the first leads)", servers.join(", ")), json!(servers));
+    }
+    report.set("storage", survey.storage.as_str(), survey.storage.as_str());
+    let fsync = if survey.acknowledges_early {
+        ("writes are acknowledged before they are stored", json!("async"))
+    } else {
+        (
+            "not visible from here: `sync_interval` in the server's configuration, 2 min unless set",
+            Value::Null,
+        )
+    };
+    report.set("fsync", fsync.0, fsync.1);
+    report.set("history", survey.history.to_string(), survey.history);
+    let max_age = survey.max_age.map_or("none".into(), span);
+    report.set("ttl", max_age, json!({ "ms": survey.max_age.map(millis) }));
+    report.set("leases_of_their_own", yes_or_no(survey.own_leases), survey.own_leases);
+    let markers = survey.markers.map_or("no: candidates look when a lease should be over".into(), |ttl| {
+        format!("yes, for {}: an expiry is told at once", span(ttl))
+    });
+    report.set("markers", markers, survey.markers.is_some());
+    report.set("denies_purges", yes_or_no(survey.denies_purges), survey.denies_purges);
+    report.set("denies_deletes", yes_or_no(survey.denies_deletes), survey.denies_deletes);
+    let size = match survey.max_bytes {
+        Some(limit) => format!("{} of at most {limit} bytes", survey.bytes),
+        None => format!("{} bytes", survey.bytes),
+    };
+    report.set("size", size, json!({ "bytes": survey.bytes, "max_bytes": survey.max_bytes }));
+    if let Some(age) = survey.facts.age {
+        report.set("made", format!("{} ago", span(age)), json!({ "ms_ago": millis(age) }));
+    }
+    if let Some(clock) = survey.clock {
+        report.set("clock_difference", clock_text(clock), clock_json(clock));
+    }
+}
+
+fn judge(report: &mut Report, survey: &Survey) {
+    if survey.replicas == 1 {
+        report.find(Finding::note(
+            "the bucket is on one server: while that is away nobody leads, and what its disk loses is lost",
+            "with three servers, `incumbent init --replicas 3 --update`",
+        ));
+    }
+    for holder in survey.holders.iter().filter(|holder| !holder.is_well) {
+        report.find(Finding::weak(
+            format!("the server {:?} is away or behind: the next failure may cost the quorum", holder.name),
+            "bring it back",
+        ));
+    }
+    if survey.markers.is_none() && !survey.denies_purges {
+        report.find(Finding::weak(
+            "a purge of the bucket would take the record of a leader away without a trace",
+            "`incumbent init --update` has the bucket deny it",
+        ));
+    }
+    if !survey.denies_deletes {
+        report.find(Finding::weak(
+            "a message of the bucket can be deleted without a trace, a leader's record too",
+            "`incumbent init --update` has the bucket deny it",
+        ));
+    }
+    if let Some(limit) = survey.max_bytes.filter(|limit| survey.bytes > limit / 10 * 9) {
+        report.find(Finding::weak(
+            format!(
+                "the bucket holds {} of {limit} bytes: when it is full, nothing can be renewed",
+                survey.bytes
+            ),
+            "raise its max_bytes",
+        ));
+    }
+    if let Some(clock) = survey.clock.filter(|clock| clock.by > USUAL_SKEW + clock.uncertain_by) {
+        report.find(Finding::weak(
+            format!(
+                "{}: elections count on no wall clock of a candidate, but on those of the servers \
+                to agree with each other within the skew, a second at most",
+                clock_text(clock)
+            ),
+            "see to it that NTP runs here and on the servers",
+        ));
+    }
+    let young = survey.facts.age.zip(survey.max_age).and_then(|(age, lease)| lease.checked_sub(age));
+    if let Some(left) = young.filter(|_| !survey.facts.never_used) {
+        report.find(Finding::note(
+            format!("the bucket is younger than a lease: nobody is told that it leads for {}", span(left)),
+            "wait; `incumbent init --new --update` lifts it, where no election was ever held under this name",
+        ));
+    }
+}
+
+/// Candidates of the Go library, and what they cannot bear.
+fn judge_company(report: &mut Report, survey: &Survey, elections: Elections) {
+    let foreign = elections.foreign;
+    if foreign == 0 {
+        return;
+    }
+    if survey.markers.is_some() {
+        report.find(Finding::broken(
+            format!("{foreign} of the leaders are of other software, and the bucket has markers: old clients take \
+                a marker for a live record, and never elect anybody again"),
+            "make a bucket without markers for them",
+        ));
+    } else {
+        report.find(Finding::note(
+            format!("{foreign} of the leaders are of other software, which defends less: see the page on it"),
+            "use the preset go-compatible, and do not delete records there",
+        ));
+    }
+}
+
+fn yes_or_no(yes: bool) -> &'static str {
+    if yes { "yes" } else { "no" }
+}
+
+fn clock_text(clock: ClockDifference) -> String {
+    let side = if clock.server_is_ahead { "ahead of" } else { "behind" };
+    format!(
+        "the server's is {} {side} this machine's, give or take {}",
+        span(clock.by),
+        span(clock.uncertain_by)
+    )
+}
+
+fn clock_json(clock: ClockDifference) -> Value {
+    let signed = if clock.server_is_ahead { millis(clock.by) } else { -millis(clock.by) };
+    json!({ "server_ahead_ms": signed, "uncertain_by_ms": millis(clock.uncertain_by) })
+}

@@ -1,0 +1,55 @@
+//! What is wrong with a store, how bad it is, and what to do about it.
+
+use serde_json::{Value, json};
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Severity {
+    /// There could be two leaders, or never one.
+    Broken,
+    /// It costs time, or the reserve for a bad day.
+    Weak,
+    /// Good to know.
+    Note,
+}
+
+impl Severity {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Broken => "broken",
+            Self::Weak => "weak",
+            Self::Note => "note",
+        }
+    }
+}
+
+/// Something found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Finding {
+    pub(super) severity: Severity,
+    what: String,
+    remedy: String,
+}
+
+impl Finding {
+    pub(super) fn broken(what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { severity: Severity::Broken, what: what.into(), remedy: remedy.into() }
+    }
+
+    pub(super) fn weak(what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { severity: Severity::Weak, what: what.into(), remedy: remedy.into() }
+    }
+
+    pub(super) fn note(what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { severity: Severity::Note, what: what.into(), remedy: remedy.into() }
+    }
+
+    pub(super) fn text(&self) -> String {
+        let Self { severity, what, remedy } = self;
+        format!("{:<6}  {what}\n        {remedy}", severity.name())
+    }
+
+    pub(super) fn json(&self) -> Value {
+        json!({ "severity": self.severity.name(), "what": self.what, "remedy": self.remedy })
+    }
+}

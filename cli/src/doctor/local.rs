@@ -1,0 +1,61 @@
+//! Stores without a server.
+
+use incumbent::store::{MemorySettings, SqliteSettings, StoreSettings};
+use incumbent::{CampaignOptions, Store};
+use serde_json::json;
+
+use super::Elections;
+use super::findings::Finding;
+use super::report::Report;
+use crate::failure::Failure;
+use crate::output::{millis, span};
+use crate::store::StoreArgs;
+
+/// An SQLite file; one that an election would be unsafe on is refused when it is opened.
+pub(super) async fn file(
+    name: String,
+    args: &StoreArgs,
+    settings: SqliteSettings,
+    options: &CampaignOptions,
+) -> Result<Report, Failure> {
+    let mut report = Report::new(name);
+    report.set("kept", "in a file of this machine", "file");
+    report.set("fsync", "every write is on the disk before it is acknowledged", "always");
+    report.set("history", "1 value a key", 1);
+    report.set("markers", "none are needed: a record that is over is seen as such", false);
+    report.set("looked_at_every", span(settings.poll), json!({ "ms": millis(settings.poll) }));
+    examine(&mut report, args, StoreSettings::Sqlite(settings), options).await?;
+    Ok(report)
+}
+
+/// A store in memory: of this very process, and so of nobody else's.
+pub(super) async fn memory(
+    name: String,
+    args: &StoreArgs,
+    settings: MemorySettings,
+    options: &CampaignOptions,
+) -> Result<Report, Failure> {
+    let mut report = Report::new(name);
+    report.set("kept", "in the memory of one process", "memory");
+    report.set("markers", if settings.markers { "yes" } else { "no" }, settings.markers);
+    report.find(Finding::note(
+        "no other process sees what is in the memory of one, and nothing is left when it ends",
+        "use it in tests, and sqlite: or nats: elsewhere",
+    ));
+    examine(&mut report, args, StoreSettings::Memory(settings), options).await?;
+    Ok(report)
+}
+
+async fn examine(
+    report: &mut Report,
+    args: &StoreArgs,
+    settings: StoreSettings,
+    options: &CampaignOptions,
+) -> Result<(), Failure> {
+    let store = args.open(Store::builder(), settings).await?;
+    let facts = store.facts().await?;
+    report.judge_this_machine();
+    report.foretell(options, store.capabilities(), &facts);
+    report.has(Elections::of(&store).await?);
+    Ok(store.close().await?)
+}

@@ -1,0 +1,85 @@
+//! `incumbent doctor`: what a store's settings come to, and what is wrong with them.
+
+mod bucket;
+mod findings;
+mod local;
+mod report;
+
+use incumbent::store::StoreSettings;
+use incumbent::{Listed, Store};
+
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::lease::LeaseArgs;
+use crate::output::line;
+use crate::store::{StoreArgs, shown};
+
+/// Say what a store's settings come to, and what would break the promise
+///
+/// It reads what the store is really set to, not what somebody believes, and changes nothing. Then it says in
+/// numbers what candidates with these settings can count on: how long nobody leads after a crash at worst, how
+/// long before the end of its lease a leader stops, whether a term outlasts the failure of one of the
+/// store's servers, how many writes it all costs a day.
+///
+/// What would let two leaders be is told as `broken`, with what to change. What costs time or reserve is told
+/// as `weak`, what is merely good to know as `note`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    store: StoreArgs,
+    #[command(flatten)]
+    lease: LeaseArgs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  incumbent doctor --store nats://127.0.0.1:4222/ELECTIONS
+  incumbent doctor --store nats://127.0.0.1:4222/ELECTIONS --lease 5s --json
+  incumbent doctor --store sqlite:elections.db --preset fast
+
+The exit code is 0 where nothing is broken, weak or not, and 4 where something is.";
+
+/// `incumbent doctor`.
+pub(crate) async fn run(args: &Args, as_json: bool) -> Result<Exit, Failure> {
+    let settings = args.store.settings_to_look()?;
+    let name = args.store.url().as_deref().map(shown).unwrap_or_default();
+    let options = args.lease.options();
+    let report = match settings {
+        StoreSettings::Nats(settings) => bucket::examine(name, &args.store, *settings, &options).await?,
+        StoreSettings::Sqlite(settings) => local::file(name, &args.store, settings, &options).await?,
+        StoreSettings::Memory(settings) => local::memory(name, &args.store, settings, &options).await?,
+        _ => return Err(Failure::usage("a store of this kind cannot be examined")),
+    };
+    if as_json {
+        line(report.json())?;
+    } else {
+        for text in report.text() {
+            if !line(text)? {
+                break;
+            }
+        }
+    }
+    Ok(if report.is_safe() { Exit::Done } else { Exit::Refused })
+}
+
+/// The elections of a store.
+#[derive(Clone, Copy, Debug, Default)]
+struct Elections {
+    total: u64,
+    led: u64,
+    /// Led by candidates of other software.
+    foreign: u64,
+}
+
+impl Elections {
+    async fn of(store: &Store) -> Result<Self, Failure> {
+        let mut elections = Self::default();
+        for Listed { leader, .. } in store.list().await? {
+            elections.total += 1;
+            elections.led += u64::from(leader.is_some());
+            elections.foreign += u64::from(leader.is_some_and(|leader| leader.nonce.is_none()));
+        }
+        Ok(elections)
+    }
+}

@@ -1,0 +1,160 @@
+//! What the doctor says, for people and for programs.
+
+use std::time::Duration;
+
+use incumbent::core::store::{Capabilities, Facts};
+use incumbent::{CampaignOptions, Clock, Forecast};
+use serde_json::{Map, Value, json};
+
+use super::Elections;
+use super::findings::{Finding, Severity};
+use crate::output::{millis, span};
+
+/// What the doctor says.
+pub(super) struct Report {
+    store: String,
+    /// What the store is set to: a name for programs, one for people, what to show.
+    settings: Vec<(&'static str, String, Value)>,
+    forecast: Option<Forecast>,
+    elections: Option<Elections>,
+    findings: Vec<Finding>,
+}
+
+impl Report {
+    pub(super) fn new(store: String) -> Self {
+        Self { store, settings: Vec::new(), forecast: None, elections: None, findings: Vec::new() }
+    }
+
+    /// Notes a setting: its name, as a person reads it, and as a program does.
+    pub(super) fn set(&mut self, name: &'static str, text: impl Into<String>, value: impl Into<Value>) {
+        self.settings.push((name, text.into(), value.into()));
+    }
+
+    pub(super) fn find(&mut self, finding: Finding) {
+        self.findings.push(finding);
+    }
+
+    pub(super) fn has(&mut self, elections: Elections) {
+        self.elections = Some(elections);
+    }
+
+    /// Computes what candidates with these options can count on.
+    pub(super) fn foretell(&mut self, options: &CampaignOptions, store: Capabilities, facts: &Facts) {
+        match options.forecast(store, facts) {
+            Err(error) => {
+                self.find(Finding::broken(error.message(), "no candidate with these settings is let in"))
+            }
+            Ok(forecast) => {
+                if !forecast.survives_a_server() {
+                    self.find(Finding::weak(
+                        format!(
+                            "a term is lost when a server of the store fails: that takes {}, and a leader outlasts \
+                             {} of silence",
+                            span(forecast.store_fail_over),
+                            span(forecast.survives)
+                        ),
+                        "a longer lease outlasts it; with this one, another leads after each such failure",
+                    ));
+                }
+                self.forecast = Some(forecast);
+            }
+        }
+    }
+
+    /// What is true of every store: which clock counts.
+    pub(super) fn judge_this_machine(&mut self) {
+        let counts = Clock::system().counts_suspend();
+        let text = if counts {
+            "monotonic, and counts the time this machine sleeps"
+        } else {
+            "stops while this machine sleeps"
+        };
+        self.set("local_clock", text, json!({ "counts_suspend": counts }));
+        if !counts {
+            self.find(Finding::broken(
+                "the clock of this machine stops while it sleeps, so a leader wakes up with a lease that is over",
+                "do not let candidates run on machines that sleep",
+            ));
+        }
+    }
+
+    /// Whether nothing would break the promise.
+    pub(super) fn is_safe(&self) -> bool {
+        self.findings.iter().all(|finding| finding.severity != Severity::Broken)
+    }
+
+    pub(super) fn text(&self) -> Vec<String> {
+        let mut lines = vec![format!("store             {}", self.store)];
+        for (name, text, _) in &self.settings {
+            lines.push(format!("{:<16}  {text}", name.replace('_', " ")));
+        }
+        if let Some(elections) = self.elections {
+            lines.push(format!("elections         {}, of which {} are led", elections.total, elections.led));
+        }
+        if let Some(forecast) = &self.forecast {
+            lines.extend([String::new(), "what candidates can count on".into()]);
+            lines.extend(numbers(forecast).into_iter().map(|(what, number)| format!("{what:<40}  {number}")));
+            if let Some(Elections { led, .. }) = self.elections {
+                let all = forecast.writes_a_day() * led;
+                lines.push(format!("{:<40}  {all}", "  … by those that lead here now"));
+            }
+        }
+        lines.push(String::new());
+        let mut findings: Vec<_> = self.findings.iter().collect();
+        findings.sort_by_key(|finding| finding.severity);
+        lines.extend(findings.into_iter().map(Finding::text));
+        lines.push(if self.is_safe() {
+            "nothing here would break the promise of one leader at a time".into()
+        } else {
+            "the promise of one leader at a time does not hold here".into()
+        });
+        lines
+    }
+
+    pub(super) fn json(&self) -> Value {
+        let settings: Map<_, _> =
+            self.settings.iter().map(|(name, _, value)| ((*name).to_string(), value.clone())).collect();
+        json!({
+            "store": self.store,
+            "settings": settings,
+            "elections": self.elections.map(|Elections { total, led, foreign }| {
+                json!({ "total": total, "led": led, "led_by_other_software": foreign })
+            }),
+            "forecast": self.forecast.as_ref().map(forecast_json),
+            "findings": self.findings.iter().map(Finding::json).collect::<Vec<_>>(),
+            "safe": self.is_safe(),
+        })
+    }
+}
+
+fn numbers(forecast: &Forecast) -> Vec<(&'static str, String)> {
+    let fail_over = match forecast.store_fail_over {
+        Duration::ZERO => "there is none that could fail".into(),
+        away if forecast.survives_a_server() => format!("{}; a term survives it", span(away)),
+        away => format!("{}; a term does not survive it", span(away)),
+    };
+    vec![
+        ("lease", span(forecast.lease)),
+        ("renewed every", span(forecast.renew_every)),
+        ("deadline before the lease is over by", span(forecast.margin)),
+        ("worst vacancy after a crash", span(forecast.after_a_crash)),
+        ("worst vacancy after an eviction", span(forecast.after_a_deletion)),
+        ("a silent store is outlasted for", span(forecast.survives)),
+        ("failure of one server of the store", fail_over),
+        ("writes a day, for each leader", forecast.writes_a_day().to_string()),
+    ]
+}
+
+fn forecast_json(forecast: &Forecast) -> Value {
+    json!({
+        "lease_ms": millis(forecast.lease),
+        "renew_every_ms": millis(forecast.renew_every),
+        "margin_ms": millis(forecast.margin),
+        "worst_after_a_crash_ms": millis(forecast.after_a_crash),
+        "worst_after_an_eviction_ms": millis(forecast.after_a_deletion),
+        "outlasts_silence_ms": millis(forecast.survives),
+        "store_fail_over_ms": millis(forecast.store_fail_over),
+        "survives_a_server": forecast.survives_a_server(),
+        "writes_a_day": forecast.writes_a_day(),
+    })
+}

@@ -1,0 +1,43 @@
+//! "Are you sure?"
+
+use std::io::{self, BufRead as _, IsTerminal as _};
+
+use crate::exit::Exit;
+use crate::failure::Failure;
+
+/// Asks the person at the terminal, unless `yes` was said in advance.
+///
+/// # Errors
+/// A command line without a terminal that does not say `--yes`; a no.
+pub(super) async fn confirm(question: String, yes: bool) -> Result<(), Failure> {
+    if yes {
+        return Ok(());
+    }
+    if !io::stdin().is_terminal() {
+        return Err(Failure::usage(format!(
+            "{question} Nobody is here to say so: the standard input is no terminal. Say it with --yes"
+        )));
+    }
+    eprint!("{question} [y/N] ");
+    let answer = tokio::task::spawn_blocking(|| {
+        let mut answer = String::new();
+        io::stdin().lock().read_line(&mut answer).map(|_| answer)
+    });
+    let answer = answer.await.map_err(io::Error::other)??;
+    if is_yes(&answer) { Ok(()) } else { Err(Failure::ended(Exit::Failure, "nothing was done")) }
+}
+
+fn is_yes(answer: &str) -> bool {
+    matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_yes_is_a_yes() {
+        assert!(["y\n", "Y", "yes\r\n", " YES "].into_iter().all(is_yes));
+        assert!(!["", "\n", "n", "no", "yess", "ja"].into_iter().any(is_yes));
+    }
+}

@@ -1,0 +1,125 @@
+//! `incumbent evict`: takes the seat from whoever holds it.
+
+use std::time::Duration;
+
+use incumbent::core::record::Entry;
+use incumbent::core::store::Facts;
+use serde_json::json;
+
+use super::Bench;
+use super::confirm::confirm;
+use crate::failure::Failure;
+use crate::output::{line, millis, span};
+use crate::store::StoreArgs;
+
+/// Take the seat of an election from whoever holds it
+///
+/// The record is deleted, by a tombstone that says nothing of who gave the seat up. The leader loses its term
+/// as soon as it hears of it. One that is stopped or cut off does not hear, and leads until its deadline: so
+/// the next leader waits until the lease of the one before is certainly over. It says how long that is.
+///
+/// `incumbent hand-over` is kinder: the leader finishes its work, and nobody has to wait. Evict where the
+/// leader does not answer, and its lease is so long that you cannot wait for it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The election's key
+    key: String,
+    /// Do not ask for a confirmation
+    #[arg(short, long)]
+    yes: bool,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  incumbent evict nightly-report --store nats://127.0.0.1:4222/ELECTIONS
+  incumbent evict nightly-report --store sqlite:elections.db --yes --json
+
+The exit code is 0 when the seat is vacant, also when it was before.";
+
+/// `incumbent evict`.
+pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
+    let bench = Bench::open(&args.store).await?;
+    let evicted = evict(&bench, args, as_json).await;
+    bench.close().await?;
+    evicted
+}
+
+async fn evict(bench: &Bench, args: &Args, as_json: bool) -> Result<(), Failure> {
+    let key = &args.key;
+    let entry = bench.store.entry(key).await?;
+    let Some(leader) = entry.live().map(incumbent::Leader::of) else {
+        if as_json {
+            line(json!({ "election": key, "evicted": null, "wait_ms": null }))?;
+        } else {
+            line(format_args!("{key} is vacant already"))?;
+        }
+        return Ok(());
+    };
+    let wait = wait_of_the_next(&entry, &bench.store.facts().await?);
+    let question = match wait {
+        Some(wait) => format!("Evict {} from {key}? The next leader waits {}.", leader.name, span(wait)),
+        None => format!("Evict {} from {key}? The next leader waits for a lease of its own.", leader.name),
+    };
+    confirm(question, args.yes).await?;
+    bench.still(key, &leader).await?;
+    bench.operator.delete(key).await?;
+    if as_json {
+        line(json!({ "election": key, "evicted": leader.name, "wait_ms": wait.map(millis) }))?;
+    } else {
+        line(format_args!("{key}: {} is evicted", leader.name))?;
+        match wait {
+            Some(wait) => line(format_args!(
+                "the next leader waits {}, until the lease of {} is certainly over",
+                span(wait),
+                leader.name
+            ))?,
+            None => line("the next leader waits for a lease of its own")?,
+        };
+    }
+    Ok(())
+}
+
+/// How long a candidate waits that finds the tombstone: the holder's lease, or the longest there may be in the
+/// store, whichever is more. A candidate whose own lease is longer waits for that.
+fn wait_of_the_next(entry: &Entry, facts: &Facts) -> Option<Duration> {
+    let lease = entry.live().and_then(|record| record.lease);
+    lease.max(facts.max_age)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use incumbent::core::record::Record;
+    use incumbent::core::{Incarnation, Instant, Revision};
+
+    fn waits(lease: Option<u64>, max_age: Option<u64>) -> Option<u64> {
+        let record = Record {
+            revision: Revision(1),
+            candidate: "ada".into(),
+            stamp: None,
+            lease: lease.map(Duration::from_secs),
+            metadata: Vec::new(),
+        };
+        let facts = Facts {
+            asked_at: Instant::ZERO,
+            incarnation: Incarnation(1),
+            age: None,
+            never_used: false,
+            max_age: max_age.map(Duration::from_secs),
+            newest: None,
+        };
+        wait_of_the_next(&Entry::Live(record), &facts).map(|wait| wait.as_secs())
+    }
+
+    #[test]
+    fn the_next_leader_waits_for_the_longest_lease_the_one_before_can_have() {
+        assert_eq!(waits(Some(5), Some(30)), Some(30));
+        assert_eq!(waits(Some(30), Some(5)), Some(30));
+        assert_eq!(waits(Some(5), None), Some(5));
+        assert_eq!(waits(None, Some(30)), Some(30));
+        assert_eq!(waits(None, None), None);
+    }
+}

@@ -1,0 +1,139 @@
+//! `incumbent hand-over`: asks the leader to hand the seat over.
+
+use std::time::{Duration, Instant};
+
+use incumbent::store::HandOver;
+use incumbent::{Leader, Observer};
+use serde_json::json;
+use tokio::time::timeout;
+
+use super::confirm::confirm;
+use super::{Bench, is_same};
+use crate::failure::Failure;
+use crate::output::{line, millis, span};
+use crate::store::StoreArgs;
+
+/// Ask the leader of an election to hand the seat over to a candidate
+///
+/// The request lies beside the election's key, where the leader's watch finds it at once. The leader finishes
+/// its work, for as long as its drain allows, and gives the seat up in favour of the successor; the other
+/// candidates hold back for a moment. Nothing is written to the election's own key, so nothing is at risk: a
+/// leader that does not understand the request, or has lost the seat by then, ignores it.
+///
+/// It waits until the successor holds the seat. Candidates of this project honour the request, in every
+/// language; candidates of the Go library know no such thing, and WebAssembly components do not look for
+/// it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The election's key
+    key: String,
+    /// The candidate that is to follow, by its name
+    #[arg(long, value_name = "NAME")]
+    to: String,
+    /// How long to wait for the successor; the request is taken back then
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, default_value = "30s")]
+    patience: Duration,
+    /// Do not ask for a confirmation
+    #[arg(short, long)]
+    yes: bool,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  incumbent hand-over nightly-report --to worker-8 --store nats://127.0.0.1:4222/ELECTIONS
+  incumbent hand-over nightly-report --to worker-8 --store sqlite:elections.db --yes --patience 2m
+
+The exit code is 0 when the successor holds the seat, and 1 when somebody else does, or the leader does \
+not answer the request.";
+
+/// `incumbent hand-over`.
+pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
+    let bench = Bench::open(&args.store).await?;
+    let handed = hand_over(&bench, args, as_json).await;
+    bench.close().await?;
+    handed
+}
+
+async fn hand_over(bench: &Bench, args: &Args, as_json: bool) -> Result<(), Failure> {
+    let Args { key, to, .. } = args;
+    let Some(leader) = bench.leader(key).await? else {
+        return Err(Failure::failed(format!("{key} is vacant: there is no leader who could hand over")));
+    };
+    if leader.name == *to {
+        return tell(args, as_json, &leader, Duration::ZERO);
+    }
+    let Some(nonce) = leader.nonce else {
+        return Err(Failure::failed(format!(
+            "{} is a candidate of other software, which knows no request to hand over; stop it there, or use \
+             `incumbent evict {key}`",
+            leader.name
+        )));
+    };
+    confirm(format!("Ask {} to hand {key} over to {to}?", leader.name), args.yes).await?;
+    bench.still(key, &leader).await?;
+    let mut observer = bench.store.observe(key).await?;
+    let request = HandOver { leader: nonce, to: to.clone() };
+    request.ask(&*bench.operator, key).await?;
+    let asked = Instant::now();
+    let next = match timeout(args.patience, successor(&mut observer, &leader)).await {
+        Ok(next) => next,
+        Err(_) => {
+            HandOver::withdraw(&*bench.operator, key).await?;
+            return Err(overdue(bench, args, &leader).await?);
+        }
+    };
+    match next {
+        Some(next) if next.name == *to => tell(args, as_json, &leader, asked.elapsed()),
+        Some(next) if is_same(&next, &leader) => Err(Failure::failed(format!(
+            "{0} gave {key} up, and took it again when nobody else did: is {to} a candidate?",
+            leader.name
+        ))),
+        Some(next) => Err(Failure::failed(format!(
+            "{} gave {key} up, and {} holds it now: is {to} a candidate?",
+            leader.name, next.name
+        ))),
+        None => Err(Failure::failed("the store was closed")),
+    }
+}
+
+/// Who holds the seat when that leader has left it.
+async fn successor(observer: &mut Observer, before: &Leader) -> Option<Leader> {
+    let mut vacated = false;
+    loop {
+        match observer.next().await?.leader {
+            Some(leader) if vacated || !is_same(&leader, before) => return Some(leader),
+            Some(_) => {}
+            None => vacated = true,
+        }
+    }
+}
+
+async fn overdue(bench: &Bench, args: &Args, leader: &Leader) -> Result<Failure, Failure> {
+    let Args { key, to, patience, .. } = args;
+    let waited = span(*patience);
+    Ok(Failure::failed(match bench.leader(key).await? {
+        Some(now) if is_same(&now, leader) => format!(
+            "{} still holds {key} after {waited}, and the request was taken back: it is still draining, or is \
+             of a version that honours no requests",
+            leader.name
+        ),
+        Some(now) => format!("{} holds {key} now, after {waited}", now.name),
+        None => format!("{} gave {key} up, and nobody has taken it since: is {to} a candidate?", leader.name),
+    }))
+}
+
+fn tell(args: &Args, as_json: bool, before: &Leader, took: Duration) -> Result<(), Failure> {
+    let Args { key, to, .. } = args;
+    if as_json {
+        let from = &before.name;
+        line(json!({ "election": key, "from": from, "to": to, "took_ms": millis(took) }))?;
+    } else if before.name == *to {
+        line(format_args!("{key}: {to} holds the seat already"))?;
+    } else {
+        line(format_args!("{key}: {} handed over to {to}, in {}", before.name, span(took)))?;
+    }
+    Ok(())
+}

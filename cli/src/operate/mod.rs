@@ -1,0 +1,59 @@
+//! What an operator does to an election: a request to its leader, or the removal of its record.
+
+mod confirm;
+pub(crate) mod evict;
+pub(crate) mod hand_over;
+
+use incumbent::store::{Operate, StoreSettings};
+use incumbent::{Leader, Store};
+
+use crate::failure::Failure;
+use crate::store::StoreArgs;
+
+/// The store, for looking and for an operator's writes.
+struct Bench {
+    store: Store,
+    operator: Box<dyn Operate>,
+}
+
+impl Bench {
+    async fn open(args: &StoreArgs) -> Result<Self, Failure> {
+        let settings = args.settings_to_look()?;
+        if matches!(settings, StoreSettings::Memory(_)) {
+            return Err(Failure::usage("a store in memory has no other process that could lead there"));
+        }
+        let store = args.open(Store::builder(), settings.clone()).await?;
+        let operator = settings.operate(store.clock()).await?;
+        Ok(Self { store, operator })
+    }
+
+    /// Who holds the seat; none where it is vacant.
+    async fn leader(&self, key: &str) -> Result<Option<Leader>, Failure> {
+        Ok(self.store.leader(key).await?)
+    }
+
+    /// Who holds the seat now, where that is still whom the operator was asked about.
+    async fn still(&self, key: &str, asked: &Leader) -> Result<(), Failure> {
+        match self.leader(key).await? {
+            Some(leader) if is_same(&leader, asked) => Ok(()),
+            Some(leader) => Err(Failure::failed(format!(
+                "{key} is held by {} now, and no longer by {}: nothing was done",
+                leader.name, asked.name
+            ))),
+            None => Err(Failure::failed(format!(
+                "{key} has fallen vacant, and nothing was done: {} is gone",
+                asked.name
+            ))),
+        }
+    }
+
+    async fn close(self) -> Result<(), Failure> {
+        drop(self.operator);
+        Ok(self.store.close().await?)
+    }
+}
+
+/// Whether both are one campaign.
+fn is_same(one: &Leader, other: &Leader) -> bool {
+    one.name == other.name && one.nonce == other.nonce
+}

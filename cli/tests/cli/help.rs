@@ -1,0 +1,94 @@
+//! What the program says of itself: help, completions, manual.
+
+use crate::snapshot;
+use crate::support::{Running, ended, incumbent};
+
+/// Every command that people are told of.
+pub(crate) const COMMANDS: [&str; 13] = [
+    "demo",
+    "run",
+    "status",
+    "observe",
+    "hand-over",
+    "evict",
+    "init",
+    "doctor",
+    "permissions",
+    "sim",
+    "completions",
+    "man",
+    "help",
+];
+
+#[track_caller]
+fn help(arguments: &[&str]) -> String {
+    let mut command = incumbent(arguments);
+    command.env("COLUMNS", "100");
+    let help = Running::start(command).wait();
+    assert_eq!(help.code, Some(0), "{help:?}");
+    help.stdout
+}
+
+#[test]
+fn the_first_page_is_as_it_is() {
+    snapshot::assert("help", &help(&["--help"]));
+}
+
+#[test]
+fn the_page_of_every_command_has_examples_and_is_as_it_is() {
+    for command in COMMANDS.iter().filter(|command| !["run", "demo", "sim", "help"].contains(command)) {
+        let page = help(&[command, "--help"]);
+        assert!(page.contains("Examples:\n  incumbent "), "{page}");
+        snapshot::assert(&format!("help-{command}"), &page);
+    }
+}
+
+#[test]
+fn no_line_of_help_is_wider_than_a_hundred_and_ten_columns() {
+    for command in COMMANDS.iter().filter(|command| **command != "help") {
+        let page = help(&[command, "--help"]);
+        let wide: Vec<&str> = page.lines().filter(|line| line.chars().count() > 110).collect();
+        assert!(wide.is_empty(), "{command}: {wide:#?}");
+    }
+}
+
+#[test]
+fn shells_complete_the_commands_and_nothing_that_is_hidden() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = ended(&["completions", shell]);
+        assert_eq!(script.code, Some(0), "{script:?}");
+        for command in COMMANDS {
+            assert!(script.stdout.contains(command), "{command} in {shell}");
+        }
+        for hidden in ["run-guard", "run-exec", "demo-candidate"] {
+            assert!(!script.stdout.contains(hidden), "{hidden} in {shell}");
+        }
+    }
+}
+
+#[test]
+fn bash_reads_its_completions() {
+    let script = ended(&["completions", "bash"]).stdout;
+    let program = format!(
+        "{script}\nCOMP_WORDS=(incumbent doc)\nCOMP_CWORD=1\n_incumbent incumbent doc incumbent\necho ${{COMPREPLY[@]}}"
+    );
+    let read = std::process::Command::new("bash").args(["--norc", "-c", &program]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&read.stdout), "doctor\n", "{read:?}");
+}
+
+#[test]
+fn the_manual_has_a_page_for_every_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let written = ended(&["man", "--out", folder.path().to_str().unwrap()]);
+    assert_eq!(written.code, Some(0), "{written:?}");
+    for command in COMMANDS.iter().filter(|command| **command != "help") {
+        let page = std::fs::read_to_string(folder.path().join(format!("incumbent-{command}.1"))).unwrap();
+        assert!(page.contains(".SH NAME") && page.contains("Examples"), "{page}");
+        assert_eq!(ended(&["man", command]).stdout, page);
+    }
+    let first = std::fs::read_to_string(folder.path().join("incumbent.1")).unwrap();
+    assert!(first.contains("Exit codes"), "{first}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), COMMANDS.len());
+    let unknown = ended(&["man", "nothing"]);
+    assert_eq!(unknown.code, Some(2), "{unknown:?}");
+}

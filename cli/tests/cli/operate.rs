@@ -1,0 +1,147 @@
+//! `incumbent hand-over` and `incumbent evict`.
+
+use std::io::Write as _;
+
+use incumbent::Clock;
+use incumbent::store::{Operate as _, Sqlite, SqliteSettings};
+use incumbent_testkit::nats::{NatsServer, Options};
+use serde_json::json;
+
+use crate::support::{Running, Scratch, campaigning, ended, incumbent, json, leading, sequence};
+use crate::terminal::terminal;
+
+/// A server with a bucket for leases of 2 s.
+fn server() -> (NatsServer, String) {
+    let server = NatsServer::start(Options::new());
+    let store = format!("{}/ELECTIONS", server.url());
+    let made = ended(&["init", "--store", &store, "--lease", "2s", "--new"]);
+    assert_eq!(made.code, Some(0), "{made:?}");
+    (server, store)
+}
+
+#[track_caller]
+fn hands_over_in(store: &str) {
+    let _ada = leading(store, "jobs", "ada");
+    let mut ben = campaigning(store, "jobs", "ben");
+    let handed = ended(&["hand-over", "jobs", "--to", "ben", "--yes", "--patience", "60s", "--store", store]);
+    assert_eq!(handed.code, Some(0), "{handed:?}");
+    assert!(handed.stdout.starts_with("jobs: ada handed over to ben, in "), "{handed:?}");
+    sequence(&mut ben);
+    let again = ended(&["hand-over", "jobs", "--to", "ben", "--yes", "--store", store]);
+    assert_eq!((again.code, again.stdout.as_str()), (Some(0), "jobs: ben holds the seat already\n"));
+    let all = ended(&["status", "--all", "--json", "--store", store]);
+    assert_eq!(all.stdout.lines().count(), 1, "the request is no election: {all:?}");
+}
+
+#[track_caller]
+fn evicts_in(store: &str) {
+    let mut ada = leading(store, "jobs", "ada");
+    let evicted = ended(&["evict", "jobs", "--yes", "--store", store]);
+    assert_eq!(evicted.code, Some(0), "{evicted:?}");
+    let told = "jobs: ada is evicted\n\
+                the next leader waits 2.00 s, until the lease of ada is certainly over\n";
+    assert_eq!(evicted.stdout, told);
+    sequence(&mut ada);
+}
+
+#[test]
+fn a_leader_in_a_file_hands_over_to_whom_the_operator_names() {
+    hands_over_in(&Scratch::made().url);
+}
+
+#[test]
+fn a_leader_on_a_server_hands_over_to_whom_the_operator_names() {
+    let (_server, store) = server();
+    hands_over_in(&store);
+}
+
+#[test]
+fn a_leader_in_a_file_is_evicted_and_it_is_told_how_long_the_next_one_waits() {
+    evicts_in(&Scratch::made().url);
+}
+
+#[test]
+fn a_leader_on_a_server_is_evicted_and_it_is_told_how_long_the_next_one_waits() {
+    let (_server, store) = server();
+    evicts_in(&store);
+}
+
+#[test]
+fn a_successor_that_is_no_candidate_is_a_failure_that_says_so() {
+    let scratch = Scratch::made();
+    let _ada = leading(&scratch.url, "jobs", "ada");
+    let arguments = ["hand-over", "jobs", "--to", "nobody", "--yes", "--patience", "60s"];
+    let failed = ended(&[&arguments[..], &["--store", &scratch.url]].concat());
+    assert_eq!(failed.code, Some(1), "{failed:?}");
+    let told =
+        "incumbent: ada gave jobs up, and took it again when nobody else did: is nobody a candidate?\n";
+    assert_eq!(failed.stderr, told);
+}
+
+#[test]
+fn a_vacant_seat_has_nobody_to_ask_and_nobody_to_evict() {
+    let scratch = Scratch::made();
+    let asked = ended(&["hand-over", "jobs", "--to", "ben", "--yes", "--store", &scratch.url]);
+    assert_eq!(asked.code, Some(1), "{asked:?}");
+    assert!(asked.stderr.contains("jobs is vacant"), "{asked:?}");
+    let evicted = ended(&["evict", "jobs", "--yes", "--store", &scratch.url, "--json"]);
+    assert_eq!(evicted.code, Some(0), "{evicted:?}");
+    let nothing = json!({ "election": "jobs", "evicted": null, "wait_ms": null });
+    assert_eq!(json(&evicted.stdout), nothing);
+}
+
+#[test]
+fn a_leader_of_other_software_cannot_be_asked_and_that_is_said() {
+    let scratch = Scratch::made();
+    let path = scratch.folder.path().join("elections.db");
+    tokio::runtime::Runtime::new().unwrap().block_on(async {
+        let store = Sqlite::open(&SqliteSettings::new(path), &Clock::system()).await.unwrap();
+        store.put("jobs", b"go-1").await.unwrap();
+    });
+    let asked = ended(&["hand-over", "jobs", "--to", "ben", "--yes", "--store", &scratch.url]);
+    assert_eq!(asked.code, Some(1), "{asked:?}");
+    assert!(asked.stderr.contains("go-1 is a candidate of other software"), "{asked:?}");
+    assert!(asked.stderr.contains("incumbent evict jobs"), "{asked:?}");
+    let evicted = ended(&["evict", "jobs", "--yes", "--store", &scratch.url, "--json"]);
+    assert_eq!(json(&evicted.stdout)["evicted"], "go-1", "{evicted:?}");
+}
+
+#[test]
+fn without_a_terminal_nothing_is_done_that_was_not_confirmed() {
+    let scratch = Scratch::made();
+    let _ada = leading(&scratch.url, "jobs", "ada");
+    for arguments in [&["evict", "jobs"][..], &["hand-over", "jobs", "--to", "ben"]] {
+        let asked = ended(&[arguments, &["--store", &scratch.url]].concat());
+        assert_eq!(asked.code, Some(2), "{asked:?}");
+        assert!(asked.stderr.contains("Say it with --yes"), "{asked:?}");
+    }
+    let status = ended(&["status", "jobs", "--store", &scratch.url, "--json"]);
+    assert_eq!(json(&status.stdout)["leader"]["name"], "ada");
+}
+
+#[test]
+fn at_a_terminal_it_asks_and_takes_no_for_an_answer() {
+    let scratch = Scratch::made();
+    let mut ada = leading(&scratch.url, "jobs", "ada");
+    for (answer, code) in [("n\n", 1), ("yes\n", 0)] {
+        let (ours, theirs) = terminal();
+        let mut command = incumbent(&["evict", "jobs", "--store", &scratch.url]);
+        command.stdin(theirs);
+        let mut evict = Running::start(command);
+        std::fs::File::from(ours.try_clone().unwrap()).write_all(answer.as_bytes()).unwrap();
+        let ended = evict.wait();
+        assert_eq!(ended.code, Some(code), "{ended:?}");
+        assert!(
+            ended.stderr.contains("Evict ada from jobs? The next leader waits 2.00 s. [y/N]"),
+            "{ended:?}"
+        );
+    }
+    sequence(&mut ada);
+}
+
+#[test]
+fn what_an_operator_asks_of_a_store_in_memory_cannot_be() {
+    let refused = ended(&["evict", "jobs", "--yes", "--store", "memory:"]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("no other process"), "{refused:?}");
+}

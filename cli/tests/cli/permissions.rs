@@ -1,0 +1,163 @@
+//! `incumbent permissions`, and a server that grants what it says.
+
+use std::time::Duration;
+
+use async_nats::jetstream;
+use futures_util::TryStreamExt as _;
+use incumbent_testkit::nats::{NatsServer, Options};
+use incumbent_testkit::tools::NatsVersion;
+use serde_json::json;
+
+use crate::support::{Running, campaigning, ended, incumbent, json, leading, sequence};
+
+/// A user `name`, with what the program says such a user needs and an inbox of its own.
+fn user(name: &str, role: &str, keys: &[&str]) -> String {
+    let store = format!("nats:///ELECTIONS?inbox_prefix=_INBOX_{name}");
+    // A URL without a host wants a context; the bucket and the prefix are all that matters here.
+    let store = store.replace("nats:///", "nats://anywhere/");
+    let mut arguments = vec!["permissions", "--role", role, "--store", &store];
+    arguments.extend(keys);
+    let permitted = ended(&arguments);
+    assert_eq!(permitted.code, Some(0), "{permitted:?}");
+    format!("{{ user: {name}, password: p, {} }}", permitted.stdout)
+}
+
+/// A server with an operator, an observer, and a candidate of `jobs` and one of `reports`; the bucket is made.
+fn server(version: NatsVersion) -> NatsServer {
+    let users = [
+        user("operator", "operator", &[]),
+        user("observer", "observer", &[]),
+        user("jobber", "candidate", &["jobs"]),
+        user("reporter", "candidate", &["reports"]),
+        "{ user: root, password: p }".into(),
+    ];
+    let config = format!("accounts {{ A: {{ jetstream: enabled, users: [ {} ] }} }}", users.join("\n"));
+    let server = NatsServer::start(Options::new().version(version).config(config));
+    let made = ended(&["init", "--store", &store(&server, "operator"), "--lease", "2s", "--new"]);
+    assert_eq!(made.code, Some(0), "{made:?}");
+    server
+}
+
+fn store(server: &NatsServer, user: &str) -> String {
+    format!("nats://{user}:p@{}/ELECTIONS?inbox_prefix=_INBOX_{user}", server.address())
+}
+
+#[track_caller]
+fn every_role_can_do_what_it_must(version: NatsVersion) {
+    let server = server(version);
+    let [operator, observer, jobber] = ["operator", "observer", "jobber"].map(|user| store(&server, user));
+    let mut observe = Running::start(incumbent(&["observe", "jobs", "--store", &observer]));
+    observe.until("the vacancy", |line| (line == "jobs: vacant").then_some(()));
+    let mut ada = leading(&jobber, "jobs", "ada");
+    observe.until("the leader", |line| line.starts_with("jobs: ada leads").then_some(()));
+    let status = ended(&["status", "--all", "--json", "--store", &observer]);
+    assert_eq!(json(&status.stdout)["leader"]["name"], "ada", "{status:?}");
+    let doctor = ended(&["doctor", "--preset", "fast", "--json", "--store", &observer]);
+    assert_eq!(doctor.code, Some(0), "{doctor:?}");
+    let mut ben = campaigning(&jobber, "jobs", "ben");
+    let asked = ["hand-over", "jobs", "--to", "ben", "--yes", "--patience", "60s", "--store", &operator];
+    assert_eq!(ended(&asked).code, Some(0));
+    let first = sequence(&mut ben);
+    assert_eq!(ended(&["evict", "jobs", "--yes", "--store", &operator]).code, Some(0));
+    // It waits the lease out; a release afterwards is permitted, too.
+    observe.until("the vacancy", |line| (line == "jobs: vacant").then_some(()));
+    ada.signal(rustix::process::Signal::TERM);
+    assert_eq!(ada.wait().code, Some(0));
+    assert!(sequence(&mut ben) > first);
+}
+
+#[test]
+fn every_role_can_do_what_it_must_on_the_newest_server() {
+    every_role_can_do_what_it_must(NatsVersion::default());
+}
+
+#[test]
+fn every_role_can_do_what_it_must_on_an_old_server() {
+    every_role_can_do_what_it_must(NatsVersion::V2_10);
+}
+
+#[test]
+fn a_candidate_of_one_election_cannot_touch_another() {
+    let server = server(NatsVersion::default());
+    let _rita = leading(&store(&server, "reporter"), "reports", "rita");
+    let seen =
+        || json(&ended(&["status", "reports", "--json", "--store", &store(&server, "observer")]).stdout);
+    let nonce = seen()["leader"]["nonce"].clone();
+    tokio::runtime::Runtime::new().unwrap().block_on(hostile(&server, "jobber"));
+    tokio::runtime::Runtime::new().unwrap().block_on(hostile(&server, "observer"));
+    let after = seen();
+    assert_eq!(after["leader"]["nonce"], nonce, "{after}");
+    assert_eq!(tokio::runtime::Runtime::new().unwrap().block_on(streams(&server)), ["KV_ELECTIONS 2s"]);
+    // Neither would the program itself.
+    let mut eve = campaigning(&store(&server, "jobber"), "notes", "eve");
+    eve.until_told("the denial", |line| line.contains("$KV.ELECTIONS.notes"));
+    eve.kill();
+    let evicted = ended(&["evict", "reports", "--yes", "--fail-fast", "--store", &store(&server, "jobber")]);
+    assert_eq!(evicted.code, Some(6), "{evicted:?}");
+}
+
+/// Everything that would end the term of somebody else, tried as that user by a plain client.
+async fn hostile(server: &NatsServer, user: &str) {
+    let options = async_nats::ConnectOptions::with_user_and_password(user.into(), "p".into())
+        .custom_inbox_prefix(format!("_INBOX_{user}"))
+        .request_timeout(Some(Duration::from_millis(300)));
+    let client = options.connect(server.address()).await.unwrap();
+    let tombstone =
+        async_nats::HeaderMap::from_iter([("KV-Operation".parse().unwrap(), "PURGE".parse().unwrap())]);
+    let key = "$KV.ELECTIONS.reports";
+    let refused = client.request_with_headers(key, tombstone, "".into()).await;
+    assert!(refused.is_err(), "{refused:?}");
+    let requests = [
+        ("STREAM.PURGE.KV_ELECTIONS", json!({ "filter": key })),
+        ("STREAM.MSG.DELETE.KV_ELECTIONS", json!({ "seq": 1 })),
+        ("STREAM.UPDATE.KV_ELECTIONS", json!({ "name": "KV_ELECTIONS", "max_age": 100_000_000 })),
+        ("STREAM.DELETE.KV_ELECTIONS", json!({})),
+        ("STREAM.CREATE.THIEF", json!({ "name": "THIEF", "subjects": ["thief"] })),
+        ("STREAM.LEADER.STEPDOWN.KV_ELECTIONS", json!({})),
+    ];
+    for (request, payload) in requests {
+        let refused = client.request(format!("$JS.API.{request}"), payload.to_string().into()).await;
+        assert!(refused.is_err(), "{request}: {refused:?}");
+    }
+    // A consumer may be made, and must not be made to write for us.
+    let payload = json!({
+        "stream_name": "KV_ELECTIONS",
+        "config": { "deliver_subject": key, "deliver_policy": "all", "ack_policy": "none" },
+    });
+    let request = "$JS.API.CONSUMER.CREATE.KV_ELECTIONS";
+    let answer = client.request(request, payload.to_string().into()).await.unwrap();
+    let answer: serde_json::Value = serde_json::from_slice(&answer.payload).unwrap();
+    assert!(answer["error"]["description"].as_str().is_some_and(|text| text.contains("cycle")), "{answer}");
+}
+
+/// The streams there are, and for how long each keeps a message.
+async fn streams(server: &NatsServer) -> Vec<String> {
+    let options = async_nats::ConnectOptions::with_user_and_password("root".into(), "p".into());
+    let client = options.connect(server.address()).await.unwrap();
+    let streams = jetstream::new(client).streams().try_collect::<Vec<_>>().await.unwrap();
+    streams.iter().map(|stream| format!("{} {:?}", stream.config.name, stream.config.max_age)).collect()
+}
+
+#[test]
+fn the_permissions_are_told_as_a_server_reads_them() {
+    let told = ended(&["permissions", "jobs", "--role", "candidate", "--store", "nats://h/ELECTIONS"]);
+    assert_eq!(
+        told.stdout,
+        "permissions: {\n  publish: { allow: [\n    \"$KV.ELECTIONS.jobs\"\n    \"$JS.API.INFO\"\n    \
+         \"$JS.API.STREAM.INFO.KV_ELECTIONS\"\n    \"$JS.API.STREAM.MSG.GET.KV_ELECTIONS\"\n    \
+         \"$JS.API.CONSUMER.CREATE.KV_ELECTIONS\"\n    \"$JS.FC.KV_ELECTIONS.>\"\n  ] }\n  \
+         subscribe: { allow: [\n    \"_INBOX.>\"\n  ] }\n}\n"
+    );
+}
+
+#[test]
+fn a_candidate_is_permitted_elections_by_name() {
+    for (keys, message) in [(&[][..], "give their keys"), (&["*"], "contains '*'")] {
+        let arguments = ["permissions", "--role", "candidate", "--store", "nats://h/ELECTIONS"];
+        let refused = ended(&[&arguments[..], keys].concat());
+        assert_eq!(refused.code, Some(2), "{refused:?}");
+        assert!(refused.stderr.contains(message), "{refused:?}");
+    }
+    let refused = ended(&["permissions", "jobs", "--role", "candidate", "--store", "sqlite:e.db"]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+}

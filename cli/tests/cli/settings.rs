@@ -1,0 +1,126 @@
+//! Settings from flags, the environment and a file, in that order.
+
+use std::fs;
+use std::process::Command;
+
+use crate::support::{Ended, Running, Scratch, incumbent, json};
+
+/// A folder with a store and a file of settings, in which the program runs.
+struct Place {
+    scratch: Scratch,
+}
+
+impl Place {
+    fn with(settings: &str) -> Self {
+        let place = Self { scratch: Scratch::made() };
+        fs::write(place.scratch.folder.path().join("incumbent.toml"), settings).unwrap();
+        place
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = incumbent(arguments);
+        command.current_dir(self.scratch.folder.path());
+        command
+    }
+
+    #[track_caller]
+    fn ended(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Ended {
+        let mut command = self.command(arguments);
+        command.envs(environment.iter().copied());
+        Running::start(command).wait()
+    }
+}
+
+#[track_caller]
+fn lease(ended: &Ended) -> f64 {
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    json(&ended.stdout)["forecast"]["lease_ms"].as_f64().unwrap()
+}
+
+#[test]
+fn a_flag_counts_before_the_environment_and_that_before_the_file() {
+    let place = Place::with("store = \"sqlite:elections.db\"\nlease = \"6s\"\njson = true\n");
+    assert_eq!(lease(&place.ended(&["doctor"], &[])), 6000.0);
+    let environment = [("INCUMBENT_LEASE", "7s")];
+    assert_eq!(lease(&place.ended(&["doctor"], &environment)), 7000.0);
+    assert_eq!(lease(&place.ended(&["doctor", "--lease", "8s"], &environment)), 8000.0);
+}
+
+#[test]
+fn a_table_of_the_file_is_for_one_command() {
+    let place = Place::with(
+        "store = \"sqlite:elections.db\"\njson = true\n[doctor]\nlease = \"6s\"\n[run]\nlease = \"9s\"",
+    );
+    assert_eq!(lease(&place.ended(&["doctor"], &[])), 6000.0);
+}
+
+#[test]
+fn the_file_may_be_named_by_a_flag_or_the_environment() {
+    let place = Place::with("this is not looked at");
+    let other = place.scratch.folder.path().join("other.toml");
+    fs::write(&other, "store = \"sqlite:elections.db\"\njson = true\nlease = \"6s\"").unwrap();
+    assert_eq!(lease(&place.ended(&["doctor", "--config", "other.toml"], &[])), 6000.0);
+    assert_eq!(lease(&place.ended(&["doctor"], &[("INCUMBENT_CONFIG", "other.toml")])), 6000.0);
+    let missing = place.ended(&["doctor", "--config", "none.toml"], &[]);
+    assert_eq!(missing.code, Some(2), "{missing:?}");
+    assert!(missing.stderr.starts_with("incumbent: the settings in none.toml cannot be read"), "{missing:?}");
+}
+
+#[test]
+fn what_a_command_must_be_told_may_come_from_the_file() {
+    let place = Place::with(
+        "store = \"sqlite:elections.db\"\n[run]\nkey = \"jobs\"\nname = \"ada\"\npreset = \"fast\"",
+    );
+    let ran = place.ended(&["run", "--", "sh", "-c", "echo $INCUMBENT_KEY $INCUMBENT_NAME"], &[]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "jobs ada\n"), "{ran:?}");
+}
+
+#[test]
+fn errors_name_the_source_of_the_setting() {
+    let place = Place::with("store = \"sqlite:elections.db\"\n\npreset = \"hasty\"\n");
+    let told = |arguments: &[&str], environment: &[(&str, &str)]| {
+        let ended = place.ended(arguments, environment);
+        assert!(matches!(ended.code, Some(2 | 4)), "{ended:?}");
+        ended.stderr
+    };
+    let said = told(&["doctor"], &[]);
+    assert!(
+        said.starts_with("incumbent: incumbent.toml line 3: invalid value 'hasty' for '--preset"),
+        "{said}"
+    );
+    let fine = ("INCUMBENT_PRESET", "fast");
+    let said = told(&["doctor"], &[fine, ("INCUMBENT_LEASE", "soon")]);
+    assert!(said.starts_with("incumbent: INCUMBENT_LEASE: invalid value 'soon' for '--lease"), "{said}");
+    let run = ["run", "--key", "jobs", "--", "true"];
+    let said = told(&run, &[fine, ("INCUMBENT_LEASE", "200ms")]);
+    assert!(
+        said.starts_with("incumbent: INCUMBENT_LEASE: lease is 200ms, and must be at least 1s"),
+        "{said}"
+    );
+    let said = told(&["status", "jobs"], &[("INCUMBENT_PRESET", "fast"), ("INCUMBENT_STORE", "redis://x")]);
+    assert!(said.starts_with("incumbent: INCUMBENT_STORE: no store has the scheme \"redis\""), "{said}");
+    // A flag is what the person has just typed; clap says it in its own words.
+    let said = told(&["doctor", "--lease", "soon"], &[fine]);
+    assert!(said.starts_with("error: invalid value 'soon' for '--lease"), "{said}");
+}
+
+#[test]
+fn a_file_that_cannot_be_is_refused_with_the_line_and_what_there_is() {
+    let refused = |settings: &str| {
+        let ended = Place::with(settings).ended(&["status", "--all"], &[]);
+        assert_eq!(ended.code, Some(2), "{ended:?}");
+        ended.stderr
+    };
+    let said = refused("store = \"memory:\"\nleese = \"5s\"\n");
+    assert!(
+        said.starts_with("incumbent: incumbent.toml line 2: no command has a setting \"leese\""),
+        "{said}"
+    );
+    assert!(said.contains("known are ") && said.contains("lease"), "{said}");
+    let said = refused("[rum]\nlease = \"5s\"\n");
+    assert!(said.starts_with("incumbent: incumbent.toml line 2: there is no command \"rum\""), "{said}");
+    let said = refused("[evict]\nyes = true\n");
+    assert!(said.contains("`evict` does not have a setting \"yes\""), "{said}");
+    let said = refused("store = \n");
+    assert!(said.starts_with("incumbent: incumbent.toml line 1: "), "{said}");
+}

@@ -1,0 +1,134 @@
+//! What settings come to on a store, in numbers, without a campaign.
+
+use core::time::Duration;
+
+use super::pace;
+use super::settings::{Refused, Rules, Settings};
+use crate::store::{Capabilities, Facts};
+
+/// What settings come to on a store, in numbers.
+///
+/// Computed from the same rules a campaign follows, so that what is foretold is what happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Forecast {
+    /// The lease in force.
+    pub lease: Duration,
+    /// What is kept clear between a leader's deadline and the end of its lease, as others count it.
+    pub margin: Duration,
+    /// How long after a renewal was sent the next one is.
+    pub renew_every: Duration,
+    /// How long an answer is waited for.
+    pub attempt: Duration,
+    /// For how long the store may be silent before a leader loses its term, at worst: the silence begins just
+    /// before a renewal.
+    pub survives: Duration,
+    /// How long the store may be silent when one of its servers fails.
+    pub store_fail_over: Duration,
+    /// The longest vacancy after a crash of the leader, with a candidate waiting and a store that answers
+    /// each attempt in its time: the leader crashed just after a renewal.
+    pub after_a_crash: Duration,
+    /// The longest vacancy after an operator's deletion, likewise: a leader that does not hear of it leads until
+    /// its deadline, so the next one waits for the longest lease there may be.
+    pub after_a_deletion: Duration,
+}
+
+impl Forecast {
+    /// What `settings` come to on a store that can do what `store` says, and says `facts` of itself.
+    ///
+    /// # Errors
+    ///
+    /// A setting that [`Campaign::new`](super::Campaign::new) refuses.
+    pub fn new(settings: Settings, store: Capabilities, facts: &Facts) -> Result<Self, Refused> {
+        let rules = Rules::new(settings, store, facts)?;
+        let lease = rules.lease;
+        let attempt = pace::attempt_limit(lease);
+        // Where the store does not tell of an expiry, the read that finds it may come just too early.
+        let looking = if store.expiry_pushed { Duration::ZERO } else { pace::poll_again(Duration::ZERO) };
+        Ok(Self {
+            lease,
+            margin: rules.margin.of(lease),
+            renew_every: pace::renew_every(lease),
+            attempt,
+            survives: rules.survives(),
+            store_fail_over: store.fail_over,
+            after_a_crash: lease + store.granularity + looking + attempt,
+            after_a_deletion: facts.max_age.map_or(lease, |age| age.max(lease)) + attempt,
+        })
+    }
+
+    /// Whether a term outlasts the failure of one of the store's servers.
+    pub fn survives_a_server(&self) -> bool {
+        self.survives >= self.store_fail_over
+    }
+
+    /// How many writes one leader makes in a day.
+    pub fn writes_a_day(&self) -> u64 {
+        let day = Duration::from_secs(24 * 3600);
+        u64::try_from(day.as_nanos() / self.renew_every.as_nanos().max(1)).unwrap_or(u64::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::Instant;
+    use crate::token::Incarnation;
+
+    const MILLI: Duration = Duration::from_millis(1);
+
+    fn store(max_age: u64, expiry_pushed: bool, fail_over: u64) -> (Capabilities, Facts) {
+        let age = Duration::from_secs(max_age);
+        let store = Capabilities {
+            own_lease: false,
+            lease_step: MILLI,
+            shortest: age,
+            longest: age,
+            granularity: MILLI * 350,
+            expiry_pushed,
+            incarnation_acked: false,
+            fail_over: Duration::from_secs(fail_over),
+        };
+        let facts = Facts {
+            asked_at: Instant::ZERO,
+            incarnation: Incarnation(1),
+            age: None,
+            never_used: false,
+            max_age: Some(age),
+            newest: None,
+        };
+        (store, facts)
+    }
+
+    #[test]
+    fn a_bucket_of_thirty_seconds_on_three_servers() {
+        let (store, facts) = store(30, false, 7);
+        let forecast = Forecast::new(Settings::new("a"), store, &facts).unwrap();
+        let expected = Forecast {
+            lease: MILLI * 30_000,
+            margin: MILLI * 1_550,
+            renew_every: MILLI * 10_000,
+            attempt: MILLI * 2_000,
+            survives: MILLI * 18_450,
+            store_fail_over: MILLI * 7_000,
+            after_a_crash: MILLI * (30_000 + 350 + 100 + 2_000),
+            after_a_deletion: MILLI * 32_000,
+        };
+        assert_eq!(forecast, expected);
+        assert!(forecast.survives_a_server());
+        assert_eq!(forecast.writes_a_day(), 8_640);
+    }
+
+    #[test]
+    fn a_pushed_expiry_spares_the_poll_and_a_short_lease_does_not_outlast_a_server() {
+        let (store, facts) = store(6, true, 7);
+        let forecast = Forecast::new(Settings::new("a"), store, &facts).unwrap();
+        assert_eq!(forecast.after_a_crash, MILLI * (6_000 + 350 + 500));
+        assert!(!forecast.survives_a_server());
+    }
+
+    #[test]
+    fn what_a_campaign_refuses_is_not_foretold() {
+        let (store, facts) = store(4, true, 7);
+        assert_eq!(Forecast::new(Settings::new("a"), store, &facts).unwrap_err().setting, "lease");
+    }
+}

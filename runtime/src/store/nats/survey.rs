@@ -1,0 +1,173 @@
+//! What a bucket and its servers are really set to, for a person who wants to know.
+
+use std::time::{Duration, SystemTime};
+
+use incumbent_core::store::{Capabilities, Facts};
+
+use super::api::{Api, Bucket};
+use super::connection::Connection;
+use super::safety::{self, Flaw};
+use super::settings::NatsSettings;
+use super::stream::StreamInfo;
+use super::{OPENING_PATIENCE, account_level, check_server};
+use crate::clock::Clock;
+use crate::{Error, ErrorKind, Result};
+
+/// What a bucket and its servers are really set to.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Survey {
+    /// The version of the server that we are connected to.
+    pub server: String,
+    /// The API level of the account's servers (0: before 2.11, 1: 2.11, 2: 2.12 and so on); `None` where our user
+    /// may not ask.
+    pub account_level: Option<u32>,
+    /// The API level of the server that leads the stream.
+    pub stream_level: u32,
+    /// On how many servers the bucket is kept.
+    pub replicas: u32,
+    /// The servers that hold it, the leader first; empty where there is no cluster.
+    pub holders: Vec<Holder>,
+    /// `file` or `memory`.
+    pub storage: String,
+    /// Whether a write is acknowledged before it is stored (`persist_mode: async`).
+    pub acknowledges_early: bool,
+    /// How many values are kept of each key.
+    pub history: i64,
+    /// How long a record is kept; `None`: for ever.
+    pub max_age: Option<Duration>,
+    /// How long a marker for an expiry is kept; `None`: there are no markers.
+    pub markers: Option<Duration>,
+    /// Whether a record can have a lease of its own.
+    pub own_leases: bool,
+    /// Whether nobody can purge a leader's record.
+    pub denies_purges: bool,
+    /// Whether nobody can delete a leader's record without a trace.
+    pub denies_deletes: bool,
+    /// How many bytes the bucket holds.
+    pub bytes: u64,
+    /// How many it may hold; `None`: no limit.
+    pub max_bytes: Option<u64>,
+    /// By how much the clock of the server that leads the stream differs from this machine's; `None` where it
+    /// does not tell the time.
+    pub clock: Option<ClockDifference>,
+    /// What would break the promise.
+    pub flaws: Vec<Flaw>,
+    /// What a campaign can count on.
+    pub capabilities: Capabilities,
+    /// What the bucket says of itself.
+    pub facts: Facts,
+}
+
+/// A server that holds a bucket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// Its name.
+    pub name: String,
+    /// Whether it is there and has everything.
+    pub is_well: bool,
+}
+
+/// How far two clocks are apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockDifference {
+    /// By how much.
+    pub by: Duration,
+    /// Whether the server's is ahead.
+    pub server_is_ahead: bool,
+    /// How wrong this can be, either way: half of the time that the question took.
+    pub uncertain_by: Duration,
+}
+
+/// Asks a bucket and its servers what they are set to, also where an election on it would be unsafe. Nothing is
+/// changed, and nobody is waited for.
+///
+/// # Errors
+/// `NotFound` for a bucket that does not exist, `Unsupported` for a server that is too old to ask,
+/// `Credentials`, `Denied` and `Unreachable` where we do not get through.
+pub async fn survey(settings: &NatsSettings, clock: &Clock) -> Result<Survey> {
+    let settings = settings.clone().fail_fast(true);
+    let bucket = Bucket::new(&settings.bucket, settings.api_prefix.as_deref());
+    let api = Api { connection: Connection::open(&settings).await?, bucket };
+    let survey = tokio::time::timeout(OPENING_PATIENCE, look(&api, clock)).await;
+    api.connection.close().await;
+    survey.unwrap_or_else(|_| {
+        let servers = settings.servers_shown();
+        Err(Error::new(ErrorKind::Unreachable, format!("JetStream at {servers} does not answer")))
+    })
+}
+
+async fn look(api: &Api, clock: &Clock) -> Result<Survey> {
+    check_server(api)?;
+    let failed = |failure: super::Failure| failure.error(&api.bucket);
+    let account_level = account_level(api).await.map_err(failed)?;
+    let (asked_at, before) = (clock.now(), SystemTime::now());
+    let info: StreamInfo = api.stream_info().await.map_err(failed)?;
+    let after = SystemTime::now();
+    let stream_level = info.config.level();
+    let level = account_level.map_or(stream_level, |of_account| of_account.min(stream_level));
+    let config = &info.config;
+    let positive = |number: i64| u64::try_from(number).ok().filter(|number| *number > 0);
+    Ok(Survey {
+        server: api.connection.client().server_info().version,
+        account_level,
+        stream_level,
+        replicas: config.num_replicas,
+        holders: holders(&info),
+        storage: config.storage.clone(),
+        acknowledges_early: config.persist_mode.as_deref() == Some("async"),
+        history: config.max_msgs_per_subject,
+        max_age: config.max_age(),
+        markers: positive(config.subject_delete_marker_ttl).map(Duration::from_nanos),
+        own_leases: config.allow_msg_ttl,
+        denies_purges: config.deny_purge,
+        denies_deletes: config.deny_delete,
+        bytes: info.state.bytes,
+        max_bytes: positive(config.max_bytes),
+        clock: info.answered.and_then(|answered| difference(before, answered.0, after)),
+        flaws: safety::flaws(&api.bucket, config, level),
+        capabilities: info.capabilities(level),
+        facts: info.facts(asked_at),
+    })
+}
+
+fn holders(info: &StreamInfo) -> Vec<Holder> {
+    let Some(cluster) = &info.cluster else { return Vec::new() };
+    let leader = cluster.leader.iter().map(|name| Holder { name: name.clone(), is_well: true });
+    let followers = cluster
+        .replicas
+        .iter()
+        .map(|peer| Holder { name: peer.name.clone(), is_well: peer.current && !peer.offline });
+    leader.chain(followers).collect()
+}
+
+/// A server's time in nanoseconds since 1970, read somewhere between two readings of ours.
+fn difference(before: SystemTime, theirs: u64, after: SystemTime) -> Option<ClockDifference> {
+    let nanos = |time: SystemTime| time.duration_since(SystemTime::UNIX_EPOCH).ok();
+    let (before, after) = (nanos(before)?, nanos(after)?);
+    let half = after.saturating_sub(before) / 2;
+    let (ours, theirs) = (before + half, Duration::from_nanos(theirs));
+    Some(ClockDifference { by: ours.abs_diff(theirs), server_is_ahead: theirs > ours, uncertain_by: half })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_is_compared_with_the_middle_of_the_question() {
+        let at = |millis| SystemTime::UNIX_EPOCH + Duration::from_millis(millis);
+        let told = |theirs: u64| difference(at(1_000), theirs * 1_000_000, at(1_010)).unwrap();
+        let millis = Duration::from_millis;
+        let expected = |by, server_is_ahead| ClockDifference {
+            by: millis(by),
+            server_is_ahead,
+            uncertain_by: millis(5),
+        };
+        assert_eq!(told(1_005), expected(0, false));
+        assert_eq!(told(3_005), expected(2_000, true));
+        assert_eq!(told(5), expected(1_000, false));
+        // A machine that thinks it is before 1970 cannot be compared with anything.
+        assert_eq!(difference(SystemTime::UNIX_EPOCH - millis(1), 0, at(0)), None);
+    }
+}
