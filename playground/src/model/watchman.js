@@ -1,0 +1,42 @@
+// The promise, looked after: at most one candidate leads at any instant. Every engine is asked, every time that anything
+// happens; between two happenings nobody can become a leader.
+
+import { DRIFT_PPM } from './settings.js';
+
+export class Watchman {
+  /** How often all engines were asked. */
+  looks = 0;
+  /** How often two led at once though every assumption held. The promise is that this stays zero. */
+  violations = 0;
+  /** How often two led at once while a clock ran at a rate that the settings do not allow. */
+  overlaps = 0;
+  /** Who leads at this instant. */
+  leaders = [];
+  #excusedUntil = -1;
+  #tell;
+
+  constructor(tell) {
+    this.#tell = tell;
+  }
+
+  look(now, candidates, lease) {
+    this.looks += 1;
+    if (candidates.some(({ clock, isAlive }) => isAlive && Math.abs(clock.ppm) > DRIFT_PPM)) {
+      // What a wrong clock made somebody believe may last for a lease after it was set right, and be waited for once more.
+      this.#excusedUntil = now + 3 * lease;
+    }
+    const before = this.leaders.length;
+    this.leaders = candidates.filter((candidate) => candidate.isLeader()).map(({ name }) => name);
+    if (this.leaders.length < 2 && before >= 2) this.#tell({ kind: 'two-no-more' });
+    if (this.leaders.length < 2 || before >= 2) return;
+    const isExcused = this.isExcused(now);
+    if (isExcused) this.overlaps += 1;
+    else this.violations += 1;
+    this.#tell({ kind: 'two', who: this.leaders[0], leaders: this.leaders, isExcused });
+  }
+
+  /** Whether an assumption of the promise does not hold now, or did not a moment ago. */
+  isExcused(now) {
+    return now < this.#excusedUntil;
+  }
+}
