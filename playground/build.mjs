@@ -13,6 +13,8 @@ await rm(folder, { recursive: true, force: true });
 for (const part of ['index.html', 'icon.svg', 'css', 'src']) {
   await cp(path.join(here, part), path.join(folder, part), { recursive: true });
 }
+// So that Node takes the scripts for modules too.
+await writeFile(path.join(folder, 'package.json'), '{ "type": "module" }\n');
 const { files } = await transpile(component, { name: 'engine' });
 for (const [name, contents] of Object.entries(files).filter(([name]) => !name.endsWith('.d.ts'))) {
   const file = path.join(folder, 'engine', name);

@@ -42,6 +42,11 @@ export class Candidate {
     return this.#world.network.isCut(this.name);
   }
 
+  /** Whether there is anything that could make it lead. */
+  get holdsLease() {
+    return this.process?.held !== undefined;
+  }
+
   isLeader() {
     return this.process?.isLeader(this.reading) ?? false;
   }
@@ -199,15 +204,15 @@ export class Candidate {
   }
 
   #give(input) {
-    const before = this.process.state();
+    const before = this.process.state;
     if (input.tag === 'wrote') this.#wrote(input.val);
     this.process.give(this.reading, input);
-    if (this.process?.state() !== before) this.#changed(before);
+    if (this.process?.state !== before) this.#changed(before);
     this.#wakeLater();
   }
 
   #changed(before) {
-    const state = this.process.state();
+    const state = this.process.state;
     if (!['leading', 'draining'].includes(state)) this.#settled();
     this.#world.tell({ kind: 'state', who: this.name, state, before, until: this.holdsUntil });
   }
@@ -316,13 +321,13 @@ export class Candidate {
       if (this.process !== process || !this.isAlive) return;
       // A frozen process does not finish anything.
       if (this.isPaused || this.reading < end) this.#world.after(100 * MILLISECOND, finish);
-      else if (process.state() === 'draining') this.#give({ tag: 'drained' });
+      else if (process.state === 'draining') this.#give({ tag: 'drained' });
     };
     this.#world.at(this.clock.when(end), finish);
   }
 
   #led() {
-    const held = this.process?.held();
+    const held = this.process?.held;
     this.leadsUntil = held && this.clock.when(held.deadline);
     this.#world.leads(this);
   }

@@ -50,7 +50,7 @@ export const heal = (name) => (world) => {
 
 export const resign = (name) => (world) => {
   const candidate = world.candidate(name);
-  if (candidate.process?.state() !== 'leading') return;
+  if (candidate.process?.state !== 'leading') return;
   candidate.resign();
 };
 

@@ -9,6 +9,7 @@ export class Process {
   wake = undefined;
   #engine;
   #host;
+  #said = new Map();
 
   /**
    * `host` carries out what the engine wants: `leads()` after every input, then `write`, `read`, `inspect`, `reconnect`
@@ -24,6 +25,7 @@ export class Process {
   /** Hands in what happened when the candidate's clock showed `reading`. */
   give(reading, input) {
     this.#engine.handle(nanos(reading), input);
+    this.#said.clear();
     // The lease is made known before anything is carried out.
     this.#host.leads();
     for (;;) {
@@ -42,17 +44,25 @@ export class Process {
   }
 
   /** Its lease: the token, and the deadline by its own clock; none outside a term. */
-  held() {
-    const lease = this.#engine.lease();
-    return lease && { token: lease.token.sequence, deadline: micros(lease.deadline) };
+  get held() {
+    return this.#kept('held', () => {
+      const lease = this.#engine.lease();
+      return lease && { token: lease.token.sequence, deadline: micros(lease.deadline) };
+    });
   }
 
-  state() {
-    return this.#engine.state();
+  get state() {
+    return this.#kept('state', () => this.#engine.state());
   }
 
   /** The name of the holder, as far as it has seen. */
-  holder() {
-    return this.#engine.leader()?.name;
+  get holder() {
+    return this.#kept('holder', () => this.#engine.leader()?.name);
+  }
+
+  /** Only an input changes what the engine says of itself, so it is asked once after each: that crosses a border. */
+  #kept(name, ask) {
+    if (!this.#said.has(name)) this.#said.set(name, ask());
+    return this.#said.get(name);
   }
 }

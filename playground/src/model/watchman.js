@@ -1,10 +1,10 @@
-// The promise, looked after: at most one candidate leads at any instant. Every engine is asked, every time that anything
-// happens; between two happenings nobody can become a leader.
+// The promise, looked after: at most one candidate leads at any instant. The engines are asked whenever anything happened,
+// since between two happenings nobody can become a leader, and all of them with every frame and step.
 
 import { DRIFT_PPM } from './settings.js';
 
 export class Watchman {
-  /** How often all engines were asked. */
+  /** How often the engines were asked. */
   looks = 0;
   /** How often two led at once though every assumption held. The promise is that this stays zero. */
   violations = 0;
@@ -19,14 +19,15 @@ export class Watchman {
     this.#tell = tell;
   }
 
-  look(now, candidates, lease) {
+  /** `asks` says of a candidate whether its engine is asked now. */
+  look(now, candidates, lease, asks = () => true) {
     this.looks += 1;
     if (candidates.some(({ clock, isAlive }) => isAlive && Math.abs(clock.ppm) > DRIFT_PPM)) {
       // What a wrong clock made somebody believe may last for a lease after it was set right, and be waited for once more.
       this.#excusedUntil = now + 3 * lease;
     }
     const before = this.leaders.length;
-    this.leaders = candidates.filter((candidate) => candidate.isLeader()).map(({ name }) => name);
+    this.leaders = candidates.filter((candidate) => asks(candidate) && candidate.isLeader()).map(({ name }) => name);
     if (this.leaders.length < 2 && before >= 2) this.#tell({ kind: 'two-no-more' });
     if (this.leaders.length < 2 || before >= 2) return;
     const isExcused = this.isExcused(now);

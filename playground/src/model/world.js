@@ -68,7 +68,7 @@ export class World {
     for (let next = this.#queue.take(until); next; next = this.#queue.take(until)) {
       this.now = next.at;
       next.task();
-      this.#look();
+      this.#look(({ holdsLease }) => holdsLease);
     }
     this.now = until;
     this.#look();
@@ -94,7 +94,7 @@ export class World {
     for (const candidate of this.candidates) candidate.tell(message);
   }
 
-  #look() {
-    this.watchman.look(this.now, this.candidates, this.lease);
+  #look(asks) {
+    this.watchman.look(this.now, this.candidates, this.lease, asks);
   }
 }

@@ -22,7 +22,7 @@ export function status(candidate) {
   if (!candidate.isAlive) return 'dead';
   if (candidate.isPaused) return 'frozen';
   if (!candidate.process) return 'starting';
-  const state = candidate.process.state();
+  const state = candidate.process.state;
   if (state === 'idle' || state === 'closed') return 'starting';
   return state === 'leading' && candidate.isDoubting ? 'doubting' : state;
 }
@@ -33,7 +33,7 @@ export function why(candidate, world) {
   const left = (at) => span(at - now);
   const { leadsUntil } = candidate;
   const wake = candidate.wakesAt;
-  const holder = candidate.process?.holder();
+  const holder = candidate.process?.holder;
   switch (status(candidate)) {
     case 'dead':
       return 'No process. Whoever waits for it waits for its record to expire.';

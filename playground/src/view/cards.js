@@ -88,7 +88,7 @@ class Card {
     setText(this.#why, why(candidate, world));
     setText(this.#lease, leads ? span(leadsUntil - now) : '–');
     this.#meter.style.width = `${leads ? Math.min(100, ((leadsUntil - now) / candidate.process.lease) * 100) : 0}%`;
-    setText(this.#token, leads ? candidate.process.held().token : '–');
+    setText(this.#token, leads ? candidate.process.held.token : '–');
     setText(this.#clock, moment(candidate.reading - candidate.origin));
     setText(this.#drift, drift(candidate));
     set(this.#drift, 'data-beyond', Math.abs(candidate.clock.ppm) > DRIFT_PPM);

@@ -21,7 +21,7 @@ export class Verdict {
     const verdict = violations > 0 ? 'broken' : isExcused ? 'excused' : 'holds';
     set(this.#panel, 'data-verdict', verdict);
     setText(this.#sign, { broken: '✕', excused: '!', holds: '✓' }[verdict]);
-    const asked = `All five engines were asked ${looks.toLocaleString('en')} times whether they lead.`;
+    const asked = `The engines were asked ${looks.toLocaleString('en')} times whether they lead.`;
     setText(this.#text, violations > 0 ? `It did not hold. ${asked} Please report seed ${world.seed}.` : asked);
     setText(this.#violations, violations);
     setText(this.#leads, leaders.length === 0 ? 'nobody' : list(leaders));

@@ -9,6 +9,7 @@ mod model;
 mod mutants;
 mod nextest;
 pub(crate) mod node;
+mod playground;
 mod python;
 mod release;
 mod tally;
@@ -168,6 +169,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
             Part::Component => {
                 doc::run(*part, &mut report)?;
                 jco::run(&mut report);
+                playground::run(&mut report);
             }
             Part::Interop if without_go => {
                 shell::progress("interop: Go is left out, as asked (--without go)")
