@@ -10,6 +10,9 @@ export const site = path.resolve(
   process.env.PLAYGROUND ?? path.join(path.dirname(fileURLToPath(import.meta.url)), '../../target/playground'),
 );
 
+// What jco makes asks the environment with every call, which is slow unless it is a plain object.
+process.env = { ...process.env };
+
 const { candidates } = await import(pathToFileURL(path.join(site, 'engine/engine.js')));
 export const Engine = candidates.Candidate;
 

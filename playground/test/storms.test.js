@@ -10,7 +10,9 @@ import { MILLISECOND, SECOND } from '../src/model/time.js';
 import { unstarted } from './help.js';
 
 const SEEDS = 200;
-const PRESSES = 30;
+const PRESSES = 25;
+/** Of so many storms one is followed by a calm, in which somebody must lead. */
+const CALMED = 4;
 
 /** A button, for somebody or everybody. */
 function press(dice) {
@@ -56,17 +58,18 @@ test(`${SEEDS} storms of ${PRESSES} buttons make no two leaders, and tokens only
   let terms = 0;
   for (let seed = 1; seed <= SEEDS; seed += 1) {
     const world = storm(seed);
-    calm(world);
+    const isCalmed = seed % CALMED === 0;
+    if (isCalmed) calm(world);
     const { violations, overlaps, leaders } = world.watchman;
     assert.deepEqual({ seed, violations, overlaps }, { seed, violations: 0, overlaps: 0 });
-    assert.equal(leaders.length, 1, `seed ${seed}: somebody leads in the end`);
+    if (isCalmed) assert.equal(leaders.length, 1, `seed ${seed}: somebody leads in the end`);
     const tokens = world.told.filter(({ kind }) => kind === 'won').map(({ token }) => token);
     assert.ok(tokens.every((token, place) => place === 0 || token > tokens[place - 1]), `seed ${seed}: ${tokens}`);
     terms += tokens.length;
     const told = world.told.filter(({ kind }) => kind === 'trouble').map(({ text }) => text);
     assert.ok(!told.some((text) => /reset|replaced/.test(text)), `seed ${seed}: ${told}`);
   }
-  assert.ok(terms > SEEDS * 3, `${terms} terms: the storms do something`);
+  assert.ok(terms > 2 * SEEDS, `${terms} terms: the storms do something`);
 });
 
 test('storms on top of a clock far beyond the settings are told from violations', () => {

@@ -257,3 +257,21 @@ test('the story says why', () => {
   assert.match(said, /^\w+, \w+ and \w+ tried to take the seat too, and were refused/m);
   assert.match(said, new RegExp(`^${name} goes on, and believes for no instant that it leads:.*ended \\d\\.\\d s ago\\.$`, 'm'));
 });
+
+test('what the engine told of itself is what it says when it is asked', () => {
+  const world = led();
+  const asked = new Map();
+  for (const scene of Object.keys(SCENES)) {
+    play(world, scene);
+    for (let turn = 0; turn < 80; turn += 1) {
+      world.advance(SECOND / 2);
+      for (const { name, process } of world.candidates) {
+        if (!process) continue;
+        const { state, holder, held } = process.ask();
+        assert.deepEqual([process.state, process.holder, process.held], [state, holder, held], name);
+        asked.set(state, true);
+      }
+    }
+  }
+  for (const state of ['waiting', 'holding', 'leading', 'draining']) assert.ok(asked.has(state), state);
+});

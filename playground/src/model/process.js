@@ -4,16 +4,24 @@ import { candidacy } from './settings.js';
 import { capabilities } from './store.js';
 import { micros, nanos } from './time.js';
 
+/** The states in which a candidate has a lease, or is about to. */
+const SEATED = ['holding', 'leading', 'draining'];
+
 export class Process {
   /** When the engine wants to be woken, by the candidate's own clock, and for which timer; none for never. */
   wake = undefined;
+  /** Where the campaign stands, as the engine told. */
+  state = 'idle';
+  /** The name of the holder, as far as it has seen. */
+  holder = undefined;
+  /** Its lease: the token, and the deadline by its own clock; none outside a term. */
+  held = undefined;
   #engine;
   #host;
-  #said = new Map();
 
   /**
-   * `host` carries out what the engine wants: `leads()` after every input, then `write`, `read`, `inspect`, `reconnect`
-   * and `event`, each with what goes with it.
+   * `host` carries out what the engine wants: `leads()` when its lease may be another, then `write`, `read`, `inspect`,
+   * `reconnect` and `event`, each with what goes with it.
    */
   constructor({ Engine, name, lease, facts, askedAt, nonce, seed, reading, host }) {
     this.lease = lease;
@@ -25,17 +33,22 @@ export class Process {
   /** Hands in what happened when the candidate's clock showed `reading`. */
   give(reading, input) {
     this.#engine.handle(nanos(reading), input);
-    this.#said.clear();
-    // The lease is made known before anything is carried out.
-    this.#host.leads();
+    const wants = [];
     for (;;) {
-      const { tag, val } = this.#engine.poll();
-      if (tag === 'wake-at') {
-        this.wake = val && { at: micros(val.at), timer: val.timer };
-        return;
+      const output = this.#engine.poll();
+      if (output.tag === 'wake-at') {
+        this.wake = output.val && { at: micros(output.val.at), timer: output.val.timer };
+        break;
       }
-      this.#host[tag](val);
+      if (output.tag === 'event') this.#note(output.val);
+      wants.push(output);
     }
+    // The lease is made known before anything is carried out.
+    if (this.held || SEATED.includes(this.state)) {
+      this.held = held(this.#engine);
+      this.#host.leads();
+    }
+    for (const { tag, val } of wants) this.#host[tag](val);
   }
 
   /** Whether it leads when its clock shows `reading`: the engine compares with its deadline and asks nobody. */
@@ -43,26 +56,18 @@ export class Process {
     return this.#engine.isLeader(nanos(reading));
   }
 
-  /** Its lease: the token, and the deadline by its own clock; none outside a term. */
-  get held() {
-    return this.#kept('held', () => {
-      const lease = this.#engine.lease();
-      return lease && { token: lease.token.sequence, deadline: micros(lease.deadline) };
-    });
+  /** The same as is noted, from the engine itself. */
+  ask() {
+    return { state: this.#engine.state(), holder: this.#engine.leader()?.name, held: held(this.#engine) };
   }
 
-  get state() {
-    return this.#kept('state', () => this.#engine.state());
+  #note({ tag, val }) {
+    if (tag === 'campaigned') this.state = val;
+    if (tag === 'leader-changed') this.holder = val?.name;
   }
+}
 
-  /** The name of the holder, as far as it has seen. */
-  get holder() {
-    return this.#kept('holder', () => this.#engine.leader()?.name);
-  }
-
-  /** Only an input changes what the engine says of itself, so it is asked once after each: that crosses a border. */
-  #kept(name, ask) {
-    if (!this.#said.has(name)) this.#said.set(name, ask());
-    return this.#said.get(name);
-  }
+function held(engine) {
+  const lease = engine.lease();
+  return lease && { token: lease.token.sequence, deadline: micros(lease.deadline) };
 }
