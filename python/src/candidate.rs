@@ -63,6 +63,16 @@ impl Candidate {
         self.candidate.events().or_raise(py).map(Feed::of_events)
     }
 
+    /// The same in pairs: a term that is won is held from that moment on, and the hold comes with the event.
+    fn holding_events(&self, py: Python<'_>) -> PyResult<Feed> {
+        self.candidate.holding_events().or_raise(py).map(Feed::of_held_events)
+    }
+
+    /// The questions about its health, where it was to be asked; once.
+    fn questions(&self, py: Python<'_>) -> PyResult<Option<Feed>> {
+        Ok(self.candidate.questions().or_raise(py)?.map(Feed::of_questions))
+    }
+
     /// Answers with a hold on the present or the next term, or on the one after `after`; None once the campaign is over.
     #[pyo3(signature = (after))]
     fn next_term(&self, after: Option<&Bound<'_, Term>>) -> Operation {

@@ -1,13 +1,15 @@
 //! Something that comes again and again, in order.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use incumbent_ffi::{Event, Observed, Taken};
+use incumbent_ffi::{Event, Mailbox, Observed, Taken};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::error::OrRaise;
-use crate::term::Term;
+use crate::health::Question;
+use crate::term::{Hold, Term};
 use crate::value::{LeaderTuple, leader};
 use crate::wait::{waited, wake};
 
@@ -22,6 +24,7 @@ trait Source: Send + Sync {
     fn take<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>>;
     fn wait(&self, limit: Option<Duration>) -> bool;
     fn tell(&self, wake: incumbent_ffi::Wake) -> bool;
+    fn write(&self, mailbox: &Arc<Mailbox>, letter: u64) -> bool;
     fn missed(&self) -> u64;
     fn close(&self);
 }
@@ -52,6 +55,10 @@ where
         self.feed.tell(wake)
     }
 
+    fn write(&self, mailbox: &Arc<Mailbox>, letter: u64) -> bool {
+        self.feed.write(mailbox, letter)
+    }
+
     fn missed(&self) -> u64 {
         self.feed.missed()
     }
@@ -64,6 +71,14 @@ where
 impl Feed {
     pub(crate) fn of_events(feed: incumbent_ffi::Feed<Event>) -> Self {
         Self { source: Box::new(Mapped { feed, map: event }) }
+    }
+
+    pub(crate) fn of_held_events(feed: incumbent_ffi::Feed<(Event, Option<incumbent_ffi::Hold>)>) -> Self {
+        Self { source: Box::new(Mapped { feed, map: held_event }) }
+    }
+
+    pub(crate) fn of_questions(feed: incumbent_ffi::Feed<incumbent_ffi::Question>) -> Self {
+        Self { source: Box::new(Mapped { feed, map: question }) }
     }
 
     pub(crate) fn of_observations(feed: incumbent_ffi::Feed<Observed>) -> Self {
@@ -87,6 +102,11 @@ impl Feed {
     /// Has `callback` called, on another thread, when there may be something; False where there may be already.
     fn tell(&self, callback: Py<PyAny>) -> bool {
         self.source.tell(wake(callback))
+    }
+
+    /// Has `letter` put into `mailbox` when there may be something; False where there may be already.
+    fn write(&self, mailbox: &Bound<'_, crate::mailbox::Mailbox>, letter: u64) -> bool {
+        self.source.write(&mailbox.get().mailbox, letter)
     }
 
     /// How many were left out because nobody took them in time.
@@ -116,6 +136,17 @@ fn event(py: Python<'_>, event: Event) -> PyResult<Bound<'_, PyAny>> {
         Event::Trouble(trouble) => (kind, None, Some((trouble.code, Some(trouble.message))), None),
     };
     plain.into_pyobject(py).map(Bound::into_any)
+}
+
+fn held_event(
+    py: Python<'_>,
+    (told, hold): (Event, Option<incumbent_ffi::Hold>),
+) -> PyResult<Bound<'_, PyAny>> {
+    (event(py, told)?, hold.map(Hold::from)).into_pyobject(py).map(Bound::into_any)
+}
+
+fn question(py: Python<'_>, asked: incumbent_ffi::Question) -> PyResult<Bound<'_, PyAny>> {
+    Bound::new(py, Question::from(asked)).map(Bound::into_any)
 }
 
 fn observed(py: Python<'_>, seen: Observed) -> PyResult<Bound<'_, PyAny>> {

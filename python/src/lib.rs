@@ -11,7 +11,9 @@
 mod candidate;
 mod error;
 mod feed;
+mod health;
 mod log;
+mod mailbox;
 mod operation;
 mod store;
 mod term;
@@ -32,7 +34,11 @@ mod _incumbent {
     #[pymodule_export]
     use super::feed::Feed;
     #[pymodule_export]
+    use super::health::Question;
+    #[pymodule_export]
     use super::log::{forward_logs, report, set_log_threshold};
+    #[pymodule_export]
+    use super::mailbox::Mailbox;
     #[pymodule_export]
     use super::operation::Operation;
     #[pymodule_export]

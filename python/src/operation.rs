@@ -1,7 +1,9 @@
 //! Something that takes time and has one answer.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use incumbent_ffi::Mailbox;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -19,6 +21,7 @@ trait Pending: Send + Sync {
     fn take(&self, py: Python<'_>) -> Option<PyResult<Py<PyAny>>>;
     fn wait(&self, limit: Option<Duration>) -> bool;
     fn tell(&self, wake: incumbent_ffi::Wake) -> bool;
+    fn write(&self, mailbox: &Arc<Mailbox>, letter: u64) -> bool;
     fn cancel(&self);
 }
 
@@ -45,6 +48,10 @@ where
 
     fn tell(&self, wake: incumbent_ffi::Wake) -> bool {
         self.operation.tell(wake)
+    }
+
+    fn write(&self, mailbox: &Arc<Mailbox>, letter: u64) -> bool {
+        self.operation.write(mailbox, letter)
     }
 
     fn cancel(&self) {
@@ -85,6 +92,11 @@ impl Operation {
     /// Has `callback` called, on another thread, when the answer is there; False where it is there already.
     fn tell(&self, callback: Py<PyAny>) -> bool {
         self.pending.tell(wake(callback))
+    }
+
+    /// Has `letter` put into `mailbox` when the answer is there; False where it is there already.
+    fn write(&self, mailbox: &Bound<'_, crate::mailbox::Mailbox>, letter: u64) -> bool {
+        self.pending.write(&mailbox.get().mailbox, letter)
     }
 
     /// Gives up what was asked for.

@@ -1,6 +1,6 @@
 //! A store that is open for elections.
 
-use incumbent_ffi::settings;
+use incumbent_ffi::settings::{self, Campaign};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -40,20 +40,39 @@ pub fn check_opening(py: Python<'_>, url: &str, settings: &Bound<'_, PyDict>) ->
 
 /// Refuses what can be refused of a candidate's settings without a store.
 #[pyfunction]
-pub fn check_campaign(py: Python<'_>, settings: &Bound<'_, PyDict>) -> PyResult<()> {
-    settings::campaign(value::settings(settings)?, DIALECT).or_raise(py).map(drop)
+#[pyo3(signature = (settings, health_interval))]
+pub fn check_campaign(
+    py: Python<'_>,
+    settings: &Bound<'_, PyDict>,
+    health_interval: Option<&Bound<'_, PyAny>>,
+) -> PyResult<()> {
+    campaign_of(py, settings, health_interval).map(drop)
+}
+
+fn campaign_of(
+    py: Python<'_>,
+    settings: &Bound<'_, PyDict>,
+    health_interval: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Campaign> {
+    let campaign = settings::campaign(value::settings(settings)?, DIALECT).or_raise(py)?;
+    match health_interval {
+        Some(interval) => campaign.ask_health(value::value(interval)?, DIALECT).or_raise(py),
+        None => Ok(campaign),
+    }
 }
 
 #[pymethods]
 impl Store {
-    /// Campaigns in the election of that key.
+    /// Campaigns in the election of that key; with a health interval, the candidate asks whether it is well.
+    #[pyo3(signature = (election, settings, health_interval))]
     fn campaign(
         &self,
         py: Python<'_>,
         election: String,
         settings: &Bound<'_, PyDict>,
+        health_interval: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Operation> {
-        let campaign = settings::campaign(value::settings(settings)?, DIALECT).or_raise(py)?;
+        let campaign = campaign_of(py, settings, health_interval)?;
         let operation = self.store.campaign(election, campaign);
         Ok(Operation::new(operation, |py, candidate| Ok(Py::new(py, Candidate::from(candidate))?.into_any())))
     }

@@ -65,6 +65,12 @@ impl Term {
         self.term.remaining().as_secs_f64()
     }
 
+    /// How many seconds ago the candidate was told that it leads.
+    #[getter]
+    fn age(&self) -> f64 {
+        self.term.age().as_secs_f64()
+    }
+
     /// How many seconds a draining leader may still take; None while it is not draining.
     #[getter]
     fn drain_remaining(&self) -> Option<f64> {

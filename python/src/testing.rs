@@ -33,7 +33,7 @@ impl ManualClock {
     }
 }
 
-/// An election that does what a test says.
+/// An election that does what a test says. It does so with the interpreter's lock released, as a real one would.
 #[pyclass(frozen, module = "incumbent._incumbent")]
 pub struct Script {
     script: ffi::Script,
@@ -63,29 +63,32 @@ impl Script {
     /// The candidate wins; with a lease of so many seconds, or until something happens.
     #[pyo3(signature = (lease))]
     fn acquire(&self, py: Python<'_>, lease: Option<f64>) -> PyResult<(u64, u64)> {
-        let token = self.script.acquire(limit(lease)?).or_raise(py)?;
+        let lease = limit(lease)?;
+        let token = py.detach(|| self.script.acquire(lease)).or_raise(py)?;
         Ok((token.incarnation.0, token.sequence.0))
     }
 
     /// The term ends at once, for that reason.
     fn revoke(&self, py: Python<'_>, reason: &str) -> PyResult<()> {
-        self.script.revoke(value::reason(reason)?).or_raise(py)
+        let reason = value::reason(reason)?;
+        py.detach(|| self.script.revoke(reason)).or_raise(py)
     }
 
     /// The term drains, for that reason.
     fn drain(&self, py: Python<'_>, reason: &str) -> PyResult<()> {
-        self.script.drain(value::reason(reason)?).or_raise(py)
+        let reason = value::reason(reason)?;
+        py.detach(|| self.script.drain(reason)).or_raise(py)
     }
 
     /// The seat is seen to be held by that name, or by nobody.
     #[pyo3(signature = (name))]
     fn leader(&self, py: Python<'_>, name: Option<&str>) -> PyResult<()> {
-        self.script.leader(name).or_raise(py)
+        py.detach(|| self.script.leader(name)).or_raise(py)
     }
 
     /// Something happens that a person should look at.
     fn trouble(&self, py: Python<'_>) -> PyResult<()> {
-        self.script.trouble().or_raise(py)
+        py.detach(|| self.script.trouble()).or_raise(py)
     }
 
     /// What the code under test has asked for, in order.

@@ -29,7 +29,8 @@ pub(crate) fn settings(given: &Bound<'_, PyDict>) -> PyResult<Map> {
     given.iter().map(|(name, given)| Ok((name.str()?.to_string(), value(&given)?))).collect()
 }
 
-fn value(given: &Bound<'_, PyAny>) -> PyResult<Value> {
+/// A value as it was given.
+pub(crate) fn value(given: &Bound<'_, PyAny>) -> PyResult<Value> {
     if given.is_none() {
         return Ok(Value::Nothing);
     }

@@ -20,8 +20,8 @@ def cli() -> Path:
 @pytest.fixture(scope="session")
 def nats_url() -> Iterator[str]:
     """A nats-server of our own."""
-    with nats_server() as (_, url):
-        yield url
+    with nats_server() as server:
+        yield server.url
 
 
 BUCKETS = iter(range(1_000_000))

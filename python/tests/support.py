@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FAST: dict[str, Any] = {"preset": "test", "lease": 0.8, "splay": 0}
 """A campaign on a store in this process."""
 NATS_LEASE = 2.0
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 def tool(variable: str, *fallbacks: Path) -> Path:
@@ -111,20 +111,47 @@ class Process:
         return self.popen.returncode, output, errors
 
 
+class Server:
+    """A nats-server of our own, which keeps what it is told in a folder."""
+
+    def __init__(self, folder: str) -> None:
+        self._program = tool("NATS_SERVER", ROOT / "target/tools/nats-server/2.15.1/nats-server")
+        self._folder = folder
+        self._port = free_port()
+        self.url = f"nats://127.0.0.1:{self._port}"
+        self.start()
+
+    def start(self) -> None:
+        """Starts it, on the same port and with what it had."""
+        command = [str(self._program), "-a", "127.0.0.1", "-p", str(self._port), "-js", "-sd", self._folder]
+        with open(os.path.join(self._folder, "log"), "ab") as log:
+            self._popen = subprocess.Popen(command, stdout=log, stderr=log)
+        until(lambda: answers(self._port), "the nats-server does not answer")
+
+    def kill(self) -> None:
+        """SIGKILL, and nothing is there any more."""
+        self._popen.kill()
+        self._popen.wait()
+
+    @property
+    def pid(self) -> int:
+        return self._popen.pid
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        port: int = held.getsockname()[1]
+        return port
+
+
 @contextmanager
-def nats_server() -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    """A nats-server of our own, and its URL."""
-    program = tool("NATS_SERVER", ROOT / "target/tools/nats-server/2.15.1/nats-server")
+def nats_server() -> Iterator[Server]:
+    """A nats-server of our own."""
     with tempfile.TemporaryDirectory(prefix="incumbent-python-") as folder:
-        with socket.socket() as held:
-            held.bind(("127.0.0.1", 0))
-            port = held.getsockname()[1]
-        command = [program, "-a", "127.0.0.1", "-p", str(port), "-js", "-sd", folder]
-        with open(os.path.join(folder, "log"), "wb") as log:
-            server = subprocess.Popen(command, stdout=log, stderr=log)
+        server = Server(folder)
         try:
-            until(lambda: answers(port), "the nats-server does not answer")
-            yield server, f"nats://127.0.0.1:{port}"
+            yield server
         finally:
             server.kill()
-            server.wait()

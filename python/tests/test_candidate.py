@@ -180,6 +180,36 @@ async def test_a_drain_handler_that_is_late_is_cancelled_at_its_deadline(store):
         await soon(cancelled.wait())
 
 
+async def test_a_drain_handler_is_called_in_time_though_the_leader_leaves_before_the_loop_has_read_of_the_win(store):
+    drained = []
+
+    async def drain(term, deadline):
+        drained.append((candidate.is_leader, term.is_draining))
+
+    async with store.campaign("jobs", drain=drain, **FAST) as candidate:
+        # Not one turn of the loop: nothing that was told is read yet.
+        until(lambda: candidate.is_leader, "it never leads")
+        await soon(candidate.resign())
+        assert drained == [(True, True)]
+
+
+async def test_a_drain_handler_that_comes_too_late_is_not_called(store):
+    drained = []
+
+    async def drain(term, deadline):
+        drained.append(term)
+
+    async with store.campaign("jobs", drain=drain, drain_time=0.05, **FAST) as candidate:
+        until(lambda: candidate.is_leader, "it never leads")
+        term = candidate.term
+        resigning = asyncio.create_task(candidate.resign())
+        await asyncio.sleep(0)
+        # The loop is blocked for the whole of the drain.
+        until(lambda: not term.is_current(), "it drains for ever")
+        await soon(resigning)
+    assert drained == []
+
+
 @pytest.mark.parametrize("ends", [True, False])
 async def test_a_drain_handler_that_raises_is_reported_and_ends_the_term_where_asked(store, monkeypatch, ends):
     reported = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -129,20 +130,59 @@ def test_the_command_line_sees_who_leads_in_python(bucket, cli, second):
     assert term.is_current()
 
 
-def test_a_server_that_goes_away_ends_the_term_and_is_told_and_one_that_comes_back_is_found(cli):
-    with nats_server() as (server, url):
-        store_url = f"{url}/ELECTIONS"
-        subprocess.run([cli, "init", "--store", store_url, "--lease", "2s", "--new"], check=True, capture_output=True)
-        with sync.connect(store_url) as store:
-            with store.campaign("jobs", name="a", preset="fast", splay=0) as candidate:
-                events = candidate.events(timeout=PATIENCE)
-                term = candidate.won(PATIENCE)
-                os.kill(server.pid, signal.SIGSTOP)
-                try:
-                    assert term.ended(PATIENCE) is incumbent.Reason.EXPIRED
-                finally:
-                    os.kill(server.pid, signal.SIGCONT)
-                troubles = (event.code for event in events if isinstance(event, incumbent.Trouble))
-                assert "UNREACHABLE" in troubles
-                assert candidate.won(PATIENCE).token > term.token
+@pytest.fixture
+def away(cli):
+    """A server that may go away, and a bucket on it."""
+    with nats_server() as server:
+        bucket = f"{server.url}/ELECTIONS"
+        subprocess.run([cli, "init", "--store", bucket, "--lease", "2s", "--new"], check=True, capture_output=True)
+        yield server, bucket
 
+
+def expires_and_leads_again(candidate, go, come):
+    """The server goes and comes back: the term ends unproven, the trouble is told, and the next term has a larger token."""
+    events = candidate.events(timeout=PATIENCE)
+    term = candidate.won(PATIENCE)
+    go()
+    try:
+        assert term.ended(PATIENCE) is incumbent.Reason.EXPIRED
+        assert not candidate.is_leader
+        troubles = (event.code for event in events if isinstance(event, incumbent.Trouble))
+        assert "UNREACHABLE" in troubles
+    finally:
+        come()
+    assert candidate.won(PATIENCE).token > term.token
+
+
+def test_a_server_that_stalls_ends_the_term_and_one_that_goes_on_is_found(away):
+    server, bucket = away
+    with sync.connect(bucket) as store, store.campaign("jobs", name="a", preset="fast", splay=0) as candidate:
+        expires_and_leads_again(
+            candidate,
+            lambda: os.kill(server.pid, signal.SIGSTOP),
+            lambda: os.kill(server.pid, signal.SIGCONT),
+        )
+
+
+def test_a_server_that_is_killed_ends_the_term_and_one_that_is_started_again_is_found(away):
+    server, bucket = away
+    with sync.connect(bucket) as store, store.campaign("jobs", name="a", preset="fast", splay=0) as candidate:
+        expires_and_leads_again(candidate, server.kill, server.start)
+
+
+async def test_a_body_is_cancelled_and_events_go_on_when_the_server_is_killed_under_asyncio(away):
+    server, bucket = away
+    async with await incumbent.connect(bucket) as store:
+        async with store.campaign("jobs", name="a", preset="fast", splay=0) as candidate:
+            tokens = []
+            async for term in candidate.terms():
+                tokens.append(term.token)
+                if len(tokens) == 2:
+                    break
+                with pytest.raises(incumbent.TermEnded) as ended:
+                    async with term:
+                        server.kill()
+                        await asyncio.sleep(PATIENCE)
+                assert ended.value.reason is incumbent.Reason.EXPIRED
+                server.start()
+    assert tokens == sorted(set(tokens))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import urllib.error
@@ -13,7 +12,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from support import until
+from support import free_port, until
 
 README = Path(__file__).resolve().parents[1] / "README.md"
 PROGRAMS = [
@@ -22,6 +21,8 @@ PROGRAMS = [
 
 
 def kind(program: str) -> str:
+    if program.startswith(("# gunicorn.conf.py", "# service.py")):
+        return "prefork"
     if "FastAPI(" in program:
         return "service"
     return "test" if "def test_" in program else "worker"
@@ -60,9 +61,7 @@ def test_a_worker_leads_and_ends_well(python, at, program):
 @pytest.mark.parametrize("program", of("service"))
 def test_a_service_serves_who_leads_and_ends_well(at, tmp_path, program):
     (tmp_path / "service.py").write_text(at(program))
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        port = held.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "-m", "uvicorn", "service:app", "--port", str(port), "--log-level", "warning"]
     server = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, env={**os.environ})
 
@@ -86,6 +85,66 @@ def test_a_service_serves_who_leads_and_ends_well(at, tmp_path, program):
         server.wait()
 
 
+def asked(port):
+    """What a worker says, whichever takes the request; None where none does."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5) as answer:
+            return json.load(answer)
+    except (urllib.error.URLError, OSError):
+        return None
+
+
+@pytest.mark.timeout(240)
+def test_one_worker_of_a_preloaded_gunicorn_leads_and_is_followed_and_its_master_takes_no_part(at, tmp_path):
+    conf, service = (program for program in PROGRAMS if kind(program) == "prefork")
+    (tmp_path / "gunicorn.conf.py").write_text(conf)
+    (tmp_path / "service.py").write_text(at(service))
+    port = free_port()
+    command = [sys.executable, "-m", "gunicorn", "--bind", f"127.0.0.1:{port}", "service:app"]
+    with open(tmp_path / "log", "wb") as log:
+        master = subprocess.Popen(command, cwd=tmp_path, stdout=log, stderr=log)
+
+    def said():
+        assert master.poll() is None, (tmp_path / "log").read_text()
+        return asked(port)
+
+    def leader(*before):
+        """The worker that says that it leads; another than those."""
+        answer = said()
+        return answer["pid"] if answer and answer["me"] and answer["pid"] not in before else None
+
+    try:
+        first = until(leader, "no worker leads")
+        workers = {}
+
+        def every_worker_said_so():
+            answer = said()
+            if answer and answer["leader"]:
+                workers[answer["pid"]] = (answer["me"], answer["leader"].endswith(f"-{first}"))
+            return len(workers) == 3
+
+        until(every_worker_said_so, "not all workers see who leads")
+        assert master.pid not in workers
+        assert workers == {pid: (pid == first, True) for pid in workers}
+        os.kill(first, signal.SIGKILL)
+        second = until(lambda: leader(first), "nobody follows a worker that was killed")
+        # One that ends in good order.
+        os.kill(second, signal.SIGTERM)
+        third = until(lambda: leader(first, second), "nobody follows a worker that ended")
+        assert master.pid not in (first, second, third)
+        master.send_signal(signal.SIGTERM)
+        assert master.wait(60) == 0
+        said_in_the_end = (tmp_path / "log").read_text()
+        assert "Traceback" not in said_in_the_end, said_in_the_end
+        led = [line.split()[2] for line in said_in_the_end.splitlines() if line.startswith("leading in")]
+        assert led[:3] == [str(first), str(second), str(third)]
+    finally:
+        if master.poll() is None:
+            # Its workers end with it: they look after their parent.
+            master.terminate()
+            master.wait(60)
+
+
 @pytest.mark.parametrize("program", of("test"))
 def test_a_test_passes(tmp_path, program):
     (tmp_path / "test_worker.py").write_text(program)
@@ -96,3 +155,4 @@ def test_a_test_passes(tmp_path, program):
 def test_there_are_programs_of_every_kind():
     kinds = [kind(program) for program in PROGRAMS]
     assert kinds.count("worker") >= 4 and kinds.count("service") == 1 and kinds.count("test") == 1
+    assert kinds.count("prefork") == 2

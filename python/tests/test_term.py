@@ -175,7 +175,9 @@ async def test_is_current_turns_false_by_the_clock_before_anything_is_told(scrip
     term = election.candidate.term
     assert term.is_current() and election.candidate.is_leader
     assert term.remaining == 2.0
+    assert term.age == 0.0
     clock.advance(2)
+    assert term.age == 2.0
     assert not term.is_current() and not election.candidate.is_leader
     assert term.remaining == 0.0
     assert term.reason is Reason.EXPIRED

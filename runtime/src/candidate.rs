@@ -10,7 +10,7 @@ use crate::driver::{Command, Driver, Leave};
 use crate::event::{Event, Events};
 use crate::handlers::Handlers;
 use crate::leave::{Leaving, closed, forked};
-use crate::standing::Standing;
+use crate::standing::{Reads, Standing};
 use crate::term::Term;
 
 /// One participant of an election. It campaigns from the moment [`Store::campaign`](crate::Store::campaign)
@@ -107,7 +107,14 @@ impl Candidate {
 
     /// What happens from now on, as a stream of its own for every caller; see [`Events`].
     pub fn events(&self) -> Events {
-        self.inner.standing.subscribe()
+        self.inner.standing.subscribe(Reads::LookingOn)
+    }
+
+    /// The same, but that the term of a `Won` is held from the moment it is told, read or not: a drain waits until
+    /// the event was read and its term dropped. For whoever finishes the work of a term when it drains, and would
+    /// come too late where the leader leaves before the win was read.
+    pub fn holding_events(&self) -> Events {
+        self.inner.standing.subscribe(Reads::Holding)
     }
 
     /// Calls `handlers` for what happens from now on, beginning with what holds now, until the campaign
@@ -116,7 +123,8 @@ impl Candidate {
     /// # Panics
     /// When called outside of a tokio runtime.
     pub fn attach(&self, handlers: Handlers) {
-        handlers.start(self.events(), &self.inner.standing);
+        let events = if handlers.has_drain() { self.holding_events() } else { self.events() };
+        handlers.start(events, &self.inner.standing);
     }
 
     /// Leaves the seat, if this candidate holds it, and stays in the race behind the others.

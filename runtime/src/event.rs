@@ -50,7 +50,8 @@ pub enum Event {
 /// are neither `Won` nor `Lost`; where only those are left, the oldest `Won` is taken out together
 /// with its `Lost`, so the two always alternate. [`missed`](Self::missed) counts them.
 ///
-/// An event that was not read yet does not hold up a drain; a [`Term`] that was read from one does.
+/// An event that was not read yet does not hold up a drain, except among
+/// [`holding_events`](crate::Candidate::holding_events); a [`Term`] that was read from one does.
 pub struct Events(pub(crate) Subscription<Notice>);
 
 impl Events {
@@ -79,10 +80,12 @@ impl std::fmt::Debug for Events {
     }
 }
 
-/// An event on its way to a reader; unlike an [`Event`] it does not hold its term.
+/// An event on its way to a reader; unlike an [`Event`] it does not hold its term, but for one kind.
 #[derive(Clone)]
 pub(crate) enum Notice {
     Won(Arc<Tenure>),
+    /// The same for a reader that asked for it: its term is held while it waits to be read.
+    Held(Term),
     Draining(Arc<Tenure>, Instant, Reason),
     Lost(Arc<Tenure>, Reason),
     LeaderChanged(Option<Leader>),
@@ -94,6 +97,7 @@ impl From<Notice> for Event {
     fn from(notice: Notice) -> Self {
         match notice {
             Notice::Won(tenure) => Self::Won(Tenure::hold(&tenure)),
+            Notice::Held(term) => Self::Won(term),
             Notice::Draining(tenure, until, reason) => {
                 Self::Draining { term: Tenure::hold(&tenure), until, reason }
             }
@@ -107,7 +111,7 @@ impl From<Notice> for Event {
 
 impl Told for Notice {
     fn shed(waiting: &mut VecDeque<Self>) -> u64 {
-        let is_bound = |notice: &Self| matches!(notice, Self::Won(_) | Self::Lost(..));
+        let is_bound = |notice: &Self| matches!(notice, Self::Won(_) | Self::Held(_) | Self::Lost(..));
         if let Some(oldest) = waiting.iter().position(|notice| !is_bound(notice)) {
             waiting.remove(oldest);
             return 1;

@@ -62,7 +62,8 @@ impl Handlers {
     }
 
     /// Called when the leader begins to leave of its own will, with the instant at which the term ends at
-    /// the latest. The term is held until this handler has returned.
+    /// the latest. The term is held until this handler has returned, from the moment it is won: also where the
+    /// leader leaves before any handler has heard of the win.
     pub fn on_draining<F, Fut>(mut self, mut handler: F) -> Self
     where
         F: FnMut(Term, Instant) -> Fut + Send + 'static,
@@ -106,6 +107,11 @@ impl Handlers {
     pub fn panic_ends_term(mut self) -> Self {
         self.panic_ends_term = true;
         self
+    }
+
+    /// Whether a drain waits for one of them.
+    pub(crate) fn has_drain(&self) -> bool {
+        self.draining.is_some()
     }
 
     /// Calls the handlers until the campaign is over.

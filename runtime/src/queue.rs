@@ -98,8 +98,8 @@ impl<T: Told> Drop for Subscription<T> {
     fn drop(&mut self) {
         let mut inner = self.0.lock();
         inner.deaf = true;
-        let unread = std::mem::take(&mut inner.waiting);
-        // What was never read may own what takes locks of its own when it goes.
+        let unread = (std::mem::take(&mut inner.waiting), inner.waker.take());
+        // What was never read, and who was to be woken, may own what takes locks of its own when it goes.
         drop(inner);
         drop(unread);
     }

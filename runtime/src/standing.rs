@@ -40,9 +40,23 @@ struct Book {
     /// The present term, and before it for a moment one whose `Lost` is still to be told.
     held: Vec<Held>,
     early: Vec<Trouble>,
-    readers: Vec<Arc<Queue<Notice>>>,
+    readers: Vec<Reader>,
     /// The campaign is over, for the handles at least: nothing more is told.
     over: bool,
+}
+
+struct Reader {
+    queue: Arc<Queue<Notice>>,
+    reads: Reads,
+}
+
+/// What a reader of events does to a term.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reads {
+    /// Nothing, until it has read of it.
+    LookingOn,
+    /// Holds it from the moment it is won.
+    Holding,
 }
 
 struct Held {
@@ -100,7 +114,7 @@ impl Standing {
     }
 
     /// A stream of events that begins with what holds now.
-    pub(crate) fn subscribe(&self) -> Events {
+    pub(crate) fn subscribe(&self, reads: Reads) -> Events {
         let (queue, subscription) = Queue::new();
         if self.birth.is_elsewhere() {
             drop(queue.end());
@@ -108,7 +122,7 @@ impl Standing {
         }
         let mut book = self.book();
         // Nobody waits on a queue that was just made, so there is nobody to wake.
-        let tell = |notice| drop(queue.push(notice));
+        let tell = |notice| drop(queue.push(reads.notice(notice)));
         for held in &book.held {
             tell(Notice::Won(Arc::clone(&held.tenure)));
             if let Some((until, reason)) = held.draining {
@@ -123,7 +137,7 @@ impl Standing {
         if book.over {
             drop(queue.end());
         } else {
-            book.readers.push(queue);
+            book.readers.push(Reader { queue, reads });
         }
         Events(subscription)
     }
@@ -237,7 +251,7 @@ impl Standing {
         if std::mem::replace(&mut book.state, State::Closed) != State::Closed {
             woken.extend(book.spread(&Notice::Campaigned(State::Closed)));
         }
-        woken.extend(book.readers.drain(..).filter_map(|reader| reader.end()));
+        woken.extend(book.readers.drain(..).filter_map(|reader| reader.queue.end()));
         drop(book);
         held.iter().for_each(|held| held.tenure.wake());
         self.tasks.close();
@@ -264,14 +278,25 @@ impl Standing {
 impl Book {
     /// Puts a notice into every reader's queue, and says whom to wake once the book is free.
     fn spread(&mut self, notice: &Notice) -> Vec<Waker> {
-        self.readers.retain(|reader| !reader.is_deaf());
+        self.readers.retain(|reader| !reader.queue.is_deaf());
         if let Notice::Trouble(trouble) = notice
             && self.readers.is_empty()
             && self.early.len() < EARLY_TROUBLES
         {
             self.early.push(trouble.clone());
         }
-        self.readers.iter().filter_map(|reader| reader.push(notice.clone())).collect()
+        let told = |reader: &Reader| reader.queue.push(reader.reads.notice(notice.clone()));
+        self.readers.iter().filter_map(told).collect()
+    }
+}
+
+impl Reads {
+    /// A notice as such a reader has it.
+    fn notice(self, notice: Notice) -> Notice {
+        match (self, notice) {
+            (Self::Holding, Notice::Won(tenure)) => Notice::Held(Tenure::hold(&tenure)),
+            (_, notice) => notice,
+        }
     }
 }
 

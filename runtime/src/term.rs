@@ -64,6 +64,11 @@ impl Term {
         self.tenure.started
     }
 
+    /// How long ago the candidate was told that it leads, whether or not the term is over by now.
+    pub fn age(&self) -> Duration {
+        self.tenure.age()
+    }
+
     /// Until when the lease is proven so far, on the store's clock; renewals move it on. The clock's
     /// origin once the term has ended.
     pub fn deadline(&self) -> Instant {
@@ -161,7 +166,7 @@ impl Drop for Term {
         // Both this and the driver's check when a drain begins write one of the two before reading the
         // other, sequentially consistent: one of them sees that nobody is left.
         let last = self.tenure.holders.fetch_sub(1, Ordering::SeqCst) == 1;
-        if last && self.tenure.is_draining.load(Ordering::SeqCst) {
+        if last && self.tenure.is_draining.load(Ordering::SeqCst) && self.tenure.reason().is_none() {
             self.tenure.send_drained();
         }
     }
@@ -286,6 +291,10 @@ impl Tenure {
 
     pub(crate) fn started(&self) -> Instant {
         self.started
+    }
+
+    pub(crate) fn age(&self) -> Duration {
+        self.clock.now().since(self.started)
     }
 
     pub(crate) fn deadline(&self) -> Instant {

@@ -55,6 +55,11 @@ impl TermView {
         self.tenure.started()
     }
 
+    /// As [`Term::age`].
+    pub fn age(&self) -> Duration {
+        self.tenure.age()
+    }
+
     /// As [`Term::deadline`].
     pub fn deadline(&self) -> Instant {
         self.tenure.deadline()

@@ -4,6 +4,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::engine::Engine;
+use crate::mailbox::Mailbox;
 use crate::teller::Wake;
 
 /// Rung when there may be something to take. Ringing never waits for whoever is told.
@@ -17,7 +18,15 @@ pub(crate) struct Bell {
 #[derive(Default)]
 struct State {
     has_rung: bool,
-    wakes: Vec<Wake>,
+    listeners: Vec<Listener>,
+}
+
+/// Who is to be told, and how.
+enum Listener {
+    /// By a call, on the teller's thread.
+    Called(Wake),
+    /// By a letter, from wherever it rings.
+    Written(Arc<Mailbox>, u64),
 }
 
 impl Bell {
@@ -27,7 +36,7 @@ impl Bell {
 
     /// A bell that has rung and needs nobody to ring it.
     pub(crate) fn rung() -> Arc<Self> {
-        let state = State { has_rung: true, wakes: Vec::new() };
+        let state = State { has_rung: true, listeners: Vec::new() };
         Arc::new(Self { engine: None, state: Mutex::new(state), rang: Condvar::new() })
     }
 
@@ -39,11 +48,18 @@ impl Bell {
     pub(crate) fn ring(&self) {
         let mut state = self.lock();
         state.has_rung = true;
-        let wakes = std::mem::take(&mut state.wakes);
+        let listeners = std::mem::take(&mut state.listeners);
         drop(state);
         self.rang.notify_all();
-        if let Some(engine) = self.engine {
-            wakes.into_iter().for_each(|wake| engine.teller.tell(wake));
+        for listener in listeners {
+            match listener {
+                Listener::Called(wake) => {
+                    if let Some(engine) = self.engine {
+                        engine.teller.tell(wake);
+                    }
+                }
+                Listener::Written(mailbox, letter) => mailbox.put(letter),
+            }
         }
     }
 
@@ -52,10 +68,10 @@ impl Bell {
         self.lock().has_rung = false;
     }
 
-    /// Drops the wakes that were not called, and with them what they hold: the bell itself, perhaps.
+    /// Drops who was to be told and was not, and with them what they hold: the bell itself, perhaps.
     pub(crate) fn forget(&self) {
-        let wakes = std::mem::take(&mut self.lock().wakes);
-        drop(wakes);
+        let listeners = std::mem::take(&mut self.lock().listeners);
+        drop(listeners);
     }
 
     /// Waits on this thread until it rings, up to `limit`; whether it has.
@@ -84,6 +100,15 @@ impl Bell {
     /// Has `wake` called when it rings. Where it has rung already, `wake` is dropped and the answer is
     /// false: look again instead.
     pub(crate) fn tell(&self, wake: Wake) -> bool {
+        self.listen(Listener::Called(wake))
+    }
+
+    /// Has `letter` put into `mailbox` when it rings; otherwise as [`tell`](Self::tell).
+    pub(crate) fn write(&self, mailbox: &Arc<Mailbox>, letter: u64) -> bool {
+        self.listen(Listener::Written(Arc::clone(mailbox), letter))
+    }
+
+    fn listen(&self, listener: Listener) -> bool {
         if self.is_elsewhere() {
             return false;
         }
@@ -91,7 +116,7 @@ impl Bell {
         if state.has_rung {
             return false;
         }
-        state.wakes.push(wake);
+        state.listeners.push(listener);
         true
     }
 

@@ -1,24 +1,33 @@
 //! One participant of an election.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use incumbent::{Leaving, State};
 
 use crate::engine::Engine;
+use crate::event::Holding;
+use crate::health::Questions;
 use crate::here::Here;
-use crate::{Code, Error, Event, Feed, Hold, Leader, Operation, Result, Term};
+use crate::{Code, Error, Event, Feed, Hold, Leader, Operation, Question, Result, Term};
 
 /// One participant of an election, in the race until it is closed or dropped.
 #[derive(Clone, Debug)]
 pub struct Candidate {
     inner: Arc<Here<incumbent::Candidate>>,
+    questions: Arc<Here<Mutex<Option<Questions>>>>,
 }
 
 impl Candidate {
     pub(crate) fn new(candidate: incumbent::Candidate) -> Result<Self> {
         let inner = Arc::new(Here::new(candidate));
         Engine::get()?.open().add_candidate(&inner);
-        Ok(Self { inner })
+        Ok(Self { inner, questions: Arc::new(Here::new(Mutex::new(None))) })
+    }
+
+    /// The same, with questions about its health.
+    pub(crate) fn asked(candidate: incumbent::Candidate, questions: Option<Questions>) -> Result<Self> {
+        let new = Self::new(candidate)?;
+        Ok(Self { questions: Arc::new(Here::new(Mutex::new(questions))), ..new })
     }
 
     /// Whether this candidate leads now, by the clock; a few dozen nanoseconds, and never true in a forked child.
@@ -58,6 +67,26 @@ impl Candidate {
     /// `Forked` in a forked child.
     pub fn events(&self) -> Result<Feed<Event>> {
         Feed::new(self.inner.get("candidate")?.events())
+    }
+
+    /// The same, but that a term is held from the moment it is won: its `Won` comes with a hold, for whoever finishes
+    /// the work when it drains.
+    ///
+    /// # Errors
+    /// `Forked` in a forked child.
+    pub fn holding_events(&self) -> Result<Feed<(Event, Option<Hold>)>> {
+        Feed::new(Holding(self.inner.get("candidate")?.holding_events()))
+    }
+
+    /// The questions about its health, where it was to be [asked](crate::settings::Campaign::ask_health); once. They
+    /// have to be answered from then on, or it counts as unwell.
+    ///
+    /// # Errors
+    /// `Forked` in a forked child.
+    pub fn questions(&self) -> Result<Option<Feed<Question>>> {
+        let place = self.questions.get("candidate")?;
+        let questions = place.lock().unwrap_or_else(PoisonError::into_inner).take();
+        questions.map(Feed::new).transpose()
     }
 
     /// Answers with the present or the next term, held; after a term that is given, with the next one.

@@ -5,8 +5,8 @@ use std::task::{Context, Poll};
 use futures_util::StreamExt;
 use incumbent::{Reason, State};
 
-use crate::Term;
 use crate::feed::Source;
+use crate::{Hold, Term};
 
 /// Something the user of a candidate should know.
 #[derive(Clone, Debug)]
@@ -128,5 +128,28 @@ impl Source<Event> for incumbent::Events {
 
     fn missed(&self) -> u64 {
         Self::missed(self)
+    }
+}
+
+/// Events whose terms are held from the moment they are won: a `Won` comes with the hold.
+pub(crate) struct Holding(pub(crate) incumbent::Events);
+
+impl Source<(Event, Option<Hold>)> for Holding {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<(Event, Option<Hold>)>> {
+        self.0.poll_next_unpin(cx).map(|event| {
+            event.map(|event| {
+                // Before the event becomes one that only looks on.
+                let hold = if let incumbent::Event::Won(term) = &event {
+                    Some(Hold::of(term.clone()))
+                } else {
+                    None
+                };
+                (Event::from(event), hold)
+            })
+        })
+    }
+
+    fn missed(&self) -> u64 {
+        self.0.missed()
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::bell::Bell;
 use crate::engine::Engine;
 use crate::here::Here;
+use crate::mailbox::Mailbox;
 use crate::teller::Wake;
 use crate::{Error, Result};
 
@@ -76,6 +77,12 @@ impl<T> Feed<T> {
     /// already, `wake` is dropped and this returns false: look.
     pub fn tell(&self, wake: Wake) -> bool {
         self.bell.tell(wake)
+    }
+
+    /// Has `letter` put into `mailbox` when there may be something to take, on whatever thread that happens; otherwise as
+    /// [`tell`](Self::tell). For event loops that can watch a file descriptor: no thread and no lock comes in between.
+    pub fn write(&self, mailbox: &Arc<Mailbox>, letter: u64) -> bool {
+        self.bell.write(mailbox, letter)
     }
 
     /// How many were left out because nobody took them in time.

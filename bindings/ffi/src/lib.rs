@@ -6,7 +6,7 @@
 //! ```text
 //!   Python, Node, Swift          take(), wait(), tell(wake)
 //! ──────▲───────────────────────────────────────────────────
-//!       │ wakes: on the teller's own thread, never the driver's
+//!       │ wakes: on the teller's own thread, never the driver's; or letters in the [Mailbox] of an event loop
 //!   [Operation] one answer      [Feed] many, in order
 //!       ▲                          ▲
 //!   engine's tokio runtime      a queue of the runtime's, bounded
@@ -20,7 +20,7 @@
 //!   [`Code::Forked`]; dropping it touches nothing of the parent's.
 //! - Everything that takes time is an [`Operation`], everything that comes again and again a [`Feed`]. Both are
 //!   asked without waiting ([`take`](Operation::take)), waited for on the caller's thread
-//!   ([`wait`](Operation::wait)), or announced by a [`Wake`].
+//!   ([`wait`](Operation::wait)), or announced by a [`Wake`] or a letter in a [`Mailbox`].
 //! - Every error has a [`Code`], one list for all languages.
 //! - Settings come as plain [maps](settings), and are refused with the field's name and what it accepts.
 
@@ -33,8 +33,10 @@ mod error;
 mod event;
 mod exit;
 mod feed;
+mod health;
 mod here;
 pub mod log;
+mod mailbox;
 mod observer;
 mod operation;
 pub mod settings;
@@ -48,7 +50,9 @@ pub use error::{Code, Error, Result};
 pub use event::{Event, EventKind, Leader, Trouble};
 pub use exit::shut_down;
 pub use feed::{Feed, Taken};
+pub use health::Question;
 pub use incumbent::{Reason, State, Token};
+pub use mailbox::Mailbox;
 pub use observer::Observed;
 pub use operation::Operation;
 pub use store::{Listed, Store};

@@ -10,6 +10,7 @@ use tokio::task::AbortHandle;
 
 use crate::bell::Bell;
 use crate::engine::Engine;
+use crate::mailbox::Mailbox;
 use crate::teller::Wake;
 use crate::{Code, Error, Result};
 
@@ -95,8 +96,10 @@ impl<T: Send + 'static> Operation<T> {
         if let Some(task) = &self.task {
             task.abort();
         }
-        let answer =
-            std::mem::replace(&mut *self.answer.lock().unwrap_or_else(PoisonError::into_inner), Answer::Unwanted);
+        let answer = std::mem::replace(
+            &mut *self.answer.lock().unwrap_or_else(PoisonError::into_inner),
+            Answer::Unwanted,
+        );
         drop(answer);
         self.bell.forget();
     }
@@ -110,6 +113,12 @@ impl<T: Send + 'static> Operation<T> {
     /// is dropped and this returns false: take it.
     pub fn tell(&self, wake: Wake) -> bool {
         self.bell.tell(wake)
+    }
+
+    /// Has `letter` put into `mailbox` when the answer is there, on whatever thread that happens; otherwise as
+    /// [`tell`](Self::tell). For event loops that can watch a file descriptor: no thread and no lock comes in between.
+    pub fn write(&self, mailbox: &Arc<Mailbox>, letter: u64) -> bool {
+        self.bell.write(mailbox, letter)
     }
 }
 

@@ -6,6 +6,7 @@ use incumbent::store::StoreSettings;
 
 use crate::candidate::leaving;
 use crate::engine::Engine;
+use crate::health;
 use crate::here::Here;
 use crate::settings::{Campaign, Opening};
 use crate::{Candidate, Error, Feed, Leader, Observed, Operation, Result};
@@ -47,7 +48,17 @@ impl Store {
 
     /// Campaigns in the election of that key, as [`settings::campaign`](crate::settings::campaign) says.
     pub fn campaign(&self, election: String, campaign: Campaign) -> Operation<Candidate> {
-        self.ask(|store| async move { Candidate::new(store.campaign(&election, campaign.options).await?) })
+        let Campaign { options, health_interval } = campaign;
+        self.ask(|store| async move {
+            let (options, questions) = match health_interval {
+                Some(interval) => {
+                    let (options, questions) = health::asked(options, interval);
+                    (options, Some(questions))
+                }
+                None => (options, None),
+            };
+            Candidate::asked(store.campaign(&election, options).await?, questions)
+        })
     }
 
     /// Watches the election of that key without taking part.

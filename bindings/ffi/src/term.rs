@@ -42,6 +42,11 @@ impl Term {
         self.view.remaining()
     }
 
+    /// How long ago the candidate was told that it leads, whether or not the term is over by now.
+    pub fn age(&self) -> Duration {
+        self.view.age()
+    }
+
     /// How long a draining leader may still take to finish its work; `None` while it is not draining.
     pub fn drain_remaining(&self) -> Option<Duration> {
         self.view.drain_remaining()

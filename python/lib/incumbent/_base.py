@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from incumbent._types import Leader, Reason, State, Token, leader_of
+from incumbent import _inside
+from incumbent._types import Leader, Reason, State, Token, event_of, leader_of
+from incumbent.errors import ClosedError, TermEnded
 
 if TYPE_CHECKING:
     from incumbent import _incumbent
+
+T = TypeVar("T", bound="BaseTerm")
 
 
 class BaseTerm:
@@ -28,6 +32,11 @@ class BaseTerm:
     def election(self) -> str:
         """The key of the election."""
         return self._native.election
+
+    @property
+    def age(self) -> float:
+        """How many seconds ago this candidate was told that it leads, whether or not the term is over by now."""
+        return self._native.age
 
     @property
     def remaining(self) -> float:
@@ -54,6 +63,11 @@ class BaseTerm:
         """Whether the term is not over *now*, by the clock and not by a timer; never in a forked child."""
         return self._native.is_current()
 
+    def check(self) -> None:
+        """Raises :class:`TermEnded`, with the reason, where the term is over."""
+        if not self.is_current():
+            raise TermEnded(self.reason or Reason.EXPIRED)
+
     def fail(self) -> None:
         """Ends the term because its work failed, with ``Reason.HANDLER_FAILED``; nothing is drained."""
         self._native.fail()
@@ -73,11 +87,38 @@ class BaseTerm:
         return f"<Term of {self.election!r}, token {self.token}, {state}>"
 
 
-class BaseCandidate:
+class BaseTerms:
+    """The terms of a candidate, one after another: the present one is held until the next is asked for."""
+
+    __slots__ = ("_candidate", "_last", "_turn")
+
+    def __init__(self, candidate: _incumbent.Candidate) -> None:
+        self._candidate = candidate
+        self._last: _incumbent.Term | None = None
+        self._turn: _inside.Turn | None = None
+
+    def _begin(self, hold: _incumbent.Hold, owner: object) -> _incumbent.Term:
+        """A turn of the loop begins, in that task or thread."""
+        self._last = hold.term
+        self._turn = _inside.Turn(hold, owner)
+        return hold.term
+
+    def _finish(self) -> None:
+        turn, self._turn = self._turn, None
+        if turn is not None:
+            turn.finish()
+
+    def __del__(self) -> None:
+        self._finish()
+
+
+class BaseCandidate(Generic[T]):
     """One participant of an election. Nothing here waits."""
 
     __slots__ = ("__weakref__", "_native")
     _native: _incumbent.Candidate
+    # A face's own kind of term.
+    _term_type: ClassVar[Any]
 
     def __init__(self, native: _incumbent.Candidate) -> None:
         self._native = native
@@ -104,6 +145,12 @@ class BaseCandidate:
         return self._native.name
 
     @property
+    def term(self) -> T | None:
+        """The present term; None while this candidate does not lead."""
+        term = self._native.term
+        return None if term is None else self._term_of(term)
+
+    @property
     def state(self) -> State:
         """Where the campaign stands."""
         return State(self._native.state)
@@ -127,6 +174,28 @@ class BaseCandidate:
         the tokens from before.
         """
         self._native.accept_reset()
+
+    @classmethod
+    def _term_of(cls, native: _incumbent.Term) -> T:
+        term: T = cls._term_type(native)
+        return term
+
+    @classmethod
+    def _event(cls, plain: _incumbent.EventTuple) -> Any:
+        return event_of(plain, cls._term_type)
+
+    def _won(self, hold: _incumbent.Hold | None) -> T:
+        """What was waited for, held no longer."""
+        if hold is None:
+            message = "the candidate is closed"
+            raise ClosedError(message)
+        hold.release()
+        return self._term_of(hold.term)
+
+    def _is_inside(self) -> bool:
+        """Whether the caller is part of the work of the present term."""
+        term = self._native.term
+        return term is not None and _inside.is_inside(term)
 
     def __repr__(self) -> str:
         return f"<Candidate {self.name!r} for {self.election!r}, {self.state.name}>"

@@ -11,6 +11,23 @@ Length = Union[float, timedelta, str]
 """A length of time: seconds, a timedelta, or a text such as ``"10s"`` or ``"500ms"``."""
 
 
+HEALTH_INTERVAL = 5.0
+"""How many seconds lie between two questions whether a candidate is well, where nothing else is said."""
+
+
+def interval_of(health: object, interval: Length | None) -> Length | None:
+    """How often a health check is asked; None where there is no check."""
+    if health is None:
+        if interval is not None:
+            message = "health_interval is for a health check; give one as health"
+            raise TypeError(message)
+        return None
+    if not callable(health):
+        message = f"health is {health!r}, and must be a function that says whether this candidate is well"
+        raise TypeError(message)
+    return HEALTH_INTERVAL if interval is None else interval
+
+
 class StoreSettings(TypedDict, total=False):
     """How a store is opened; what a URL can say as a parameter can be said here."""
 

@@ -248,6 +248,11 @@ def leader_of(plain: _incumbent.LeaderTuple | None) -> Leader | None:
     return None if plain is None else Leader(*plain)
 
 
+def listed_of(plain: list[tuple[str, _incumbent.LeaderTuple | None]]) -> list[Listed]:
+    """The elections of a store, of what the compiled part says."""
+    return [Listed(election, leader_of(leader)) for election, leader in plain]
+
+
 def observation_of(plain: _incumbent.ObservedTuple) -> Observation:
     """An observation, of what the compiled part says."""
     election, leader, age = plain

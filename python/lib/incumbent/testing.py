@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from incumbent import _aio, _incumbent
 from incumbent import sync as _sync
+from incumbent._aio._loop import answer as _loop_answer
 from incumbent._incumbent import ManualClock
 from incumbent._types import Reason, Token
 from incumbent.sync._wait import answer as _answer
@@ -147,7 +148,7 @@ async def faulty_store(
 ) -> tuple[_aio.Store, Faults]:
     """Opens a store that has faults on demand, for asyncio."""
     given: dict[str, Any] = {**settings}
-    store, faults = await _aio.answer(_incumbent.open_faulty(url, given, clock))
+    store, faults = await _loop_answer(_incumbent.open_faulty(url, given, clock))
     return _aio.Store(store), Faults(faults)
 
 

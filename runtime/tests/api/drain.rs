@@ -116,3 +116,19 @@ async fn a_drain_waits_for_the_handler_of_draining_to_return() {
     soon(leaving).await.unwrap();
     assert_eq!(lost(&mut events).await, Reason::Resigned);
 }
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_drain_handler_is_called_in_time_though_the_leader_leaves_before_any_handler_heard_of_the_win() {
+    let candidate = alone(options("a")).await;
+    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+    candidate.attach(Handlers::new().on_draining(move |term: Term, _| {
+        tell.send(term.is_current()).unwrap();
+        async {}
+    }));
+    // The handlers run on this very thread: they hear of nothing before the first await.
+    while !candidate.is_leader() {
+        std::thread::yield_now();
+    }
+    soon(candidate.resign()).await.unwrap();
+    assert_eq!(told.try_recv(), Ok(true));
+}

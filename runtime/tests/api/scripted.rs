@@ -1,5 +1,7 @@
 //! The election that follows a script.
 
+use std::time::Duration;
+
 use incumbent::testing::{Asked, ScriptedElection};
 use incumbent::{Candidate, Clock, ErrorKind, Event, Handlers, Instant, Reason, State, Trouble};
 use tokio::sync::mpsc;
@@ -116,4 +118,35 @@ async fn handlers_and_work_run_as_in_a_real_election() {
     });
     let (led, ()) = tokio::join!(soon(work), rest);
     led.unwrap();
+}
+
+#[tokio::test]
+async fn a_win_among_holding_events_is_held_until_it_was_read_and_dropped_and_elsewhere_not() {
+    let (election, candidate) = scripted();
+    let (_looking_on, mut holding) = (candidate.events(), candidate.holding_events());
+    election.acquire();
+    election.drain(Reason::Resigned);
+    assert!(candidate.is_leader());
+    // From here on it is read, and dropped.
+    assert!(matches!(holding.next().await, Some(Event::Campaigned(State::Waiting))));
+    assert!(matches!(holding.next().await, Some(Event::Won(_))));
+    assert!(!candidate.is_leader());
+    drop(holding);
+    election.acquire();
+    election.drain(Reason::Resigned);
+    assert!(!candidate.is_leader());
+}
+
+#[test]
+fn the_age_of_a_term_counts_from_when_it_was_told_and_goes_on_after_it() {
+    let clock = Clock::manual(Instant::from_nanos(1));
+    let (election, candidate) = ScriptedElection::new("jobs", "a", clock.clone());
+    election.acquire();
+    let term = candidate.term().unwrap();
+    assert_eq!(term.age(), Duration::ZERO);
+    clock.advance(Duration::from_secs(2));
+    assert_eq!((term.age(), term.view().age()), (Duration::from_secs(2), Duration::from_secs(2)));
+    election.fence();
+    clock.advance(Duration::from_secs(1));
+    assert_eq!(term.age(), Duration::from_secs(3));
 }

@@ -1,5 +1,7 @@
 //! A candidate's settings.
 
+use std::time::Duration;
+
 use incumbent::{CampaignOptions, Preset, WinDelay};
 
 use super::fields::{Fields, refuse};
@@ -10,6 +12,24 @@ use crate::Result;
 #[derive(Clone, Debug)]
 pub struct Campaign {
     pub(crate) options: CampaignOptions,
+    pub(crate) health_interval: Option<Duration>,
+}
+
+impl Campaign {
+    /// The same, with a candidate that is [asked](crate::Candidate::questions) every so often whether it is well.
+    ///
+    /// # Errors
+    /// `InvalidSetting` for what is no length of time, and for none at all.
+    pub fn ask_health(mut self, interval: Value, dialect: Dialect) -> Result<Self> {
+        const NAME: &str = "health_interval";
+        let mut fields =
+            Fields::new("a campaign", &[NAME], vec![(NAME.to_owned(), interval.clone())], dialect)?;
+        self.health_interval = fields.length(NAME)?;
+        if self.health_interval.is_none_or(|interval| interval.is_zero()) {
+            return refuse(NAME, &interval, &format!("longer than nothing: {}", fields.lengths()));
+        }
+        Ok(self)
+    }
 }
 
 /// The names of a candidate's settings.
@@ -71,7 +91,7 @@ pub fn campaign(map: Map, dialect: Dialect) -> Result<Campaign> {
     if let Some(value) = fields.value("metadata") {
         options = metadata(options, &value)?;
     }
-    Ok(Campaign { options })
+    Ok(Campaign { options, health_interval: None })
 }
 
 fn preset(value: &Value) -> Result<Preset> {

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from incumbent import _exit, _incumbent, _inside
-from incumbent._types import Campaigned, Draining, Lost, Reason, State, Trouble, Won
+from incumbent import _incumbent, _inside
+from incumbent._types import Campaigned, Draining, Lost, Reason, State, Trouble, Won, event_of
+from incumbent.sync import _thread
+from incumbent.sync._wait import Stream
 
 if TYPE_CHECKING:
     from incumbent.sync._term import Term
@@ -22,28 +24,37 @@ class Callbacks(NamedTuple):
     on_campaigned: Callable[[State], object] | None
     on_trouble: Callable[[Trouble], object] | None
 
-    def start(self, events: Iterator[Any], name: str, *, error_ends_term: bool) -> None:
-        """Calls them until the events are over."""
+    def start(
+        self,
+        candidate: _incumbent.Candidate,
+        term_of: Callable[[_incumbent.Term], Term],
+        *,
+        error_ends_term: bool,
+    ) -> None:
+        """Calls them for what happens to a candidate, which this does not keep, until its campaign is over."""
+        if self.on_draining is not None:
+            # Held from the moment it is won: the leader may leave before this thread has read of the win.
+            events: Iterator[_incumbent.HeldEventTuple] = Stream(candidate.holding_events(), lambda pair: pair)
+        else:
+            events = Stream(candidate.events(), lambda plain: (plain, None))
+        work = partial(self._run, events, term_of, error_ends_term=error_ends_term)
+        _thread.start(work, f"incumbent-callbacks-{candidate.name}")
 
-        def run() -> None:
-            try:
-                self._run(events, error_ends_term=error_ends_term)
-            finally:
-                _exit.threads.discard(thread)
-
-        # A daemon: at exit the campaigns are closed, which ends it; it must not keep the process from getting there.
-        thread = threading.Thread(target=run, name=f"incumbent-callbacks-{name}", daemon=True)
-        _exit.threads.add(thread)
-        thread.start()
-
-    def _run(self, events: Iterator[Any], *, error_ends_term: bool) -> None:
+    def _run(
+        self,
+        events: Iterator[_incumbent.HeldEventTuple],
+        term_of: Callable[[_incumbent.Term], Term],
+        *,
+        error_ends_term: bool,
+    ) -> None:
         # With a callback for it, a drain waits until that has been called and has returned.
         held: _inside.Work | None = None
-        for event in events:
+        for plain, hold in events:
+            event = event_of(plain, term_of)
             if isinstance(event, Won):
-                if self.on_draining is not None:
+                if hold is not None:
                     _finish(held)
-                    held = _inside.Work(event.term._native)
+                    held = _inside.Work(hold.term, hold)
                 _call(self.on_won, event.term if error_ends_term else None, event.term)
             elif isinstance(event, Draining):
                 left: float = event.term.drain_remaining or 0.0

@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable
 from typing import Union
 
-from incumbent import _incumbent, _inside
-from incumbent._base import BaseCandidate
+from incumbent import _incumbent
+from incumbent._base import BaseCandidate, BaseTerms
 from incumbent._types import (
     Campaigned,
     Draining,
@@ -17,9 +17,7 @@ from incumbent._types import (
     State,
     Trouble,
     Won,
-    event_of,
 )
-from incumbent.errors import ClosedError
 from incumbent.sync._callbacks import Callbacks
 from incumbent.sync._term import Term
 from incumbent.sync._wait import Stream, answer
@@ -28,20 +26,10 @@ Event = Union[Won[Term], Draining[Term], Lost[Term], LeaderChanged, Campaigned, 
 """Something the user of a candidate should know."""
 
 
-def _event(plain: _incumbent.EventTuple) -> Event:
-    event: Event = event_of(plain, Term)
-    return event
-
-
-class Terms:
+class Terms(BaseTerms):
     """The terms of a candidate, one after another, as an iterator; see :meth:`Candidate.terms`."""
 
-    __slots__ = ("_candidate", "_last", "_turn")
-
-    def __init__(self, candidate: _incumbent.Candidate) -> None:
-        self._candidate = candidate
-        self._last: _incumbent.Term | None = None
-        self._turn: _inside.Turn | None = None
+    __slots__ = ()
 
     def __iter__(self) -> Terms:
         return self
@@ -51,24 +39,14 @@ class Terms:
         hold = answer(self._candidate.next_term(self._last))
         if hold is None:
             raise StopIteration
-        self._last = hold.term
-        self._turn = _inside.Turn(hold, threading.get_ident())
-        return Term(hold.term)
+        return Term(self._begin(hold, threading.get_ident()))
 
     def close(self) -> None:
         """Ends the iteration."""
         self._finish()
 
-    def _finish(self) -> None:
-        turn, self._turn = self._turn, None
-        if turn is not None:
-            turn.finish()
 
-    def __del__(self) -> None:
-        self._finish()
-
-
-class Candidate(BaseCandidate):
+class Candidate(BaseCandidate[Term]):
     """One participant of an election, made by :meth:`Store.campaign`.
 
     It campaigns until it is closed, over and over: a candidate that lost a term is in the race for the next. As a
@@ -77,24 +55,14 @@ class Candidate(BaseCandidate):
     """
 
     __slots__ = ()
-
-    @property
-    def term(self) -> Term | None:
-        """The present term; None while this candidate does not lead."""
-        term = self._native.term
-        return None if term is None else Term(term)
+    _term_type = Term
 
     def won(self, timeout: float | None = None) -> Term:
         """Waits for the present or the next term. The term is not held: ``with term`` does that.
 
         Raises :class:`ClosedError` when the campaign is over, :class:`TimedOutError` after ``timeout`` seconds.
         """
-        hold = answer(self._native.next_term(None), timeout)
-        if hold is None:
-            message = "the candidate is closed"
-            raise ClosedError(message)
-        hold.release()
-        return Term(hold.term)
+        return self._won(answer(self._native.next_term(None), timeout))
 
     def terms(self) -> Terms:
         """Every term of this candidate, each once, until the campaign is over::
@@ -116,7 +84,7 @@ class Candidate(BaseCandidate):
         ``Lost``, and ``missed`` counts them. With ``timeout``, waiting longer than so many seconds for the next one
         raises :class:`TimedOutError`; the iterator goes on after that.
         """
-        return Stream(self._native.events(), _event, timeout)
+        return Stream(self._native.events(), self._event, timeout)
 
     def attach(
         self,
@@ -131,11 +99,11 @@ class Candidate(BaseCandidate):
         """Calls functions for what happens from now on, beginning with what holds now, until the campaign is over.
 
         They are called one at a time, in order, on a thread of their own: one that is slow delays those after it
-        and nothing else. ``on_draining`` has the seconds it may take; the term is held until it has returned. One
-        that raises is reported by ``sys.unraisablehook``, and with ``error_ends_term`` it ends the term.
+        and nothing else. ``on_draining`` has the seconds it may take; the term is held until it has returned, also
+        where the leader leaves before any of them has heard of the win. One that raises is reported by ``sys.unraisablehook``, and with ``error_ends_term`` it ends the term.
         """
         callbacks = Callbacks(on_won, on_draining, on_lost, on_campaigned, on_trouble)
-        callbacks.start(self.events(), self.name, error_ends_term=error_ends_term)
+        callbacks.start(self._native, Term, error_ends_term=error_ends_term)
 
     def resign(self, timeout: float | None = None) -> None:
         """Leaves the seat, if this candidate holds it, and stays in the race behind the others.
@@ -162,7 +130,3 @@ class Candidate(BaseCandidate):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def _is_inside(self) -> bool:
-        term = self._native.term
-        return term is not None and _inside.is_inside(term)

@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from incumbent import _incumbent, _inside, _log
-from incumbent._types import Leader, Listed, Observation, leader_of, observation_of
+from incumbent._settings import interval_of
+from incumbent._types import Leader, Listed, Observation, leader_of, listed_of, observation_of
+from incumbent.sync import _health
 from incumbent.sync._candidate import Candidate
 from incumbent.sync._wait import Stream, answer
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from incumbent.sync._health import HealthCheck
     from incumbent._settings import CampaignSettings, Length, StoreSettings
 
 
@@ -32,17 +35,24 @@ class Store:
         election: str,
         *,
         drain: Length | None = None,
+        health: HealthCheck | None = None,
+        health_interval: Length | None = None,
         **settings: Unpack[CampaignSettings],
     ) -> Candidate:
         """Campaigns in the election of that key, from now until the candidate is closed.
 
         ``drain`` is how long a leader that leaves of its own will may take to finish its work, 10 s by default; to be
-        called then, see :meth:`Candidate.attach`. The other settings, and what is raised, are those of
+        called then, see :meth:`Candidate.attach`. ``health`` is asked every ``health_interval``, 5 s by default and on a
+        thread of its own, whether this candidate is well: unwell, it does not campaign, and as the leader it drains and
+        leaves; a check that raises, or takes longer than that, counts as a no. The other settings, and what is raised, are those of
         :meth:`incumbent.Store.campaign`.
         """
         _log.refresh()
         given: dict[str, object] = {**settings, "drain": drain}
-        return Candidate(answer(self._native.campaign(election, given)))
+        native = answer(self._native.campaign(election, given, interval_of(health, health_interval)))
+        if health is not None:
+            _health.start(native, health)
+        return Candidate(native)
 
     def observe(
         self, election: str, timeout: float | None = None
@@ -60,8 +70,7 @@ class Store:
 
     def list(self) -> list[Listed]:
         """All elections of the store, by key."""
-        listed = answer(self._native.list())
-        return [Listed(election, leader_of(leader)) for election, leader in listed]
+        return listed_of(answer(self._native.list()))
 
     def close(self, timeout: float | None = None) -> None:
         """Closes every candidate in good order, and then the store. Closing twice is no error."""

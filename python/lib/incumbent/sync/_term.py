@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from incumbent import _incumbent, _inside
 from incumbent._base import BaseTerm
 from incumbent._types import Reason
-from incumbent.errors import TermEnded
 from incumbent.sync._wait import answer
 
 if TYPE_CHECKING:
@@ -28,11 +27,6 @@ class Term(BaseTerm):
     def __init__(self, native: _incumbent.Term) -> None:
         super().__init__(native)
         self._works: list[tuple[int, _inside.Work]] = []
-
-    def check(self) -> None:
-        """Raises :class:`TermEnded`, with the reason, where the term is over."""
-        if not self.is_current():
-            raise TermEnded(self.reason or Reason.EXPIRED)
 
     def ended(self, timeout: float | None = None) -> Reason:
         """Waits until the term is over, and says why; :class:`TimedOutError` after ``timeout`` seconds.

@@ -1,0 +1,199 @@
+//! A mailbox for an event loop that can watch a file descriptor.
+//!
+//! Whatever rings puts a number into it, right where it rings, the driver's thread included: nobody is waited for, no lock
+//! of a language's is needed, and no thread comes in between. The loop wakes because the descriptor can be read.
+
+use std::fmt;
+use std::io;
+#[cfg(unix)]
+use std::io::{Read, Write};
+#[cfg(unix)]
+use std::os::fd::AsRawFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use incumbent::fork::Birth;
+
+use crate::{Code, Error, Result};
+
+/// A mailbox for one event loop. A letter is a number, which is the language's own business.
+pub struct Mailbox {
+    letters: Mutex<Vec<u64>>,
+    line: Line,
+    birth: Birth,
+}
+
+impl Mailbox {
+    /// One with nothing in it.
+    ///
+    /// # Errors
+    /// `Broken` where the operating system refuses a file descriptor, or has none that an event loop could watch.
+    pub fn new() -> Result<Arc<Self>> {
+        let refused = |error: io::Error| Error {
+            causes: vec![error.to_string()],
+            ..Error::new(
+                Code::Broken,
+                "the operating system refuses a file descriptor; raise the limit of open files",
+            )
+        };
+        let line = Line::open().map_err(refused)?;
+        Ok(Arc::new(Self { letters: Mutex::default(), line, birth: Birth::here() }))
+    }
+
+    /// The file descriptor, which can be read while there is something in it. It is only watched: [`take`](Self::take)
+    /// reads it.
+    pub fn descriptor(&self) -> i32 {
+        self.line.descriptor()
+    }
+
+    /// What is in it; nothing in a forked child, where nobody puts anything in.
+    pub fn take(&self) -> Vec<u64> {
+        if self.birth.is_elsewhere() {
+            return Vec::new();
+        }
+        // Read first: what is put in from here on is either taken below, or wakes the loop again.
+        self.line.silence();
+        std::mem::take(&mut *self.lock())
+    }
+
+    /// Whether it is of a process that this one was forked from, and not to be used here.
+    pub fn is_elsewhere(&self) -> bool {
+        self.birth.is_elsewhere()
+    }
+
+    /// Puts a letter in, and wakes the loop. Never waits.
+    pub(crate) fn put(&self, letter: u64) {
+        let mut letters = self.lock();
+        letters.push(letter);
+        let is_first = letters.len() == 1;
+        drop(letters);
+        if is_first {
+            self.line.signal();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<u64>> {
+        self.letters.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Mailbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mailbox").field("descriptor", &self.descriptor()).finish_non_exhaustive()
+    }
+}
+
+/// One byte goes through whenever the first letter is put in.
+#[cfg(unix)]
+struct Line {
+    inside: std::os::unix::net::UnixStream,
+    outside: std::os::unix::net::UnixStream,
+}
+
+#[cfg(unix)]
+impl Line {
+    fn open() -> io::Result<Self> {
+        let (inside, outside) = std::os::unix::net::UnixStream::pair()?;
+        inside.set_nonblocking(true)?;
+        outside.set_nonblocking(true)?;
+        Ok(Self { inside, outside })
+    }
+
+    fn signal(&self) {
+        // A line that is full wakes the loop as well, and a loop that is gone needs no waking.
+        while matches!((&self.outside).write(&[1]), Err(error) if error.kind() == io::ErrorKind::Interrupted)
+        {
+        }
+    }
+
+    fn silence(&self) {
+        let mut bytes = [0; 64];
+        while matches!((&self.inside).read(&mut bytes), Err(error) if error.kind() == io::ErrorKind::Interrupted)
+        {
+        }
+    }
+
+    fn descriptor(&self) -> i32 {
+        self.inside.as_raw_fd()
+    }
+}
+
+/// There is none.
+#[cfg(not(unix))]
+enum Line {}
+
+#[cfg(not(unix))]
+impl Line {
+    fn open() -> io::Result<Self> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn signal(&self) {
+        match *self {}
+    }
+
+    fn silence(&self) {
+        match *self {}
+    }
+
+    fn descriptor(&self) -> i32 {
+        match *self {}
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    /// Whether the loop would wake.
+    fn is_readable(mailbox: &Mailbox) -> bool {
+        let mut poll = libc::pollfd { fd: mailbox.descriptor(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: one pollfd, which outlives the call.
+        unsafe { libc::poll(&raw mut poll, 1, 0) == 1 }
+    }
+
+    #[test]
+    fn what_was_put_in_wakes_the_loop_once_and_is_taken_in_order() {
+        let mailbox = Mailbox::new().unwrap();
+        assert!(!is_readable(&mailbox));
+        for letter in [3, 1, 2] {
+            mailbox.put(letter);
+        }
+        assert!(is_readable(&mailbox));
+        assert_eq!(mailbox.take(), [3, 1, 2]);
+        assert!(!is_readable(&mailbox));
+        assert_eq!(mailbox.take(), []);
+        mailbox.put(4);
+        assert!(is_readable(&mailbox));
+        assert_eq!(mailbox.take(), [4]);
+    }
+
+    #[test]
+    fn a_loop_that_takes_nothing_holds_nobody_up() {
+        let mailbox = Mailbox::new().unwrap();
+        for letter in 0..100_000 {
+            mailbox.put(letter);
+        }
+        assert_eq!(mailbox.take().len(), 100_000);
+    }
+
+    #[test]
+    fn nothing_is_lost_between_one_that_puts_and_one_that_takes() {
+        const COUNT: u64 = 20_000;
+        let mailbox = Mailbox::new().unwrap();
+        let putting = Arc::clone(&mailbox);
+        let thread = std::thread::spawn(move || (0..COUNT).for_each(|letter| putting.put(letter)));
+        let mut taken = Vec::new();
+        while taken.len() < COUNT as usize {
+            let mut poll = libc::pollfd { fd: mailbox.descriptor(), events: libc::POLLIN, revents: 0 };
+            // SAFETY: one pollfd, which outlives the call.
+            assert_eq!(
+                unsafe { libc::poll(&raw mut poll, 1, 60_000) },
+                1,
+                "a letter waits and nobody was woken"
+            );
+            taken.extend(mailbox.take());
+        }
+        thread.join().unwrap();
+        assert!(taken.iter().copied().eq(0..COUNT));
+    }
+}

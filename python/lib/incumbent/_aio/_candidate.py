@@ -1,0 +1,103 @@
+"""A candidate, for asyncio."""
+
+from __future__ import annotations
+
+from typing import Union
+
+from incumbent import _incumbent
+from incumbent._aio._loop import answer
+from incumbent._aio._stream import Stream
+from incumbent._aio._term import Term
+from incumbent._base import BaseCandidate, BaseTerms
+from incumbent._types import Campaigned, Draining, LeaderChanged, Lost, Trouble, Won, event_of
+
+Event = Union[Won[Term], Draining[Term], Lost[Term], LeaderChanged, Campaigned, Trouble]
+"""Something the user of a candidate should know."""
+
+
+class Terms(BaseTerms):
+    """The terms of a candidate, one after another, as an asynchronous iterator; see :meth:`Candidate.terms`."""
+
+    __slots__ = ()
+
+    def __aiter__(self) -> Terms:
+        return self
+
+    async def __anext__(self) -> Term:
+        self._finish()
+        hold = await answer(self._candidate.next_term(self._last))
+        if hold is None:
+            raise StopAsyncIteration
+        from asyncio import current_task
+
+        return Term(self._begin(hold, current_task()))
+
+    async def aclose(self) -> None:
+        """Ends the iteration."""
+        self._finish()
+
+
+class Candidate(BaseCandidate[Term]):
+    """One participant of an election, made by :meth:`Store.campaign`.
+
+    It campaigns until it is closed, over and over: a candidate that lost a term is in the race for the next. As an
+    asynchronous context manager it closes itself at the end. One that is dropped without being closed ends its
+    term at once, and gives the seat back in the background.
+    """
+
+    __slots__ = ()
+    _term_type = Term
+
+    async def won(self) -> Term:
+        """Waits for the present or the next term. The term is not held: ``async with term`` does that.
+
+        Raises :class:`ClosedError` when the campaign is over.
+        """
+        return self._won(await answer(self._native.next_term(None)))
+
+    def terms(self) -> Terms:
+        """Every term of this candidate, each once, until the campaign is over::
+
+            async for term in candidate.terms():
+                async with term:
+                    await work(term.token)
+
+        The body of the loop is work of the term: a drain waits for it. When it ends before the term does, the term
+        goes on, and the next turn begins with the next term.
+        """
+        return Terms(self._native)
+
+    def events(self) -> Stream[_incumbent.EventTuple, Event]:
+        """What happens from now on, beginning with what holds now, as an asynchronous iterator of its own for every
+        caller.
+
+        Nothing waits for a reader: one that falls 1024 events behind loses the oldest that are neither ``Won`` nor
+        ``Lost``, and ``missed`` counts them. Reading an event does not hold its term.
+        """
+        return Stream(self._native.events(), self._event)
+
+    async def resign(self) -> None:
+        """Leaves the seat, if this candidate holds it, and stays in the race behind the others.
+
+        Returns once the work has drained and the seat is given back. Inside of that work, an ``async with term``
+        say, it returns as soon as the term is draining, since it cannot end before that very code does.
+        """
+        await answer(self._native.resign(self._is_inside()))
+
+    async def hand_over(self, to: str) -> None:
+        """Leaves the seat to the candidate named ``to``; otherwise as :meth:`resign`.
+
+        The others hold back for a moment; if the successor does not take the seat, one of them does. Raises
+        :class:`NotLeaderError` where this candidate does not lead.
+        """
+        await answer(self._native.hand_over(to, self._is_inside()))
+
+    async def close(self) -> None:
+        """Leaves the seat and the race for good; otherwise as :meth:`resign`. Closing twice is no error."""
+        await answer(self._native.close(self._is_inside()))
+
+    async def __aenter__(self) -> Candidate:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()

@@ -1,0 +1,35 @@
+"""Whether a candidate is well, asked of the program again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Union
+
+from incumbent import _incumbent
+from incumbent._aio import _tasks
+from incumbent._aio._stream import Stream
+
+HealthCheck = Callable[[], Union[bool, Awaitable[bool]]]
+"""``async def health() -> bool``, or the same without ``async``: whether this candidate is well."""
+
+
+def start(candidate: _incumbent.Candidate, check: HealthCheck) -> None:
+    """Answers the questions of a candidate. It does not keep the candidate."""
+    feed = candidate.questions()
+    if feed is not None:
+        questions = Stream(feed, lambda question: question)
+        _tasks.start(_run(questions, check), f"incumbent-health-{candidate.name}")
+
+
+async def _run(questions: Stream[_incumbent.Question, _incumbent.Question], check: HealthCheck) -> None:
+    async for question in questions:
+        question.answer(await _ask(check))
+
+
+async def _ask(check: HealthCheck) -> bool:
+    try:
+        answer = check()
+        return bool(await answer if isinstance(answer, Awaitable) else answer)
+    except Exception as error:
+        _incumbent.report(error, check)
+        return False

@@ -1,0 +1,193 @@
+"""A store, for asyncio."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Generator
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from incumbent import _incumbent, _inside
+from incumbent._aio import _drain, _health
+from incumbent._aio._candidate import Candidate
+from incumbent._aio._loop import answer
+from incumbent._aio._stream import Stream
+from incumbent._settings import interval_of
+from incumbent._types import Leader, Listed, Observation, leader_of, listed_of, observation_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from incumbent._aio._drain import DrainHandler
+    from incumbent._aio._health import HealthCheck
+    from incumbent._settings import CampaignSettings, Length, StoreSettings
+
+T = TypeVar("T")
+
+
+class Opening(Generic[T]):
+    """Something that opens: to be awaited, or entered with ``async with``, which closes it at the end."""
+
+    __slots__ = ("_open", "_opened")
+
+    def __init__(self, opens: Callable[[], Awaitable[T]]) -> None:
+        self._open = opens
+        self._opened: Any = None
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        return self._open().__await__()
+
+    async def __aenter__(self) -> T:
+        opened: T = await self._open()
+        self._opened = opened
+        return opened
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._opened.close()
+
+
+class Store:
+    """A store that is open for elections, made by :func:`incumbent.connect`.
+
+    One connection, one watch and one thread, however many elections run on it. As an asynchronous context manager
+    it closes itself at the end.
+    """
+
+    __slots__ = ("__weakref__", "_native")
+
+    def __init__(self, native: _incumbent.Store) -> None:
+        self._native = native
+
+    def campaign(
+        self,
+        election: str,
+        *,
+        drain: Length | DrainHandler | None = None,
+        drain_time: Length | None = None,
+        error_ends_term: bool = False,
+        health: HealthCheck | None = None,
+        health_interval: Length | None = None,
+        **settings: Unpack[CampaignSettings],
+    ) -> Opening[Candidate]:
+        """Campaigns in the election of that key: ``async with store.campaign(…) as candidate``, or ``await`` it.
+
+        ``drain`` is how long a leader that leaves of its own will may take to finish its work, 10 s by default; or
+        an async function that finishes it, ``drain(term, deadline)``, for which ``drain_time`` is the limit. When it
+        returns the term ends; when the deadline passes it is cancelled. One that raises is reported by
+        ``sys.unraisablehook``, and with ``error_ends_term`` the reason is ``HANDLER_FAILED``.
+
+        ``health`` is asked every ``health_interval``, 5 s by default, whether this candidate is well: a function, async or
+        not. Unwell, it does not campaign, and as the leader it drains and leaves. A check that raises, takes longer than
+        the interval, or cannot run because the event loop is blocked for so long, counts as a no.
+
+        The settings, all of them optional:
+
+        - ``name``: the candidate's name, which others see; host and process by default
+        - ``lease``: how long nobody else leads after a leader crashed; the store's by default
+        - ``preset``: ``"standard"``, ``"fast"`` (leases of 1 s and more) or ``"go_compatible"``
+        - ``metadata``: a dict of texts that the leader publishes about itself
+        - ``splay``: the longest wait before the first campaign
+        - ``win_delay``: ``"automatic"``, ``"cautious"``, or at least so long
+        - ``skew``, ``drift_ppm``, ``slack``: how far clocks are trusted
+        - ``interval``, ``backoff``: how often a candidate looks though nothing is told, how long it waits after a
+          failure (one length, or one for each failure in a row)
+
+        A length of time is a number of seconds, a timedelta, or a text such as ``"10s"``. Where the store does not
+        answer yet, the candidate is there all the same, and campaigns as soon as it does.
+
+        Raises :class:`InvalidSettingError` or :class:`InvalidNameError`; when entered also :class:`DeniedError`,
+        :class:`BrokenError`, :class:`ClosedError`, :class:`ForkedError`, and with ``fail_fast``
+        :class:`UnreachableError`.
+        """
+        handler, length = _drain.handler_of(drain, drain_time)
+        given: dict[str, object] = {**settings, "drain": length}
+        interval = interval_of(health, health_interval)
+        # What can be refused at once is refused here, where it was written.
+        _incumbent.check_campaign(given, interval)
+
+        async def campaign() -> Candidate:
+            from incumbent import _log
+
+            _log.refresh()
+            native = await answer(self._native.campaign(election, given, interval))
+            if handler is not None:
+                _drain.start(native, handler, ends_term=error_ends_term)
+            if health is not None:
+                _health.start(native, health)
+            return Candidate(native)
+
+        return Opening(campaign)
+
+    def observe(self, election: str) -> Observer:
+        """Watches the election of that key without taking part: an asynchronous iterator of
+        :class:`Observation`, beginning with who holds the seat now. It ends when the store is closed."""
+        return Observer(self._native, election)
+
+    async def leader(self, election: str) -> Leader | None:
+        """Who holds the seat of that election now, read from whoever leads the store."""
+        return leader_of(await answer(self._native.leader(election)))
+
+    async def list(self) -> list[Listed]:
+        """All elections of the store, by key."""
+        return listed_of(await answer(self._native.list()))
+
+    async def close(self) -> None:
+        """Closes every candidate in good order, and then the store. Closing twice is no error."""
+        await answer(self._native.close(_inside.is_inside(None)))
+
+    async def __aenter__(self) -> Store:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+
+class Observer:
+    """The changes of an election's seat, as an asynchronous iterator; see :meth:`Store.observe`."""
+
+    __slots__ = ("_election", "_store", "_stream")
+
+    def __init__(self, store: _incumbent.Store, election: str) -> None:
+        self._store = store
+        self._election = election
+        self._stream: Stream[_incumbent.ObservedTuple, Observation] | None = None
+
+    def __aiter__(self) -> Observer:
+        return self
+
+    async def __anext__(self) -> Observation:
+        if self._stream is None:
+            feed = await answer(self._store.observe(self._election))
+            self._stream = Stream(feed, observation_of)
+        return await self._stream.__anext__()
+
+    async def aclose(self) -> None:
+        """Nothing more is read; whoever waits is told that it is over."""
+        if self._stream is not None:
+            await self._stream.aclose()
+
+
+def connect(url: str, **settings: Unpack[StoreSettings]) -> Opening[Store]:
+    """Opens the store that ``url`` names: ``async with await incumbent.connect(url) as store``.
+
+    - ``nats://host:4222/BUCKET``: a NATS JetStream key-value bucket; also ``tls://``, ``ws://``, several hosts
+    - ``sqlite:elections.db``: a file, for the processes of one machine
+    - ``memory:`` and ``memory:NAME``: for one process, and for tests
+
+    What a URL can say as a parameter can be said as a setting instead: ``creds="app.creds"``, ``context="prod"``,
+    ``connect_timeout=5``. With ``fail_fast=True`` a store that does not answer is an error instead of being waited
+    for.
+
+    Raises :class:`InvalidUrlError`, :class:`InvalidSettingError`; when awaited also
+    :class:`CredentialsError`, :class:`NotFoundError`, :class:`UnsafeStoreError`, :class:`UnsupportedError`,
+    :class:`DeniedError`, :class:`BrokenError`, :class:`UnreachableError`.
+    """
+    given: dict[str, object] = {**settings}
+    _incumbent.check_opening(url, given)
+
+    async def opened() -> Store:
+        # Here, because importing logging costs more than all of this package.
+        from incumbent import _log
+
+        _log.start()
+        return Store(await answer(_incumbent.open_store(url, given)))
+
+    return Opening(opened)

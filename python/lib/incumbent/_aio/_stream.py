@@ -1,0 +1,79 @@
+"""What comes again and again, for an event loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Generic, TypeVar
+from weakref import ref
+
+from incumbent._aio._loop import Post, post, settle
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from incumbent import _incumbent
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+class Stream(Generic[T, U]):
+    """What comes again and again, as an asynchronous iterator."""
+
+    __slots__ = ("__weakref__", "_convert", "_feed", "_letter", "_listening", "_waiting")
+
+    def __init__(self, feed: _incumbent.Feed[T], convert: Callable[[T], U]) -> None:
+        self._feed = feed
+        self._convert = convert
+        self._waiting: set[asyncio.Future[None]] = set()
+        # Where we are told when something comes. Once at a time, however many waits are cancelled.
+        self._listening: Post | None = None
+        self._letter = 0
+
+    @property
+    def missed(self) -> int:
+        """How many were left out because nobody read them in time."""
+        return self._feed.missed
+
+    def __aiter__(self) -> Stream[T, U]:
+        return self
+
+    async def __anext__(self) -> U:
+        while (taken := self._feed.take()) is None:
+            here = post()
+            if self._listening is not here:
+                # Weak: whoever drops the stream without closing it has no more use for what comes.
+                letter = here.listen(self._feed, partial(_ring, ref(self), here))
+                if not letter:
+                    continue
+                self._listening, self._letter = here, letter
+            future: asyncio.Future[None] = here.loop.create_future()
+            self._waiting.add(future)
+            try:
+                await future
+            finally:
+                self._waiting.discard(future)
+        if not taken:
+            raise StopAsyncIteration
+        return self._convert(taken[0])
+
+    async def aclose(self) -> None:
+        """Nothing more is read; whoever waits is told that it is over."""
+        self._feed.close()
+
+    def __del__(self) -> None:
+        if self._listening is not None:
+            self._listening.forget(self._letter)
+
+
+def _ring(stream: ref[Stream[T, U]], at: Post) -> None:
+    """There may be something to read."""
+    me = stream()
+    if me is None:
+        return
+    if me._listening is at:
+        me._listening = None
+    for future in me._waiting:
+        if future.get_loop() is at.loop:
+            settle(future)

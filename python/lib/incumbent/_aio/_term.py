@@ -1,0 +1,103 @@
+"""A term, for asyncio."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from incumbent import _incumbent, _inside
+from incumbent._aio._loop import answer, post
+from incumbent._base import BaseTerm
+from incumbent._types import Reason
+from incumbent.errors import TermEnded
+
+if TYPE_CHECKING:
+    import asyncio
+    from types import TracebackType
+
+
+class _Scope(_inside.Work):
+    """The body of one ``async with term``."""
+
+    __slots__ = ("_cancelling", "_ended", "_letter", "_post", "_task", "fired")
+
+    def __init__(self, term: _incumbent.Term, task: asyncio.Task[Any]) -> None:
+        _inside.hand_on(term, task)
+        super().__init__(term)
+        self.fired = False
+        self._task = task
+        self._post = post()
+        self._cancelling: int = task.cancelling() if sys.version_info >= (3, 11) else 0
+        self._ended = term.ended()
+        self._letter = self._post.listen(self._ended, self._end)
+        if not self._letter:
+            # Not from here: the body has to be running to be cancelled.
+            self._post.loop.call_soon(self._end)
+
+    def _end(self) -> None:
+        if self.hold is not None and not self.fired:
+            self.fired = True
+            self._task.cancel()
+
+    def leave(self, kind: type[BaseException] | None) -> bool:
+        """Whether the body was cancelled because the term ended, and for no other reason."""
+        self.finish()
+        self._post.forget(self._letter)
+        self._ended.cancel()
+        if not self.fired:
+            return False
+        if sys.version_info >= (3, 11) and self._task.uncancel() > self._cancelling:
+            return False
+        from asyncio import CancelledError
+
+        return kind is not None and issubclass(kind, CancelledError)
+
+
+class Term(BaseTerm):
+    """One uninterrupted leadership.
+
+    ``async with term:`` is the work of a leader. Its body is cancelled the moment the term ends, as that of
+    ``asyncio.timeout`` is at its deadline, and then raises :class:`TermEnded` with the reason. When the leader
+    leaves of its own will, the term is drained first: it goes on until every such body is left, or the drain
+    time is over.
+    """
+
+    __slots__ = ("_scopes",)
+
+    def __init__(self, native: _incumbent.Term) -> None:
+        super().__init__(native)
+        self._scopes: list[tuple[asyncio.Task[Any], _Scope]] = []
+
+    async def __aenter__(self) -> Term:
+        from asyncio import current_task
+
+        task = current_task()
+        if task is None:
+            message = "`async with term` has to be inside of a task"
+            raise RuntimeError(message)
+        self.check()
+        self._scopes.append((task, _Scope(self._native, task)))
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        from asyncio import current_task
+
+        task = current_task()
+        # The innermost of this task's: several tasks may work for a term at once.
+        place = max(place for place, (owner, _) in enumerate(self._scopes) if owner is task)
+        _, scope = self._scopes.pop(place)
+        if scope.leave(kind):
+            raise TermEnded(self.reason or Reason.EXPIRED) from error
+
+    async def ended(self) -> Reason:
+        """Waits until the term is over, and says why. It does not hold the term."""
+        return Reason(await answer(self._native.ended()))
+
+    async def draining(self) -> None:
+        """Waits until the leader begins to leave of its own will, or the term is over. It does not hold the term."""
+        await answer(self._native.draining())

@@ -1,0 +1,34 @@
+"""Whether a candidate is well, asked of the program again and again on a thread of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from incumbent import _incumbent
+from incumbent.sync import _thread
+from incumbent.sync._wait import Stream
+
+HealthCheck = Callable[[], bool]
+"""``def health() -> bool``: whether this candidate is well."""
+
+
+def start(candidate: _incumbent.Candidate, check: HealthCheck) -> None:
+    """Answers the questions of a candidate. It does not keep the candidate."""
+    feed = candidate.questions()
+    if feed is not None:
+        questions = Stream(feed, lambda question: question)
+        _thread.start(partial(_run, questions, check), f"incumbent-health-{candidate.name}")
+
+
+def _run(questions: Stream[_incumbent.Question, _incumbent.Question], check: HealthCheck) -> None:
+    for question in questions:
+        question.answer(_ask(check))
+
+
+def _ask(check: HealthCheck) -> bool:
+    try:
+        return bool(check())
+    except Exception as error:
+        _incumbent.report(error, check)
+        return False

@@ -1,0 +1,115 @@
+"""Health checks: an unwell leader leaves, an unwell candidate does not campaign."""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+
+import pytest
+from support import FAST, PATIENCE, soon, until
+
+import incumbent
+from incumbent import Reason, State, sync
+
+OFTEN = {"health_interval": 0.05, **FAST}
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+async def test_a_leader_that_is_not_well_leaves_and_leads_again_when_it_is(store, is_async):
+    well = [True]
+
+    async def later():
+        await asyncio.sleep(0)
+        return well[0]
+
+    async with store.campaign("jobs", health=later if is_async else lambda: well[0], **OFTEN) as candidate:
+        term = await soon(candidate.won())
+        well[0] = False
+        assert await soon(term.ended()) is Reason.UNHEALTHY
+        events = candidate.events()
+        while await soon(events.__anext__()) != incumbent.Campaigned(State.IDLE):
+            pass
+        well[0] = True
+        await soon(candidate.won())
+
+
+async def test_a_check_that_raises_is_reported_and_counts_as_a_no(store, monkeypatch):
+    reported = []
+    monkeypatch.setattr("sys.unraisablehook", reported.append)
+    fails = []
+
+    async def check():
+        if fails:
+            raise KeyError("on purpose")
+        return True
+
+    async with store.campaign("jobs", health=check, **OFTEN) as candidate:
+        term = await soon(candidate.won())
+        fails.append(True)
+        assert await soon(term.ended()) is Reason.UNHEALTHY
+    assert type(reported[0].exc_value) is KeyError and reported[0].object is check
+
+
+async def test_a_loop_that_is_blocked_for_longer_than_the_interval_is_not_well(store):
+    async with store.campaign("jobs", health=lambda: True, **OFTEN) as candidate:
+        term = await soon(candidate.won())
+        # Not one turn of the loop from here on; the lease is renewed meanwhile.
+        until(lambda: not term.is_current(), "a check that nobody answers counts as well")
+        assert term.reason is Reason.UNHEALTHY
+
+
+async def test_a_check_ends_with_its_campaign(store):
+    asked = []
+    async with store.campaign("jobs", health=lambda: asked.append(True) or True, **OFTEN) as candidate:
+        await soon(candidate.won())
+        while not asked:
+            await asyncio.sleep(0.01)
+    running = {task.get_name() for task in asyncio.all_tasks()}
+    for _ in range(100):
+        if not any(name.startswith("incumbent-health") for name in running):
+            break
+        await asyncio.sleep(0.01)
+        running = {task.get_name() for task in asyncio.all_tasks()}
+    else:
+        pytest.fail(f"it is asked for ever: {running}")
+
+
+def test_for_threads_it_is_asked_on_a_thread_of_its_own():
+    asked, well = queue.Queue(), [True]
+
+    def check():
+        asked.put(threading.get_ident())
+        return well[0]
+
+    with sync.connect("memory:") as store, store.campaign("jobs", health=check, **OFTEN) as candidate:
+        term = candidate.won(PATIENCE)
+        assert asked.get(timeout=PATIENCE) != threading.get_ident()
+        well[0] = False
+        assert term.ended(PATIENCE) is Reason.UNHEALTHY
+
+
+def test_one_that_takes_longer_than_the_interval_counts_as_a_no():
+    release = threading.Event()
+    with sync.connect("memory:") as store:
+        with store.campaign("jobs", health=lambda: release.wait(PATIENCE), **OFTEN) as candidate:
+            events = candidate.events(timeout=PATIENCE)
+            assert any(event == incumbent.Campaigned(State.IDLE) for event in events)
+            release.set()
+            candidate.won(PATIENCE)
+
+
+@pytest.mark.parametrize(
+    ("settings", "kind", "says"),
+    [
+        ({"health": 1}, TypeError, "must be a function"),
+        ({"health_interval": 1}, TypeError, "give one as health"),
+        ({"health": bool, "health_interval": 0}, incumbent.InvalidSettingError, "longer than nothing"),
+        ({"health": bool, "health_interval": "often"}, incumbent.InvalidSettingError, "health_interval is"),
+    ],
+)
+async def test_what_cannot_be_asked_is_refused_where_it_is_written(store, settings, kind, says):
+    with pytest.raises(kind, match=says):
+        store.campaign("jobs", **settings)
+    with sync.connect("memory:") as threads, pytest.raises(kind, match=says):
+        threads.campaign("jobs", **settings)
