@@ -184,7 +184,7 @@ for (const look of [WIDE, PHONE]) {
       await step(page, 6_000);
       assert.equal(await word(page, third), 'waiting');
       const fourth = await someoneLeads(page);
-      await button(page, third, 'Reconnect').click();
+      await button(page, third, 'Connect').click();
       await step(page, 500);
       assert.equal(await card(page, third).locator('.tag').isVisible(), false);
 

@@ -95,7 +95,7 @@ class Card {
     if (document.activeElement !== this.#rate) this.#rate.value = String(candidate.clock.ppm);
     toggle(this.#life, !candidate.isAlive, 'Kill', 'Restart');
     toggle(this.#pause, candidate.isPaused, 'Freeze', 'Thaw');
-    toggle(this.#line, candidate.isCut, 'Cut off', 'Reconnect');
+    toggle(this.#line, candidate.isCut, 'Cut off', 'Connect');
     set(this.#pause, 'aria-disabled', !candidate.isAlive);
     set(this.#resign, 'aria-disabled', shown !== 'leading' && shown !== 'doubting');
   }
