@@ -165,6 +165,8 @@ for (const look of [WIDE, PHONE]) {
       const second = await someoneLeads(page);
       assert.notEqual(second, first);
       await button(page, first, 'Thaw').click();
+      assert.equal(await leader(page), second);
+      await step(page, 500);
       assert.equal(await word(page, first), 'waiting');
       assert.match(await story(page), new RegExp(`${first} goes on, and believes for no instant that it leads`));
 
@@ -222,7 +224,9 @@ test('every scene shows what happens to the leader, and who follows', () =>
       await scene(page, name).click();
       await step(page, 11_500);
       assert.match(await story(page), says, name);
-      assert.notEqual(await leader(page), before, name);
+      // Whose record was deleted may win the next race too.
+      if (name !== 'loses its record') assert.notEqual(await leader(page), before, name);
+      assert.notEqual(await leader(page), 'nobody', name);
       await step(page, 30_000);
     }
     assert.equal(await text(page, '#violations'), '0');
@@ -265,13 +269,13 @@ test('the timeline grows: a row a candidate, terms with tokens, faults, and what
     await step(page, 3_000);
     assert.ok(Number(await page.locator('.scroller .leading').first().getAttribute('width')) > Number(before));
     await step(page, 9_000);
-    const tokens = await page.locator('.scroller .token').allInnerTexts();
+    const tokens = await page.locator('.scroller .token').allTextContents();
     assert.equal(tokens.length, 2);
     assert.equal(tokens[0], 'token 1');
     assert.equal(await page.locator('.scroller .leading').count(), 2);
     assert.equal(await page.locator('.scroller .doubt').count(), 1);
     assert.equal(await page.locator('.scroller .cut').count(), 1);
-    assert.deepEqual(await page.locator('.scroller .mark').allInnerTexts(), ['cut off']);
+    assert.deepEqual(await page.locator('.scroller .mark').allTextContents(), ['cut off']);
     assert.equal(await page.locator('#labels > div').count(), 6);
     const ahead = page.locator('rect.ahead:not([width="0.0"])');
     assert.equal(await ahead.count(), 2, 'the leader’s lease, and the record that outlasts it');
