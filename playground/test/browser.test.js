@@ -230,6 +230,7 @@ test('every scene shows what happens to the leader, and who follows', () =>
       await step(page, 30_000);
     }
     assert.equal(await text(page, '#violations'), '0');
+    await step(page, 30_000);
     assert.match(await text(page, '#assumption'), /^Once two led at once, outside what is promised\.$/);
   }));
 
@@ -277,7 +278,7 @@ test('the timeline grows: a row a candidate, terms with tokens, faults, and what
     assert.equal(await page.locator('.scroller .cut').count(), 1);
     assert.deepEqual(await page.locator('.scroller .mark').allTextContents(), ['cut off']);
     assert.equal(await page.locator('#labels > div').count(), 6);
-    const ahead = page.locator('rect.ahead:not([width="0.0"])');
+    const ahead = page.locator('.scroller rect.ahead:not([width="0.0"])');
     assert.equal(await ahead.count(), 2, 'the leader’s lease, and the record that outlasts it');
     const end = (index) => ahead.nth(index).evaluate((bar) => Number(bar.getAttribute('x')) + Number(bar.getAttribute('width')));
     assert.ok((await end(0)) > (await end(1)), 'the store keeps the record for longer than its holder counts on it');
