@@ -299,12 +299,12 @@ test('the timeline can be scrolled back, and returns to now', () =>
 test('another lease and another network take hold, and starting over starts over', () =>
   opened(WIDE, STILL, async (page) => {
     await step(page, 5_000);
-    await page.getByLabel('lease', { exact: true }).selectOption('5 s');
+    await page.getByRole('combobox', { name: 'lease', exact: true }).selectOption('5 s');
     assert.match(await story(page), /A lease lasts 5 s from now on/);
     await step(page, 2_000);
     await someoneLeads(page);
     assert.ok(Number.parseFloat(await text(page, '#record-left')) <= 5);
-    await page.getByLabel('network').selectOption('rough');
+    await page.getByRole('combobox', { name: 'network', exact: true }).selectOption('rough');
     assert.match(await story(page), /The network is rough from now on/);
     await step(page, 60_000);
     assert.equal(await text(page, '#violations'), '0');
@@ -312,7 +312,7 @@ test('another lease and another network take hold, and starting over starts over
     assert.equal(await text(page, '#now'), '0:00.0');
     assert.equal(await text(page, '#seed'), '8');
     assert.equal(await page.locator('#story li').count(), 1);
-    assert.equal(await page.getByLabel('network').inputValue(), 'rough');
+    assert.equal(await page.getByRole('combobox', { name: 'network', exact: true }).inputValue(), 'rough');
     assert.match(await story(page), /A lease lasts 5 s\./);
   }));
 
