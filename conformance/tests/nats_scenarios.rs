@@ -1,11 +1,13 @@
 //! Every scenario on a real NATS server.
 
-mod support;
-
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
+use incumbent_conformance::runner::{Library, run};
 use incumbent_conformance::stage::StoreKind;
 
 fn main() -> ExitCode {
-    support::run(&[StoreKind::Nats])
+    let stage = PathBuf::from(env!("CARGO_BIN_EXE_incumbent-stage"));
+    run(&[StoreKind::Nats], Arc::new(Library), stage)
 }

@@ -1,11 +1,13 @@
 //! Every scenario on the stores that need no server.
 
-mod support;
-
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
+use incumbent_conformance::runner::{Library, run};
 use incumbent_conformance::stage::StoreKind;
 
 fn main() -> ExitCode {
-    support::run(&[StoreKind::Memory, StoreKind::Sqlite])
+    let stage = PathBuf::from(env!("CARGO_BIN_EXE_incumbent-stage"));
+    run(&[StoreKind::Memory, StoreKind::Sqlite], Arc::new(Library), stage)
 }

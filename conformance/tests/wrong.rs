@@ -2,9 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers fail their test")]
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-use incumbent_conformance::runner::{Failure, Setup, play};
+use incumbent_conformance::runner::{Failure, Library, Setup, play};
 use incumbent_conformance::scenario::Scenario;
 use incumbent_conformance::stage::StoreKind;
 
@@ -22,7 +23,7 @@ fn fails(needs: &str, steps: &str) -> Failure {
     );
     let scenario = Scenario::parse(&text).unwrap();
     let stage = Path::new(env!("CARGO_BIN_EXE_incumbent-stage")).to_owned();
-    let setup = Setup { stage, patience: Duration::from_secs(1) };
+    let setup = Setup { troupe: Arc::new(Library), stage, patience: Duration::from_secs(1) };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(play(&scenario, StoreKind::Memory, &setup)).expect_err("it did not fail")
 }

@@ -94,6 +94,12 @@ impl Candidate {
         Operation::of_nothing(self.candidate.close(inside))
     }
 
+    /// Answers when the campaign is over, whoever ended it.
+    #[napi]
+    pub fn closed(&self) -> Operation {
+        Operation::of_nothing(self.candidate.closed())
+    }
+
     /// Says whether this candidate is well.
     #[napi]
     pub fn set_healthy(&self, is_well: bool) -> Option<Failure> {

@@ -69,7 +69,7 @@ where
     }
 
     fn tell(&self, wake: Wake) -> bool {
-        self.feed.tell(wake)
+        self.feed.tell_here(wake)
     }
 
     fn missed(&self) -> u64 {

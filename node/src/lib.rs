@@ -13,6 +13,7 @@
 mod bell;
 mod candidate;
 mod feed;
+mod log;
 mod module;
 mod operation;
 mod outcome;

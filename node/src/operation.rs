@@ -55,7 +55,7 @@ where
     }
 
     fn tell(&self, wake: Wake) -> bool {
-        self.operation.tell(wake)
+        self.operation.tell_here(wake)
     }
 
     fn cancel(&self) {

@@ -1,6 +1,6 @@
 //! For tests: an election that follows a script, a store with faults, a clock that stands still.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use incumbent_ffi::settings;
 use incumbent_ffi::testing as ffi;
@@ -47,13 +47,14 @@ pub struct AskedRow {
 pub struct Script {
     script: ffi::Script,
     candidate: incumbent_ffi::Candidate,
+    made: Instant,
 }
 
 /// An election and its only candidate, which does not lead.
 #[napi]
 pub fn new_script(election: String, candidate: String, clock: Option<&ManualClock>) -> Outcome<Script> {
     let made = ffi::Script::new(&election, &candidate, clock.map(|clock| &clock.clock));
-    outcome(made.map(|(script, candidate)| Script { script, candidate }))
+    outcome(made.map(|(script, candidate)| Script { script, candidate, made: Instant::now() }))
 }
 
 #[napi]
@@ -93,6 +94,29 @@ impl Script {
     #[napi]
     pub fn trouble(&self) -> Option<Failure> {
         failure(self.script.trouble())
+    }
+
+    /// For the benchmark: so many times, so many milliseconds apart, a leader is told from another thread, as a
+    /// real election's are. It is named by what `ageNs` was just before.
+    #[napi]
+    pub fn tell_leaders(&self, count: u32, apart_ms: f64) -> Result<()> {
+        let (script, made, apart) = (self.script.clone(), self.made, length(apart_ms)?);
+        let tell = move || {
+            for _ in 0..count {
+                std::thread::sleep(apart);
+                if script.leader(Some(&made.elapsed().as_nanos().to_string())).is_err() {
+                    return;
+                }
+            }
+        };
+        let spawned = std::thread::Builder::new().spawn(tell);
+        spawned.map(drop).map_err(|error| Error::new(Status::GenericFailure, error.to_string()))
+    }
+
+    /// How many nanoseconds ago the election was made.
+    #[napi]
+    pub fn age_ns(&self) -> f64 {
+        self.made.elapsed().as_nanos() as f64
     }
 
     /// What the code under test has asked for, in order.

@@ -15,8 +15,9 @@ function block(isSo: () => boolean): void {
 
 test('the first look afterwards knows that the term is over', () => {
   const { election, candidate } = scripted();
-  election.acquire(50);
+  election.acquire();
   const { signal, ...term } = leading(candidate);
+  election.acquire(50);
   const end = performance.now() + 60;
   block(() => performance.now() > end);
   expect([term.isCurrent(), candidate.isLeader, signal.aborted]).toEqual([false, false, true]);
@@ -25,8 +26,9 @@ test('the first look afterwards knows that the term is over', () => {
 
 test('a callback that was due before the news finds the signal aborted', async () => {
   const { election, candidate } = scripted();
-  election.acquire(50);
+  election.acquire();
   const { signal } = leading(candidate);
+  election.acquire(50);
   let heard = 0;
   signal.addEventListener('abort', () => (heard += 1));
   const turn = new Promise<boolean>((resolve) => setTimeout(() => resolve(signal.aborted), 0));

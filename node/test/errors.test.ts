@@ -44,6 +44,11 @@ test.each([
   [{ backoff: [] }, 'backoff is an empty list'],
   [{ backoff: [100, 'soon'] }, 'backoff is "soon"'],
   [{ metadata: { a: 1 } }, 'metadata["a"] is 1, and must be a text'],
+  [{ drainTim: 1 }, 'a campaign has no setting "drainTim"'],
+  [{ drainTim: 1 }, 'metadata, drainTime, errorEndsTerm'],
+  [{ drainTime: 'soon', drain: () => undefined }, 'drainTime is "soon", and must be a number of milliseconds'],
+  [{ drainTime: 1000, drain: 1000 }, 'drain and drainTime both give a length of time: give one of them'],
+  [{ errorEndsTerm: 1 }, 'errorEndsTerm is 1, and must be true or false'],
   [[], 'the settings of a campaign are a list, and must be an object'],
   ['fast', 'the settings of a campaign are "fast", and must be an object'],
 ])('a campaign with %o is refused by name', async (settings, message) => {

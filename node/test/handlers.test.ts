@@ -1,9 +1,11 @@
 /** The emitter's face, and handlers that throw. */
 
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { once } from 'node:events';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 
-import { TermEndedError, type Trouble } from '../dist/index.js';
+import { InvalidSettingError, TermEndedError, connect, type Store, type Term, type Trouble } from '../dist/index.js';
 import { ScriptedElection, until } from '../dist/testing.js';
+import { FAST, won } from './support.js';
 
 let election: ScriptedElection;
 const unhandled = vi.fn();
@@ -174,4 +176,103 @@ test('what work throws because its term is over is no failure', async () => {
   expect(reasons[0]).toBeInstanceOf(TermEndedError);
   expect(reasons[0]).toMatchObject({ reason: 'USURPED' });
   expect(troubles).toEqual([]);
+});
+
+test('an event that there is not is refused by name', async () => {
+  const { candidate } = election;
+  const on = (name: string | symbol): unknown => candidate.on(name as 'won', () => undefined);
+  expect(() => on('wno')).toThrow(InvalidSettingError);
+  expect(() => on('wno')).toThrow('a candidate has no event "wno": known are won, draining, lost, leaderChanged');
+  expect(() => on('toString')).toThrow('no event "toString"');
+  expect(candidate.eventNames()).not.toContain('wno');
+  on(Symbol('of some tool'));
+  // It listens for errors, too.
+  const won = once(candidate, 'won');
+  const token = election.acquire();
+  expect((await won)[0].token).toBe(token);
+});
+
+test('listeners are taken off as they are put on', async () => {
+  const { candidate } = election;
+  const told: string[] = [];
+  const off = (): unknown => told.push('off');
+  candidate.on('won', off).once('won', () => told.push('once')).on('lost', () => told.push('lost'));
+  candidate.off('won', off);
+  for (const count of [1, 2]) {
+    election.acquire();
+    election.revoke('DELETED');
+    await until('the loss is told', () => told.filter((one) => one === 'lost').length === count);
+  }
+  expect(told).toEqual(['once', 'lost', 'lost']);
+});
+
+describe('with a store', () => {
+  let store: Store;
+  beforeEach(async () => {
+    store = await connect('memory:');
+  });
+  afterEach(() => store.close());
+
+  test('a drain handler has its deadline, and when it is done the term ends', async () => {
+    let finish = (): void => undefined;
+    const finished = new Promise<void>((resolve) => (finish = resolve));
+    const called: [Term, number, number][] = [];
+    const drain = async (term: Term, deadline: number): Promise<void> => {
+      called.push([term, deadline, performance.now()]);
+      await finished;
+    };
+    const candidate = await store.campaign('jobs', { ...FAST, drain, drainTime: '30s' });
+    const term = await won(candidate);
+    const resigned = candidate.resign();
+    await until('it is called', () => called.length === 1);
+    const [drained, deadline, at] = called[0]!;
+    expect([drained, candidate.isLeader, deadline > at, deadline <= at + 30_000]).toEqual([term, true, true, true]);
+    finish();
+    await resigned;
+    expect([term.reason, called.length]).toEqual(['RESIGNED', 1]);
+  });
+
+  test('a drain handler that takes too long has its signal aborted', async () => {
+    const reasons: unknown[] = [];
+    const drain = async ({ signal }: Term): Promise<void> => {
+      await once(signal, 'abort');
+      reasons.push(signal.reason.reason);
+    };
+    const candidate = await store.campaign('jobs', { ...FAST, drain, drainTime: 50 });
+    await won(candidate);
+    await candidate.resign();
+    await until('it has noticed', () => reasons.length === 1);
+    expect(reasons).toEqual(['RESIGNED']);
+  });
+
+  test.each([
+    [false, 'RESIGNED'],
+    [true, 'HANDLER_FAILED'],
+  ])('a drain handler that fails is told, and with errorEndsTerm %o the reason is %s', async (errorEndsTerm, reason) => {
+    const drain = (): Promise<void> => Promise.reject(new Error('not today'));
+    const candidate = await store.campaign('jobs', { ...FAST, drain, errorEndsTerm });
+    const troubles: Trouble[] = [];
+    candidate.on('trouble', (trouble) => troubles.push(trouble));
+    const term = await won(candidate);
+    await candidate.resign();
+    expect(term.reason).toBe(reason);
+    expect(troubles.map(({ code, message }) => [code, message])).toEqual([['HANDLER_FAILED', 'a handler failed: not today']]);
+  });
+
+  test.each([
+    ['throws', (): unknown => {
+      throw new Error('no');
+    }],
+    ['rejects', (): unknown => Promise.reject(new Error('no'))],
+  ])('with errorEndsTerm a listener that %s ends the term', async (_, fail) => {
+    const candidate = await store.campaign('jobs', { ...FAST, errorEndsTerm: true });
+    const reasons: string[] = [];
+    candidate.once('won', fail);
+    candidate.on('trouble', () => undefined);
+    candidate.on('lost', (term, reason) => reasons.push(reason));
+    await until('the term is over', () => reasons.length === 1);
+    expect(reasons).toEqual(['HANDLER_FAILED']);
+    // It is in the race for the next.
+    await won(candidate);
+  });
 });

@@ -46,3 +46,11 @@ test.each([
   await using candidate = await store.campaign('jobs', NATS);
   expect((await won(candidate)).token > token).toBe(true);
 });
+
+test.each(['listens', 'reads'])('who is told of events is told of the last before the process ends: %s', async (what) => {
+  const process = program('lifetime.mjs', what, bucket());
+  await process.expect('won');
+  process.child.kill('SIGTERM');
+  await process.expect('lost CLOSED');
+  expect([await process.ended, process.errors]).toEqual([0, '']);
+});

@@ -18,16 +18,15 @@ function run(program: string, args: string[], cwd = project): string {
 
 beforeAll(() => {
   run(process.execPath, ['scripts/platforms.mjs'], PACKAGE);
-  for (const name of ['main', platform()]) {
-    run('npm', ['pack', join(PACKAGE, 'npm', name), '--silent', '--pack-destination', folder], PACKAGE);
-  }
+  const packages = ['main', platform()].map((name) => join(PACKAGE, 'npm', name));
+  run('npm', ['pack', ...packages, '--silent', '--pack-destination', folder], PACKAGE);
   mkdirSync(project);
   writeFileSync(join(project, 'package.json'), '{ "name": "project", "version": "1.0.0", "private": true }\n');
   const tarballs = readdirSync(folder).filter((name) => name.endsWith('.tgz'));
   expect(tarballs).toHaveLength(2);
   const install = ['install', '--no-audit', '--no-fund', '--prefer-offline', '--omit=optional'];
   run('npm', [...install, ...tarballs.map((name) => join(folder, name))]);
-}, 120_000);
+}, 600_000);
 
 afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -66,13 +65,24 @@ console.log(Object.keys(theirs).every((name) => mine[name] === theirs[name]), Ob
   expect(run(process.execPath, ['same.mjs'])).toBe('true true\n');
 });
 
-const TYPED = `import { connect, IncumbentError, type Event, type Reason, type Term } from 'incumbent';
+const TYPED = `import { once } from 'node:events';
+import { connect, IncumbentError, logTo, type DrainHandler, type Event, type LogRecord, type Reason, type Term } from 'incumbent';
 import { ScriptedElection, faultyStore } from 'incumbent/testing';
 
 export async function main(): Promise<void> {
   const store = await connect('memory:', { failFast: true });
   const candidate = await store.campaign('jobs', { name: 'a', lease: '10s', winDelay: 'cautious' });
   candidate.on('lost', (term: Term, reason: Reason) => term.token + reason);
+  candidate.once('draining', async (term) => term.drainRemainingMs).off('won', () => 0).setMaxListeners(0);
+  // @ts-expect-error There is no such event.
+  candidate.on('wno', () => undefined);
+  // @ts-expect-error It is told of a term.
+  candidate.on('won', (term: string) => term);
+  const [first]: unknown[] = await once(candidate, 'won');
+  const drain: DrainHandler = async (term, deadline) => [term.token, deadline - performance.now()];
+  await store.campaign('others', { drain, drainTime: '30s', errorEndsTerm: true, name: String(first) });
+  logTo(console, { level: 'warn' });
+  logTo((record: LogRecord) => record.fields['election']);
   // @ts-expect-error There is no such setting.
   await store.campaign('jobs', { leese: 1 });
   for await (const term of candidate.terms()) {

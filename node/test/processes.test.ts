@@ -1,8 +1,7 @@
 /** Elections among processes, on a real nats-server: fail-over, signals, and the command line. */
 
 import { execFileSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 
@@ -95,15 +94,15 @@ test('the command line sees who leads in Node', async () => {
   });
 });
 
-/** A Python with the package, where `cargo xtask test python` has made one. */
+/** A Python with the package, where `cargo xtask test` has made one; none, where it was told to do without. */
 function python(): string | undefined {
   const named = process.env['INCUMBENT_PYTHON'];
+  if (named === 'none') {
+    return undefined;
+  }
   const made = resolve(__dirname, '../../target/python');
   const all = existsSync(made) ? readdirSync(made).map((name) => join(made, name, 'bin/python')) : [];
-  return [named, ...all].find((path) => {
-    if (path === undefined || !existsSync(path)) {
-      return false;
-    }
+  const found = (named ? [named] : all).find((path) => {
     try {
       execFileSync(path, ['-c', 'import incumbent.sync'], { stdio: 'ignore' });
       return true;
@@ -111,6 +110,10 @@ function python(): string | undefined {
       return false;
     }
   });
+  if (found === undefined) {
+    throw new Error('set INCUMBENT_PYTHON to a Python with the package, or to none, or run `cargo xtask test node`');
+  }
+  return found;
 }
 
 const PYTHON = `
@@ -124,14 +127,15 @@ with incumbent.sync.connect(sys.argv[1]) as store:
             break
 `;
 
-test.skipIf(python() === undefined)('Node follows Python, and Python Node', async () => {
+test.skipIf(process.env['INCUMBENT_PYTHON'] === 'none')('Node follows Python, and Python Node', async () => {
   const url = bucket();
-  const first = new Process(python()!, '-c', PYTHON, url);
+  const interpreter = python()!;
+  const first = new Process(interpreter, '-c', PYTHON, url);
   const tokens = [await first.expect('won')];
   await second(url, async (candidate) => {
     first.say('leave');
     tokens.push((await won(candidate)).token);
-    const again = new Process(python()!, '-c', PYTHON, url);
+    const again = new Process(interpreter, '-c', PYTHON, url);
     await again.expect('ready');
     await candidate.close();
     tokens.push(await again.expect('won'));

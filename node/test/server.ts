@@ -2,12 +2,13 @@
 
 import { spawn } from 'node:child_process';
 import { mkdtempSync, openSync, rmSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 
 import { until } from '../dist/testing.js';
+import { freePort } from './port.js';
 import { NATS_SERVER, tool } from './tools.js';
 
 declare module 'vitest' {
@@ -38,17 +39,6 @@ export default async function setup(project: TestProject): Promise<() => Promise
   }
   project.provide('nats', `nats://127.0.0.1:${port}`);
   return stop;
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
-  });
 }
 
 function answers(port: number): Promise<boolean> {

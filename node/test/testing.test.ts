@@ -1,9 +1,11 @@
 /** What `incumbent/testing` offers, in vitest and in node:test. */
 
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 
+import { InvalidSettingError } from '../dist/index.js';
 import { ManualClock, ScriptedElection, faultyStore, until } from '../dist/testing.js';
 import { FAST, event, won } from './support.js';
 
@@ -39,7 +41,41 @@ test('on a clock that stands still a lease lasts until it is moved on', () => {
   expect([term.remainingMs, term.isCurrent()]).toEqual([1, true]);
   clock.advance(1);
   expect([term.remainingMs, term.isCurrent(), term.signal.aborted]).toEqual([0, false, true]);
-  expect(() => clock.advance(-1)).toThrow('is no length of time');
+  expect(() => clock.advance(-1)).toThrow('milliseconds is -1, and must be a number of milliseconds');
+});
+
+test.each([
+  ['the clock of the machine', undefined],
+  ['a clock that stands still', new ManualClock()],
+])('a lease that runs out is told to have, on %s', async (_, clock) => {
+  const { candidate, ...election } = scripted(clock);
+  const lost = once(candidate, 'lost');
+  const won = once(candidate, 'won');
+  election.acquire();
+  const [term] = await won;
+  election.acquire(20);
+  clock?.advance(20);
+  expect((await lost)[1]).toBe('EXPIRED');
+  expect([term.signal.aborted, term.reason, candidate.term]).toEqual([true, 'EXPIRED', null]);
+  // One that has run out does not go on.
+  expect(election.acquire() > term.token).toBe(true);
+});
+
+function scripted(clock?: ManualClock): { candidate: ScriptedElection['candidate']; acquire: (ms?: number) => string } {
+  const election = new ScriptedElection(clock === undefined ? {} : { clock });
+  return { candidate: election.candidate, acquire: (ms) => election.acquire(ms) };
+}
+
+test.each([
+  [() => new ScriptedElection({ nme: 'a' } as object), 'a scripted election has no option "nme"'],
+  [() => new ScriptedElection({ clock: 7 as never }), 'clock is 7, and must be a ManualClock'],
+  [() => new ScriptedElection(null as never), 'the options of a scripted election are null, and must be an object'],
+  [() => new ScriptedElection().acquire('5s' as never), 'leaseMs is "5s", and must be a number of milliseconds'],
+  [() => new ScriptedElection().acquire(-1), 'leaseMs is -1, and must be a number of milliseconds, not negative'],
+  [() => new ScriptedElection().leader(7 as never), 'name is 7, and must be a text'],
+])('what cannot be meant is refused by name: %o', (act, message) => {
+  expect(act).toThrow(InvalidSettingError);
+  expect(act).toThrow(message);
 });
 
 test('a store has the faults it is asked for', async () => {

@@ -2,13 +2,14 @@
 
 import { EventEmitter } from 'node:events';
 
-import { answer, keepAlive, news, tell } from './bell.js';
+import { answer, keepAlive, news, whenDone } from './bell.js';
 import { answerOf, check } from './errors.js';
-import { Handlers, type CandidateEvents } from './handlers.js';
+import { isEvent, type CandidateEmitter } from './emitter.js';
+import { Handlers } from './handlers.js';
 import { Work, isInside } from './inside.js';
 import { lead } from './lead.js';
 import type { Candidate as NativeCandidate, Feed, Hold as NativeHold, Item, Term as NativeTerm } from './native.js';
-import { callable, text } from './settings.js';
+import { callable, text, type HandlerSettings } from './settings.js';
 import { Stream } from './stream.js';
 import { Term } from './term.js';
 import { leaderOf, type Event, type Leader, type Reason, type State, type Trouble } from './types.js';
@@ -16,41 +17,55 @@ import { leaderOf, type Event, type Leader, type Reason, type State, type Troubl
 /** Those that campaign: whoever is in the race stays in it until it is closed, whoever forgets it. */
 const campaigning = new Set<Candidate>();
 
+// Only its types are other than those of any emitter.
+const Emitter = EventEmitter as unknown as new () => CandidateEmitter;
+
 /**
  * One participant of an election, made by {@link Store.campaign}. It campaigns until it is closed, over and over: a
  * candidate that lost a term is in the race for the next. While it campaigns the process is kept alive.
  *
- * It is an event emitter, too: `won`, `draining`, `lost`, `leaderChanged`, `campaigned`, `trouble`. The first listener is
- * told what holds when it comes. Where there are listeners of `draining`, the term goes on until what they return is
+ * It is an event emitter, too: `won`, `draining`, `lost`, `leaderChanged`, `campaigned`, `trouble`; another name is
+ * refused. The first listener is told what holds when it comes. Where there are listeners of `draining`, the term goes on until what they return is
  * settled, or the time for it is over. A listener that throws or rejects harms nothing: it is told to the listeners of
- * `trouble` with the code `HANDLER_FAILED`, or, where there are none, is a warning of the process.
+ * `trouble` with the code `HANDLER_FAILED`, or, where there are none, is a warning of the process. With `errorEndsTerm` it
+ * ends the term.
  */
-export class Candidate extends EventEmitter<CandidateEvents> implements AsyncDisposable {
+export class Candidate extends Emitter implements AsyncDisposable {
   readonly #native: NativeCandidate;
   readonly #leads: () => boolean;
   readonly #handlers: Handlers;
   /** Terms that are waited for without keeping the process alive. */
   readonly #awaited = new Set<Promise<unknown>>();
+  readonly #keepsAlive: boolean;
   #wait: typeof news;
   #present: Term | undefined;
 
-  private constructor(native: NativeCandidate, keepsAlive: boolean) {
+  private constructor(native: NativeCandidate, keepsAlive: boolean, handlers: HandlerSettings) {
     super();
     this.#native = native;
     this.#leads = native.isLeader();
+    this.#keepsAlive = keepsAlive;
     this.#wait = keepsAlive ? answer : news;
     this.#handlers = new Handlers(
       () => this.events(),
       (term) => Term.nativeOf(term).hold(),
-      (name) => this.rawListeners(name as keyof CandidateEvents),
+      (name) => this.rawListeners(name),
       this,
+      handlers,
     );
-    this.on('newListener' as keyof CandidateEvents, () => this.#handlers.start());
+    EventEmitter.prototype.on.call(this, 'newListener', (name: string | symbol) => {
+      if (isEvent(name)) {
+        this.#handlers.start();
+      }
+    });
+    if (handlers.drain !== undefined) {
+      this.#handlers.start();
+    }
   }
 
   /** @internal */
-  static of(native: NativeCandidate, keepsAlive: boolean): Candidate {
-    const candidate = new Candidate(native, keepsAlive);
+  static of(native: NativeCandidate, keepsAlive: boolean, handlers?: HandlerSettings): Candidate {
+    const candidate = new Candidate(native, keepsAlive, handlers ?? { errorEndsTerm: false });
     if (keepsAlive) {
       candidate.#keepCampaigning();
     }
@@ -128,7 +143,8 @@ export class Candidate extends EventEmitter<CandidateEvents> implements AsyncDis
    * event does not hold its term.
    */
   events(): Stream<Event> {
-    return Stream.of(answerOf<Feed>(this.#native.events()), (item) => this.#event(item));
+    // Who waits is told of the end before the process ends with the campaign.
+    return Stream.of(answerOf<Feed>(this.#native.events()), (item) => this.#event(item), this.#keepsAlive);
   }
 
   /**
@@ -209,24 +225,12 @@ export class Candidate extends EventEmitter<CandidateEvents> implements AsyncDis
 
   /** Keeps the process alive, and this candidate, until the campaign is over. */
   #keepCampaigning(): void {
-    const feed = answerOf<Feed>(this.#native.events());
     const letGo = keepAlive();
     campaigning.add(this);
-    const isOver = (item: Item): boolean => item.event === undefined;
-    const look = (): void => {
-      for (;;) {
-        const item = feed.take();
-        if (item !== null && isOver(item)) {
-          campaigning.delete(this);
-          letGo();
-          return;
-        }
-        if (item === null && tell(feed, look)) {
-          return;
-        }
-      }
-    };
-    look();
+    whenDone(this.#native.closed(), () => {
+      campaigning.delete(this);
+      letGo();
+    });
   }
 }
 

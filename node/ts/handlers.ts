@@ -2,25 +2,10 @@
 
 import { Work } from './inside.js';
 import type { Hold } from './native.js';
+import type { HandlerSettings } from './settings.js';
 import type { Stream } from './stream.js';
 import type { Term } from './term.js';
-import type { Event, Leader, Reason, State, Trouble } from './types.js';
-
-/** What a candidate emits, and with which arguments. */
-export interface CandidateEvents {
-  /** This candidate leads, from now until `lost`. */
-  won: [term: Term];
-  /** This leader leaves of its own will; the term goes on until what the listeners return is settled. */
-  draining: [term: Term, reason: Reason];
-  /** This candidate leads no more. Told exactly once for every `won`. */
-  lost: [term: Term, reason: Reason];
-  /** The seat is known to be held by somebody else than before, or by nobody. */
-  leaderChanged: [leader: Leader | null];
-  /** The campaign entered another state. */
-  campaigned: [state: State];
-  /** Something a person should look at. */
-  trouble: [trouble: Trouble];
-}
+import type { Event, Reason, Trouble } from './types.js';
 
 // eslint-disable-next-line @typescript-eslint/no-unsafe-function-type -- as the emitter has them
 type Listener = Function;
@@ -31,6 +16,7 @@ export class Handlers {
   readonly #hold: (term: Term) => Hold;
   readonly #listeners: (name: string) => Listener[];
   readonly #self: object;
+  readonly #settings: HandlerSettings;
   #isRunning = false;
 
   constructor(
@@ -38,11 +24,13 @@ export class Handlers {
     hold: (term: Term) => Hold,
     listeners: (name: string) => Listener[],
     self: object,
+    settings: HandlerSettings,
   ) {
     this.#events = events;
     this.#hold = hold;
     this.#listeners = listeners;
     this.#self = self;
+    this.#settings = settings;
   }
 
   /** Begins to call them, with the first of them. */
@@ -85,8 +73,8 @@ export class Handlers {
           work?.finish();
           work = new Work();
           work.begin(this.#hold(event.term), event.term.token);
-          this.#call('won', [event.term]);
-          if (this.#listeners('draining').length === 0) {
+          this.#call('won', [event.term], this.#ending(event.term));
+          if (this.#listeners('draining').length === 0 && this.#settings.drain === undefined) {
             work.finish();
           }
           break;
@@ -115,15 +103,40 @@ export class Handlers {
     const work = new Work();
     work.begin(this.#hold(term), term.token);
     held?.finish();
-    const pending = work.run(() => this.#call('draining', [term, reason]));
+    const { drain } = this.#settings;
+    const report = this.#ending(term);
+    const pending = work.run(() => {
+      const called = this.#call('draining', [term, reason], report);
+      const deadline = performance.now() + (term.drainRemainingMs ?? 0);
+      return drain === undefined ? called : [...called, ...this.#apply([drain], [term, deadline], report)];
+    });
     // What is pending never rejects.
-    void Promise.all(pending).then(() => work.finish());
+    void Promise.all(pending).then(() => {
+      work.finish();
+      if (drain !== undefined) {
+        term.drained();
+      }
+    });
+  }
+
+  /** What becomes of an error in a handler of that term: it is told, and may end the term. */
+  #ending(term: Term): (error: unknown) => void {
+    return (error) => {
+      if (this.#settings.errorEndsTerm) {
+        term.fail();
+      }
+      this.report(error);
+    };
   }
 
   /** Calls the listeners of a name; what they have promised. */
   #call(name: string, values: unknown[], report = (error: unknown) => this.report(error)): Promise<void>[] {
+    return this.#apply(this.#listeners(name), values, report);
+  }
+
+  #apply(listeners: Listener[], values: unknown[], report: (error: unknown) => void): Promise<void>[] {
     const pending: Promise<void>[] = [];
-    for (const listener of this.#listeners(name)) {
+    for (const listener of listeners) {
       try {
         const result: unknown = Reflect.apply(listener, this.#self, values);
         if (typeof (result as PromiseLike<unknown> | null | undefined)?.then === 'function') {

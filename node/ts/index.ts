@@ -25,8 +25,9 @@ export {
   UnsupportedError,
   type Code,
 } from './errors.js';
-export type { CandidateEvents } from './handlers.js';
-export type { CampaignSettings, Length, StoreSettings } from './settings.js';
+export type { CandidateEmitter, CandidateEvents } from './emitter.js';
+export { logTo, type LogLevel, type LogRecord, type Logger } from './log.js';
+export type { CampaignSettings, DrainHandler, Length, StoreSettings } from './settings.js';
 export { Store, connect } from './store.js';
 export { Stream } from './stream.js';
 export { Hold, Term } from './term.js';

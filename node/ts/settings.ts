@@ -1,6 +1,7 @@
 /** Settings as JavaScript names them. */
 
 import { InvalidSettingError, IncumbentError } from './errors.js';
+import type { Term } from './term.js';
 
 /** A length of time: a number of milliseconds, or a text such as `"10s"` or `"500ms"`. */
 export type Length = number | string;
@@ -45,6 +46,12 @@ export interface StoreSettings {
   markers?: boolean | undefined;
 }
 
+/**
+ * Finishes the work of a term that drains. The deadline is when the term ends at the latest, in milliseconds on the clock
+ * of `performance.now()`; `term.drainRemainingMs` says what is left of it, and `term.signal` is aborted when it passes.
+ */
+export type DrainHandler = (term: Term, deadline: number) => unknown;
+
 /** A candidate's settings, all of them optional. */
 export interface CampaignSettings {
   /** The candidate's name, which others see; host and process by default. */
@@ -53,8 +60,18 @@ export interface CampaignSettings {
   preset?: 'standard' | 'fast' | 'go_compatible' | undefined;
   /** How long nobody else leads after a leader crashed; the store's by default. */
   lease?: Length | undefined;
-  /** How long a leader that leaves of its own will may take to finish its work; 10 s by default. */
-  drain?: Length | undefined;
+  /**
+   * How long a leader that leaves of its own will may take to finish its work, 10 s by default; or a function that
+   * finishes it, for which `drainTime` is the limit. When what the function returns is settled, the term ends.
+   */
+  drain?: Length | DrainHandler | undefined;
+  /** The limit for the function in `drain`; 10 s by default. */
+  drainTime?: Length | undefined;
+  /**
+   * Whether a term ends, with `HANDLER_FAILED`, when a listener of `won` or `draining`, or the function in `drain`, throws or
+   * rejects; otherwise it goes on. It is told as trouble in either case.
+   */
+  errorEndsTerm?: boolean | undefined;
   /** The longest wait before the first campaign. */
   splay?: Length | undefined;
   /** How long a new holder waits where a former leader may still believe it leads: `automatic`, or at least so long. */
@@ -91,10 +108,30 @@ export function plain(settings: unknown, what: string): Record<string, unknown> 
   return given;
 }
 
+/** An object of options that JavaScript reads itself; a name it does not know is refused. */
+export function options<T extends object>(value: T, what: string, names: readonly (keyof T & string)[]): T {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw invalid(`the options of ${what} are ${shown(value)}, and must be an object`);
+  }
+  const unknown = Object.keys(value).find((name) => !names.includes(name as keyof T & string));
+  if (unknown !== undefined) {
+    throw invalid(`${what} has no option "${unknown}": known are ${names.join(', ')}`);
+  }
+  return value;
+}
+
 /** A text that has to be given. */
 export function text(value: unknown, name: string): string {
   if (typeof value !== 'string') {
-    throw invalid(`${name} is ${shown(value)}, and must be a text`);
+    throw refused(value, name, 'a text');
+  }
+  return value;
+}
+
+/** A number that has to be given, and is not negative. */
+export function number(value: unknown, name: string, unit: string): number {
+  if (typeof value !== 'number' || !(value >= 0) || value === Infinity) {
+    throw refused(value, name, `a number of ${unit}, not negative`);
   }
   return value;
 }
@@ -102,8 +139,56 @@ export function text(value: unknown, name: string): string {
 /** A function that has to be given. */
 export function callable(value: unknown, name: string): void {
   if (typeof value !== 'function') {
-    throw invalid(`${name} is ${shown(value)}, and must be a function`);
+    throw refused(value, name, 'a function');
   }
+}
+
+/** One of several texts. */
+export function oneOf(value: unknown, name: string, all: readonly string[]): void {
+  if (!all.includes(value as string)) {
+    const quoted = all.map((one) => `"${one}"`);
+    throw refused(value, name, `${quoted.slice(0, -1).join(', ')} or ${quoted.at(-1)}`);
+  }
+}
+
+/** The error that says what a value is, and what it must be. */
+export function refused(value: unknown, name: string, accepted: string): InvalidSettingError {
+  return invalid(`${name} is ${shown(value)}, and must be ${accepted}`);
+}
+
+/** What of a candidate's settings concerns functions of the program's, which stay in JavaScript. */
+export interface HandlerSettings {
+  readonly drain?: DrainHandler | undefined;
+  readonly errorEndsTerm: boolean;
+}
+
+/** Takes what stays in JavaScript out of a candidate's settings. */
+export function handlersOf(given: Record<string, unknown>): HandlerSettings {
+  const { drain, drain_time: drainTime, error_ends_term: errorEndsTerm } = given;
+  if (errorEndsTerm !== undefined && typeof errorEndsTerm !== 'boolean') {
+    throw refused(errorEndsTerm, 'errorEndsTerm', 'true or false');
+  }
+  const isHandled = typeof drain === 'function';
+  if (!isHandled && drain !== undefined && drainTime !== undefined) {
+    throw invalid('drain and drainTime both give a length of time: give one of them, or drain as a function');
+  }
+  delete given['drain_time'];
+  delete given['error_ends_term'];
+  if (isHandled || drain === undefined) {
+    given['drain'] = drainTime;
+  }
+  return { drain: isHandled ? (drain as DrainHandler) : undefined, errorEndsTerm: errorEndsTerm ?? false };
+}
+
+/** An error of a campaign's settings that also knows those which stay in JavaScript. */
+export function knowing(error: unknown, isDrainTime: boolean): unknown {
+  if (error instanceof IncumbentError && error.code === 'INVALID_SETTING') {
+    error.message = error.message.replace(/(: |\? )known are .*$/, '$&, drainTime, errorEndsTerm');
+    if (isDrainTime) {
+      error.message = error.message.replaceAll(/\bdrain\b/g, 'drainTime');
+    }
+  }
+  return error;
 }
 
 /** Does something of which an error names settings, and has it name them as JavaScript does. */

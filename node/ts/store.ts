@@ -8,7 +8,7 @@ import { Candidate } from './candidate.js';
 import { answerOf } from './errors.js';
 import { isInside } from './inside.js';
 import type { Candidate as NativeCandidate, Feed, LeaderRow, ListedRow, Operation, Store as NativeStore } from './native.js';
-import { naming, plain, renamed, text, type CampaignSettings, type StoreSettings } from './settings.js';
+import { handlersOf, knowing, naming, plain, renamed, text, type CampaignSettings, type StoreSettings } from './settings.js';
 import { Stream } from './stream.js';
 import { leaderOf, type Leader, type Listed, type Observation } from './types.js';
 
@@ -45,11 +45,13 @@ export class Store implements AsyncDisposable {
   async campaign(election: string, settings?: CampaignSettings): Promise<Candidate> {
     const key = text(election, 'election');
     const given = plain(settings, 'a campaign');
+    const isDrainTime = given['drain_time'] !== undefined;
+    const handlers = handlersOf(given);
     try {
       const operation = answerOf<Operation>(this.#native.campaign(key, given));
-      return Candidate.of(await answer<NativeCandidate>(operation), true);
+      return Candidate.of(await answer<NativeCandidate>(operation), true, handlers);
     } catch (error) {
-      throw renamed(error, CAMPAIGN_SETTINGS, given);
+      throw knowing(renamed(error, CAMPAIGN_SETTINGS, given), isDrainTime);
     }
   }
 

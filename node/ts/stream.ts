@@ -31,8 +31,8 @@ export class Stream<T> implements AsyncIterableIterator<T, undefined>, AsyncDisp
   }
 
   /** @internal */
-  static of<T>(feed: Feed, convert: (item: Item) => T): Stream<T> {
-    const stream = new Stream(() => feed, convert, false);
+  static of<T>(feed: Feed, convert: (item: Item) => T, keepsAlive: boolean): Stream<T> {
+    const stream = new Stream(() => feed, convert, keepsAlive);
     stream.#feed = feed;
     return stream;
   }

@@ -16,7 +16,7 @@ import type {
   Operation,
   Script,
 } from './native.js';
-import { callable, naming, text, type StoreSettings } from './settings.js';
+import { callable, naming, number, options as optionsOf, refused, text, type StoreSettings } from './settings.js';
 import { Store, opening } from './store.js';
 import type { Reason } from './types.js';
 
@@ -26,11 +26,14 @@ export class ManualClock {
 
   /** Moves it on. */
   advance(milliseconds: number): void {
-    this.#native.advance(milliseconds);
+    this.#native.advance(number(milliseconds, 'milliseconds', 'milliseconds'));
   }
 
   /** @internal */
   static nativeOf(clock: ManualClock | undefined): NativeClock | undefined {
+    if (clock !== undefined && !(clock instanceof ManualClock)) {
+      throw refused(clock, 'clock', 'a ManualClock');
+    }
     return clock === undefined ? undefined : clock.#native;
   }
 }
@@ -49,15 +52,19 @@ export class ScriptedElection {
   readonly candidate: Candidate;
 
   constructor(options: { election?: string; name?: string; clock?: ManualClock } = {}) {
-    const { election = 'jobs', name = 'candidate', clock } = options;
+    const names = ['election', 'name', 'clock'] as const;
+    const { election = 'jobs', name = 'candidate', clock } = optionsOf(options, 'a scripted election', names);
     const made = addon.newScript(text(election, 'election'), text(name, 'name'), ManualClock.nativeOf(clock));
     this.#script = answerOf<Script>(made);
     this.candidate = Candidate.of(this.#script.candidate(), false);
   }
 
-  /** The candidate wins: for so many milliseconds, or until something happens. The token of the term. */
+  /**
+   * The candidate wins, until something happens, or for so many milliseconds: then the term ends, and is told to have
+   * ended, with the reason `EXPIRED`. The token of the term.
+   */
   acquire(leaseMs?: number): string {
-    return answerOf<string>(this.#script.acquire(leaseMs));
+    return answerOf<string>(this.#script.acquire(leaseMs === undefined ? leaseMs : number(leaseMs, 'leaseMs', 'milliseconds')));
   }
 
   /** The term ends at once. */
@@ -72,7 +79,7 @@ export class ScriptedElection {
 
   /** The seat is seen to be held by that name, or by nobody. */
   leader(name: string | null): void {
-    check(this.#script.leader(name));
+    check(this.#script.leader(name === null ? null : text(name, 'name')));
   }
 
   /** Something happens that a person should look at. */
@@ -116,22 +123,22 @@ export class FaultyStore implements AsyncDisposable {
 
   /** The next `count` writes are done, and nobody hears of it. */
   loseAnswers(count = 1): void {
-    check(this.#native.writes('lose_answer', count));
+    check(this.#native.writes('lose_answer', number(count, 'count', 'writes')));
   }
 
   /** The next `count` writes are never done, and nobody hears of it. */
   loseRequests(count = 1): void {
-    check(this.#native.writes('lose_request', count));
+    check(this.#native.writes('lose_request', number(count, 'count', 'writes')));
   }
 
   /** The next `count` writes are refused because another is in flight. */
   busy(count = 1): void {
-    check(this.#native.writes('busy', count));
+    check(this.#native.writes('busy', number(count, 'count', 'writes')));
   }
 
   /** From now on every answer comes so many milliseconds later; 0 ends it. */
   delayAnswers(milliseconds: number): void {
-    check(this.#native.delayAnswers(milliseconds));
+    check(this.#native.delayAnswers(number(milliseconds, 'milliseconds', 'milliseconds')));
   }
 
   /** Writes are refused for that reason, until they are allowed again. */

@@ -173,6 +173,18 @@ impl Candidate {
         self.leave(true, Command::Close)
     }
 
+    /// Returns when the campaign is over, whoever ended it; at once in a forked child. Waiting for it does not
+    /// keep the candidate.
+    pub fn closed(&self) -> impl Future<Output = ()> + Send + use<> {
+        let standing = &self.inner.standing;
+        let over = (!standing.birth.is_elsewhere()).then(|| standing.over());
+        async move {
+            if let Some(over) = over {
+                over.cancelled().await;
+            }
+        }
+    }
+
     fn leave(&self, closing: bool, command: impl FnOnce(Leave) -> Command) -> Leaving {
         if let Err(error) = self.check_process() {
             return Leaving::refused(error);

@@ -2,7 +2,10 @@
 
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test may panic; it says why")]
 
+use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use wit_component::{DecodedWasm, WitPrinter};
 use wit_parser::{Docs, PackageId, Resolve, Stability, Type, TypeDefKind};
@@ -116,13 +119,58 @@ fn nothing_is_lost_when_it_travels_as_a_package_in_wasm() {
     }
 }
 
+/// What `wkg` refuses to publish, or publishes wrongly: nothing may be left to be resolved, and the name and the version
+/// are those of the release.
+#[test]
+fn the_package_can_be_published_by_itself() {
+    let (resolve, package) = parsed();
+    assert_eq!(resolve.packages.len(), 1, "it depends on no other package");
+    let name = resolve.packages[package].name.to_string();
+    assert_eq!(name, format!("incumbent:election@{}", env!("CARGO_PKG_VERSION")));
+    let wasm = wit_component::encode(&resolve, package, false).unwrap();
+    match wit_component::decode(&wasm).unwrap() {
+        DecodedWasm::WitPackage(decoded, package) => {
+            assert_eq!(decoded.packages[package].name.to_string(), name);
+            let of = |resolve: &Resolve, package: PackageId| {
+                let package = &resolve.packages[package];
+                let names = package.worlds.keys().chain(package.interfaces.keys());
+                names.cloned().collect::<BTreeSet<_>>()
+            };
+            assert_eq!(of(&decoded, package), of(&resolve, parsed().1));
+        }
+        DecodedWasm::Component(..) => panic!("a package of WIT was encoded"),
+    }
+}
+
+/// A crate is built from its own folder, wherever it was downloaded to.
+#[test]
+fn the_crate_for_hosts_carries_the_wit_with_it() {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let list = Command::new(cargo)
+        .args(["package", "--list", "--allow-dirty", "--offline", "--package", "incumbent-wasmtime"])
+        .current_dir(folder())
+        .output()
+        .unwrap();
+    assert!(list.status.success(), "{}", String::from_utf8_lossy(&list.stderr));
+    let list = String::from_utf8(list.stdout).unwrap();
+    let packed: Vec<_> = list.lines().filter_map(|line| line.strip_prefix("wit/")).collect();
+    let mut files: Vec<_> = fs::read_dir(folder()).unwrap().map(|file| file.unwrap().file_name()).collect();
+    files.sort();
+    assert_eq!(packed, files, "bindings/wasmtime/wit is a link to wit");
+    let copies = Path::new(env!("CARGO_MANIFEST_DIR")).join("../wasmtime/wit");
+    for file in files {
+        let [copy, own] = [&copies, &folder()].map(|folder| fs::read_to_string(folder.join(&file)).unwrap());
+        assert_eq!(copy, own, "{}", file.display());
+    }
+}
+
 #[test]
 fn one_file_holds_one_interface_of_its_name() {
     let (resolve, package) = parsed();
     let mut interfaces: Vec<_> = resolve.packages[package].interfaces.keys().cloned().collect();
     interfaces.push("worlds".into());
     interfaces.sort();
-    let mut files: Vec<_> = std::fs::read_dir(folder())
+    let mut files: Vec<_> = fs::read_dir(folder())
         .unwrap()
         .map(|file| file.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
         .collect();

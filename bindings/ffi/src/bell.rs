@@ -25,6 +25,8 @@ struct State {
 enum Listener {
     /// By a call, on the teller's thread.
     Called(Wake),
+    /// By a call, on the thread that rings.
+    CalledHere(Wake),
     /// By a letter, from wherever it rings.
     Written(Arc<Mailbox>, u64),
 }
@@ -56,6 +58,11 @@ impl Bell {
                 Listener::Called(wake) => {
                     if let Some(engine) = self.engine {
                         engine.teller.tell(wake);
+                    }
+                }
+                Listener::CalledHere(wake) => {
+                    if let Some(engine) = self.engine {
+                        engine.teller.call(wake);
                     }
                 }
                 Listener::Written(mailbox, letter) => mailbox.put(letter),
@@ -101,6 +108,11 @@ impl Bell {
     /// false: look again instead.
     pub(crate) fn tell(&self, wake: Wake) -> bool {
         self.listen(Listener::Called(wake))
+    }
+
+    /// As [`tell`](Self::tell), and calls `wake` on the thread that rings, which may be the driver's.
+    pub(crate) fn tell_here(&self, wake: Wake) -> bool {
+        self.listen(Listener::CalledHere(wake))
     }
 
     /// Has `letter` put into `mailbox` when it rings; otherwise as [`tell`](Self::tell).

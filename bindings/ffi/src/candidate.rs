@@ -125,6 +125,20 @@ impl Candidate {
         self.leave(inside, incumbent::Candidate::close)
     }
 
+    /// Answers when the campaign is over, whoever ended it. It does not keep the candidate.
+    pub fn closed(&self) -> Operation<()> {
+        match self.inner.get("candidate") {
+            Ok(candidate) => {
+                let closed = candidate.closed();
+                Operation::start(async move {
+                    closed.await;
+                    Ok(())
+                })
+            }
+            Err(error) => Operation::ready(Err(error)),
+        }
+    }
+
     /// Says whether this candidate is well; it is at first.
     ///
     /// # Errors

@@ -79,6 +79,12 @@ impl<T> Feed<T> {
         self.bell.tell(wake)
     }
 
+    /// As [`tell`](Self::tell), and sooner by a change of threads: `wake` is called on the thread that has the
+    /// news, which may be the one that renews leases. It must not wait for anything, nor run a program's code.
+    pub fn tell_here(&self, wake: Wake) -> bool {
+        self.bell.tell_here(wake)
+    }
+
     /// Has `letter` put into `mailbox` when there may be something to take, on whatever thread that happens; otherwise as
     /// [`tell`](Self::tell). For event loops that can watch a file descriptor: no thread and no lock comes in between.
     pub fn write(&self, mailbox: &Arc<Mailbox>, letter: u64) -> bool {
@@ -152,6 +158,19 @@ mod tests {
         drop(sender);
         assert!(feed.wait(None));
         assert_eq!(feed.take(), Ok(Taken::Over));
+    }
+
+    #[test]
+    fn a_wake_that_asks_for_it_is_called_where_the_news_is_and_one_that_panics_harms_nothing() {
+        let (sender, feed) = feed();
+        assert_eq!(feed.take(), Ok(Taken::Nothing));
+        let (told, heard) = mpsc::channel();
+        assert!(feed.tell_here(Box::new(|| panic!("on purpose"))));
+        assert!(feed.tell_here(Box::new(move || told.send(std::thread::current().id()).unwrap())));
+        sender.send(1).unwrap();
+        // There already, and by nobody else.
+        assert_eq!(heard.try_recv(), Ok(std::thread::current().id()));
+        assert!(!feed.tell_here(Box::new(|| ())), "it is there already");
     }
 
     #[test]

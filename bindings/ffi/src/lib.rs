@@ -6,7 +6,8 @@
 //! ```text
 //!   Python, Node, Swift          take(), wait(), tell(wake)
 //! ──────▲───────────────────────────────────────────────────
-//!       │ wakes: on the teller's own thread, never the driver's; or letters in the [Mailbox] of an event loop
+//!       │ wakes: on the teller's own thread, or on that of the news if they only leave a message; or letters in
+//!       │ the [Mailbox] of an event loop
 //!   [Operation] one answer      [Feed] many, in order
 //!       ▲                          ▲
 //!   engine's tokio runtime      a queue of the runtime's, bounded

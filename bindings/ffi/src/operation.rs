@@ -115,6 +115,12 @@ impl<T: Send + 'static> Operation<T> {
         self.bell.tell(wake)
     }
 
+    /// As [`tell`](Self::tell), and sooner by a change of threads: `wake` is called on the thread that has the
+    /// news, which may be the one that renews leases. It must not wait for anything, nor run a program's code.
+    pub fn tell_here(&self, wake: Wake) -> bool {
+        self.bell.tell_here(wake)
+    }
+
     /// Has `letter` put into `mailbox` when the answer is there, on whatever thread that happens; otherwise as
     /// [`tell`](Self::tell). For event loops that can watch a file descriptor: no thread and no lock comes in between.
     pub fn write(&self, mailbox: &Arc<Mailbox>, letter: u64) -> bool {

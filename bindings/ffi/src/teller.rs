@@ -51,6 +51,14 @@ impl Teller {
         let _ = self.wakes.send(wake);
     }
 
+    /// Calls `wake` on this thread, unless it was [stopped](Self::stop).
+    pub(crate) fn call(&self, wake: Wake) {
+        if !self.door.lock().is_shut {
+            // As on the thread: a bug of the binding's, and no reason to end a campaign.
+            let _ = catch_unwind(AssertUnwindSafe(wake));
+        }
+    }
+
     /// Has what waits called, and then no wake any more, all of it within `limit`: one that takes longer is left
     /// to itself.
     pub(crate) fn stop(&self, limit: Duration) {

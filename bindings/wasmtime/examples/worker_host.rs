@@ -19,7 +19,7 @@ use wasmtime::component::{Component, HasSelf, Linker};
 mod bindings {
     #![allow(unused_qualifications, clippy::all, reason = "generated")]
     wasmtime::component::bindgen!({
-        path: ["../../wit", "examples/worker/wit"],
+        path: ["wit", "examples/worker/wit"],
         world: "example:worker/worker",
         imports: { "example:worker/ledger": async | trappable },
         exports: { default: async },

@@ -3,7 +3,7 @@
 #![allow(missing_docs, unused_qualifications, clippy::all, reason = "generated")]
 
 wasmtime::component::bindgen!({
-    path: "../../wit",
+    path: "wit",
     world: "campaigner",
     imports: { default: async | trappable },
     exports: { default: async },

@@ -90,6 +90,7 @@ impl Campaigner {
 pub(crate) fn error(error: elections::Error) -> Error {
     match error {
         elections::Error::Refused(refused) => translate::refusal(refused),
+        elections::Error::NotLeader => Error::new(ErrorKind::NotLeader, "only the leader can hand over"),
         elections::Error::Store(fault) => Error::new(ErrorKind::Store, translate::own_fault(fault).detail),
         elections::Error::Other(message) => Error::new(ErrorKind::Guest, message),
     }

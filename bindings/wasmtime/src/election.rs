@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use incumbent::core::Instant;
-use incumbent::core::campaign::{Event, Lease, Reason, Term};
+use incumbent::core::campaign::{Event, Leader, Lease, Reason, State, Term};
 use incumbent::{Clock, Token};
 use tokio::sync::{Notify, mpsc, oneshot};
 use wasmtime::Store;
@@ -23,15 +23,22 @@ use crate::translate;
 pub struct Election {
     shared: Arc<Shared>,
     commands: mpsc::UnboundedSender<Command>,
-    events: mpsc::UnboundedReceiver<Event>,
+    events: tokio::sync::Mutex<mpsc::UnboundedReceiver<Event>>,
     task: tokio::task::JoinHandle<()>,
 }
 
 struct Shared {
     clock: Clock,
     lease: Mutex<Option<Lease>>,
+    seen: Mutex<Seen>,
     /// Why the campaign is over, where it broke down.
     broken: Mutex<Option<Error>>,
+}
+
+/// What was told last.
+struct Seen {
+    state: State,
+    leader: Option<Leader>,
 }
 
 /// What a handle asks of the task.
@@ -63,25 +70,40 @@ impl Election {
         lease.filter(|lease| self.shared.clock.now() < lease.deadline)
     }
 
-    /// What happens next; `None` when the campaign is over.
-    pub async fn next(&mut self) -> Option<Event> {
-        self.events.recv().await
+    /// Where the campaign stands.
+    pub fn state(&self) -> State {
+        lock(&self.shared.seen).state
+    }
+
+    /// Who holds the seat, as far as this candidate has seen; `None`: nobody, or nothing was seen yet.
+    pub fn leader(&self) -> Option<Leader> {
+        lock(&self.shared.seen).leader.clone()
+    }
+
+    /// What happens next; `None` when the campaign is over. Where several wait, each event is told to one of them.
+    /// Cancel-safe.
+    pub async fn next(&self) -> Option<Event> {
+        self.events.lock().await.recv().await
     }
 
     /// Leaves the seat, if it is held, and stays in the race behind the others. `Draining` is told first; say
     /// [`drained`](Self::drained) as soon as the work is done.
-    pub fn resign(&self) {
-        self.send(Command::Resign);
-    }
-
-    /// Leaves the seat, if it is held, to the candidate of this name.
     ///
     /// # Errors
-    /// `Refused` for a name that no candidate can have; `Closed`.
+    /// `Closed`.
+    pub fn resign(&self) -> Result<()> {
+        self.ask(Command::Resign)
+    }
+
+    /// Leaves the seat to the candidate of this name. It returns when the request was taken, and does not wait for the
+    /// drain.
+    ///
+    /// # Errors
+    /// `Refused` for a name that no candidate can have; `NotLeader`; `Closed`.
     pub async fn hand_over(&self, successor: &str) -> Result<()> {
         let (reply, answer) = oneshot::channel();
-        self.send(Command::HandOver(successor.into(), reply));
-        answer.await.map_err(|_| Error::new(ErrorKind::Closed, "the campaign is over"))?
+        self.ask(Command::HandOver(successor.into(), reply))?;
+        answer.await.map_err(|_| closed())?
     }
 
     /// The work of the term that is draining is done.
@@ -114,9 +136,16 @@ impl Election {
     ///
     /// # Errors
     /// `Guest`: the component broke down, or was stopped.
-    pub async fn ended(mut self) -> Result<()> {
-        while self.events.recv().await.is_some() {}
+    pub async fn ended(self) -> Result<()> {
+        while self.next().await.is_some() {}
         lock(&self.shared.broken).take().map_or(Ok(()), Err)
+    }
+
+    fn ask(&self, command: Command) -> Result<()> {
+        if self.state() == State::Closed {
+            return Err(closed());
+        }
+        self.commands.send(command).map_err(|_| closed())
     }
 
     fn send(&self, command: Command) {
@@ -143,7 +172,9 @@ pub(crate) struct Guest {
 pub(crate) fn start(guest: Guest, clock: Clock) -> Election {
     let (commands, asked) = mpsc::unbounded_channel();
     let (told, events) = mpsc::unbounded_channel();
-    let shared = Arc::new(Shared { clock, lease: Mutex::default(), broken: Mutex::default() });
+    let seen = Mutex::new(Seen { state: State::Idle, leader: None });
+    let shared = Arc::new(Shared { clock, lease: Mutex::default(), seen, broken: Mutex::default() });
+    let events = tokio::sync::Mutex::new(events);
     let task = tokio::spawn(Task { guest, shared: Arc::clone(&shared), told, term: None }.run(asked));
     Election { shared, commands, events, task }
 }
@@ -167,6 +198,7 @@ impl Task {
         if let Some(term) = self.term.take() {
             self.tell(Event::Lost { term, reason: Reason::Closed });
         }
+        lock(&self.shared.seen).state = State::Closed;
     }
 
     async fn campaign(&mut self, asked: &mut mpsc::UnboundedReceiver<Command>) -> wasmtime::Result<()> {
@@ -222,11 +254,17 @@ impl Task {
         match &event {
             Event::Won(term) => self.term = Some(*term),
             Event::Lost { .. } => self.term = None,
-            _ => {}
+            Event::LeaderChanged(leader) => lock(&self.shared.seen).leader.clone_from(leader),
+            Event::Campaigned(state) => lock(&self.shared.seen).state = *state,
+            Event::Draining { .. } | Event::Trouble(_) => {}
         }
         // A handle that was dropped hears nothing.
         let _ = self.told.send(event);
     }
+}
+
+fn closed() -> Error {
+    Error::new(ErrorKind::Closed, "the campaign is over")
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

@@ -14,6 +14,8 @@ pub enum ErrorKind {
     Component,
     /// The guest trapped, or ran for longer than its limit, and was stopped.
     Guest,
+    /// Only the leader may do this.
+    NotLeader,
     /// The campaign is over.
     Closed,
 }
@@ -23,17 +25,27 @@ pub enum ErrorKind {
 pub struct Error {
     kind: ErrorKind,
     message: String,
+    setting: Option<String>,
     #[source]
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
 impl Error {
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), source: None }
+        Self { kind, message: message.into(), setting: None, source: None }
     }
 
     pub(crate) fn of(kind: ErrorKind, message: &str, cause: wasmtime::Error) -> Self {
-        Self { kind, message: format!("{message}: {cause:#}"), source: Some(cause.into()) }
+        Self { kind, message: format!("{message}: {cause:#}"), setting: None, source: Some(cause.into()) }
+    }
+
+    pub(crate) fn refused(setting: String, message: String) -> Self {
+        Self { kind: ErrorKind::Refused, message, setting: Some(setting), source: None }
+    }
+
+    /// The setting that a component refuses: `lease`, or `name` where it is the candidate's name.
+    pub fn setting(&self) -> Option<&str> {
+        self.setting.as_deref()
     }
 
     /// What kind of error it is.

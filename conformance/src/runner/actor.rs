@@ -3,19 +3,21 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use incumbent::{Candidate, Event, Instant, Leaving, Term, Token};
+use incumbent::core::campaign::{Event, Term};
+use incumbent::{Instant, Token};
 use tokio::task::JoinHandle;
 
+use super::troupe::{Call, Player, Refused, Told};
 use crate::scenario;
 
 /// A candidate of a scenario. Its log goes on from one campaign to the next.
 pub(super) struct Actor {
     pub(super) id: String,
     pub(super) of: scenario::Candidate,
-    pub(super) candidate: Option<Candidate>,
+    pub(super) candidate: Option<Arc<dyn Player>>,
     pub(super) book: Arc<Book>,
     /// Calls that have not been seen to return, oldest first, each with what it was.
-    pub(super) leaving: VecDeque<(&'static str, JoinHandle<incumbent::Result<()>>)>,
+    pub(super) leaving: VecDeque<(&'static str, JoinHandle<Result<(), Refused>>)>,
     reader: Option<JoinHandle<()>>,
 }
 
@@ -36,13 +38,13 @@ impl Actor {
     }
 
     /// Takes up a campaign, and reads what it is told.
-    pub(super) fn begin(&mut self, candidate: Candidate, clock: incumbent::Clock) {
-        let (mut events, book) = (candidate.events(), Arc::clone(&self.book));
+    pub(super) fn begin(&mut self, candidate: Arc<dyn Player>, clock: incumbent::Clock) {
+        let (told, book) = (Arc::clone(&candidate), Arc::clone(&self.book));
         self.book.pages().current = None;
         self.candidate = Some(candidate);
         self.reader = Some(tokio::spawn(async move {
-            while let Some(event) = events.next().await {
-                book.take(event, clock.now());
+            while let Some(next) = told.next().await {
+                book.take(next, clock.now());
             }
         }));
     }
@@ -55,12 +57,12 @@ impl Actor {
         self.leaving.clear();
         self.candidate = None;
         let mut pages = self.book.pages();
-        pages.held = None;
+        pages.at_work = false;
         // What it was told on its deathbed nobody heard.
         pages.read = pages.terms.len();
     }
 
-    pub(super) fn leave(&mut self, verb: &'static str, leaving: Leaving) {
+    pub(super) fn leave(&mut self, verb: &'static str, leaving: Call) {
         self.leaving.push_back((verb, tokio::spawn(leaving)));
     }
 }
@@ -84,8 +86,8 @@ pub(super) struct Pages {
     pub(super) history: Vec<(Instant, String)>,
     /// The first rule that was broken.
     pub(super) broken: Option<String>,
-    /// The term it works in.
-    pub(super) held: Option<Term>,
+    /// Whether it is told a term and works in it.
+    pub(super) at_work: bool,
     current: Option<Current>,
 }
 
@@ -118,22 +120,20 @@ impl Book {
         self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn take(&self, event: Event, at: Instant) {
+    fn take(&self, Told { event, is_current }: Told, at: Instant) {
         let mut pages = self.pages();
         let told = match event {
-            Event::Won(term) => {
-                let token = term.token();
+            Event::Won(Term { token, started }) => {
                 if let Some(current) = &pages.current {
                     let before = current.token;
                     pages.breaks(format!("{} was told Won with {token} during its term {before}", self.id));
                 }
                 pages.current = Some(Current { token, drained: false });
-                pages.terms.push(OfTerm::Won { token, at: term.started() });
-                pages.held = self.works.then_some(term);
+                pages.terms.push(OfTerm::Won { token, at: started });
+                pages.at_work = self.works;
                 format!("Won with token {token}")
             }
-            Event::Draining { term, until, reason } => {
-                let token = term.token();
+            Event::Draining { term: Term { token, .. }, until, reason } => {
                 match &mut pages.current {
                     Some(current) if current.token == token && !current.drained => current.drained = true,
                     _ => pages.breaks(format!("{} was told Draining of {token}, not its term", self.id)),
@@ -141,9 +141,8 @@ impl Book {
                 pages.terms.push(OfTerm::Draining { reason: reason.code() });
                 format!("Draining for {reason:?}, until {} ms", until.since(self.begun).as_millis())
             }
-            Event::Lost { term, reason } => {
-                let token = term.token();
-                if term.is_current() {
+            Event::Lost { term: Term { token, .. }, reason } => {
+                if is_current {
                     pages.breaks(format!("{} was told Lost, and its term {token} is current", self.id));
                 }
                 let drained = match pages.current.take() {
@@ -154,7 +153,7 @@ impl Book {
                     }
                 };
                 pages.terms.push(OfTerm::Lost { reason: reason.code(), drained, at });
-                pages.held = None;
+                pages.at_work = false;
                 format!("Lost for {reason:?}, token {token}")
             }
             Event::LeaderChanged(leader) => match leader {

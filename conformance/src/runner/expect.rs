@@ -183,8 +183,8 @@ impl Play {
             Ok(Err(gone)) => gone.to_string(),
             Ok(Ok(Ok(()))) if error.is_none() => return Ok(()),
             Ok(Ok(Ok(()))) => "it returned without an error".into(),
-            Ok(Ok(Err(told))) if error == Some(told.kind().code()) => return Ok(()),
-            Ok(Ok(Err(told))) => format!("the error {}: {told}", told.kind().code()),
+            Ok(Ok(Err(told))) if error == Some(told.code) => return Ok(()),
+            Ok(Ok(Err(told))) => format!("the error {told}"),
         };
         Err(Missed::new(expected, seen))
     }
@@ -192,7 +192,7 @@ impl Play {
     async fn still_leads(&self, id: &str, leases: f64) -> Result<(), Missed> {
         let (actor, candidate) = (self.actor(id)?, self.candidate(id)?);
         let what = format!("{id} to lead on in the same term for {leases} leases");
-        let token = || candidate.term().map(|term| term.token());
+        let token = || candidate.lease().map(|lease| lease.token);
         let first: Option<Token> = token();
         self.throughout(leases, || {
             if first.is_none() || token() != first || !candidate.is_leader() {

@@ -1,6 +1,7 @@
 //! The runner's hand on the store and on the network: the stage's, and its own where the stage has none.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use incumbent::store::{Memory, Operate, StoreSettings};
@@ -9,6 +10,7 @@ use incumbent::{Clock, Store};
 
 use super::play::Setup;
 use super::stage::Stage;
+use super::troupe::{Opened, Troupe};
 use crate::scenario::{Need, Scenario};
 use crate::stage::{Request, Set, StoreKind};
 
@@ -24,6 +26,7 @@ pub fn offers(kind: StoreKind) -> BTreeSet<Need> {
 
 /// The store of a scenario, and what can be done to it.
 pub(super) struct Hand {
+    troupe: Arc<dyn Troupe>,
     stage: Stage,
     /// What the stage does by itself.
     set: Set,
@@ -35,7 +38,7 @@ pub(super) struct Hand {
 }
 
 struct Connection {
-    store: Store,
+    store: Arc<dyn Opened>,
     faults: Option<Faults>,
 }
 
@@ -43,6 +46,9 @@ impl Hand {
     pub(super) async fn new(setup: &Setup, kind: StoreKind, scenario: &Scenario) -> Result<Self, String> {
         if let Some(lacking) = scenario.lacks(&offers(kind)) {
             return Err(format!("the scenario {lacking}, which is not to be had on {kind}"));
+        }
+        if let Some(why) = scenario.cannot(&*setup.troupe) {
+            return Err(format!("these candidates cannot play the scenario: {why}"));
         }
         let mut stage = Stage::start(&setup.stage).await?;
         let connections = scenario.connections();
@@ -52,7 +58,8 @@ impl Hand {
         let cuts = !scenario.needs.is_disjoint(&network) && set.offers.is_disjoint(&network);
         let house = Store::open(&set.url).await.map_err(text)?;
         let lease = Duration::from_millis(scenario.lease_ms);
-        Ok(Self { stage, set, lease, cuts, house, connections: BTreeMap::new() })
+        let troupe = Arc::clone(&setup.troupe);
+        Ok(Self { troupe, stage, set, lease, cuts, house, connections: BTreeMap::new() })
     }
 
     /// The runner's own connection.
@@ -61,20 +68,20 @@ impl Hand {
     }
 
     /// The store behind a connection, opened the first time.
-    pub(super) async fn open(&mut self, connection: &str) -> Result<Store, String> {
+    pub(super) async fn open(&mut self, connection: &str) -> Result<Arc<dyn Opened>, String> {
         if let Some(open) = self.connections.get(connection) {
-            return Ok(open.store.clone());
+            return Ok(Arc::clone(&open.store));
         }
         let url = self.set.connections.get(connection).ok_or("the stage gave no URL for it")?;
         let clock = Clock::system();
         let (store, faults) = if self.cuts {
             let settings: StoreSettings = url.parse().map_err(text)?;
             let (faulty, faults) = Faulty::new(settings.open(&clock).await.map_err(text)?);
-            (Store::from_adapter(Box::new(faulty), clock).map_err(text)?, Some(faults))
+            (self.troupe.take(Box::new(faulty), clock)?, Some(faults))
         } else {
-            (Store::builder().expected_lease(self.lease).open(url).await.map_err(text)?, None)
+            (self.troupe.open(url, self.lease).await?, None)
         };
-        self.connections.insert(connection.into(), Connection { store: store.clone(), faults });
+        self.connections.insert(connection.into(), Connection { store: Arc::clone(&store), faults });
         Ok(store)
     }
 

@@ -2,23 +2,28 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use incumbent::{CampaignOptions, Instant, Preset, State, WinDelay};
+use incumbent::core::campaign::Settings;
+use incumbent::{Preset, State, WinDelay};
 
 use super::actor::Actor;
 use super::failure::{Failure, Missed};
 use super::hand::Hand;
 use super::rules;
 use super::time::Time;
+use super::troupe::{Player, Troupe, deadline};
 use super::watcher::Watcher;
 use super::witness::Witness;
 use crate::scenario::{self, Scenario, Step};
 use crate::stage::StoreKind;
 
 /// What a runner needs to know besides the scenario.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Setup {
+    /// Whose candidates play.
+    pub troupe: Arc<dyn Troupe>,
     /// The program `incumbent-stage`.
     pub stage: PathBuf,
     /// How long an expectation is waited for.
@@ -119,13 +124,17 @@ impl Play {
             }
             Step::SetHealthy { candidate, healthy } => self.candidate(candidate)?.set_healthy(*healthy),
             Step::FinishWork { candidate } => {
-                let term = self.actor(candidate)?.book.pages().held.take();
-                term.map(drop)
-                    .ok_or_else(|| Missed::new(format!("{candidate} to be at work"), "it is not"))?;
+                if !std::mem::take(&mut self.actor(candidate)?.book.pages().at_work) {
+                    return Err(Missed::new(format!("{candidate} to be at work"), "it is not"));
+                }
+                self.candidate(candidate)?.drained();
             }
             Step::FailWork { candidate } => {
-                let term = self.candidate(candidate)?.term();
-                term.ok_or_else(|| Missed::new(format!("{candidate} to lead"), "it does not"))?.fail();
+                let player = self.candidate(candidate)?;
+                if player.lease().is_none() {
+                    return Err(Missed::new(format!("{candidate} to lead"), "it does not"));
+                }
+                player.fail();
             }
             Step::Observe { observer, election } => {
                 let observing = self.hand.house().observe(election).await;
@@ -159,9 +168,9 @@ impl Play {
         let connection = self.connection(id)?;
         let store = self.hand.open(&connection).await.map_err(on_stage)?;
         let actor = self.actor(id)?;
-        let options = options(actor, self.time.lease);
-        let campaigning =
-            tokio::time::timeout(self.patience, store.campaign(actor.of.election(), options)).await;
+        let settings = settings(actor, self.time.lease);
+        let campaigning = store.campaign(actor.of.election(), settings, actor.of.works);
+        let campaigning = tokio::time::timeout(self.patience, campaigning).await;
         let answer =
             campaigning.map_err(|_| Missed::new("an answer", format!("none in {:?}", self.patience)))?;
         match (answer, error) {
@@ -174,14 +183,14 @@ impl Play {
             }
             (Ok(_), Some(code)) => Err(Missed::new(format!("the error {code}"), format!("{id} campaigns"))),
             (Err(error), expected) => {
-                let fits = expected == Some(error.kind().code())
-                    && names.is_none_or(|name| error.message().contains(name));
+                let fits =
+                    expected == Some(error.code) && names.is_none_or(|name| error.message.contains(name));
                 let names = names.map(|name| format!(" that names {name:?}")).unwrap_or_default();
                 let expected = match expected {
                     Some(code) => format!("the error {code}{names}"),
                     None => format!("{id} to campaign"),
                 };
-                let seen = format!("the error {}: {error}", error.kind().code());
+                let seen = format!("the error {error}");
                 if fits { Ok(()) } else { Err(Missed::new(expected, seen)) }
             }
         }
@@ -191,7 +200,7 @@ impl Play {
     async fn kill(&mut self, id: &str) -> Result<(), Missed> {
         let connection = self.connection(id)?;
         self.hand.kill(&connection).await.map_err(on_stage)?;
-        let deadline = self.candidate(id)?.term().map_or(Instant::ZERO, |term| term.deadline());
+        let deadline = deadline(&**self.candidate(id)?);
         let actor = self.actor_mut(id)?;
         let (election, id) = (actor.of.election().to_owned(), actor.id.clone());
         actor.die();
@@ -243,7 +252,7 @@ impl Play {
         Ok(&mut self.actors[at])
     }
 
-    pub(super) fn candidate(&self, id: &str) -> Result<&incumbent::Candidate, Missed> {
+    pub(super) fn candidate(&self, id: &str) -> Result<&Arc<dyn Player>, Missed> {
         let candidate = self.actor(id)?.candidate.as_ref();
         candidate.ok_or_else(|| Missed::new(format!("{id} to campaign"), "it does not"))
     }
@@ -259,41 +268,29 @@ fn on_stage(error: String) -> Missed {
 }
 
 /// What every candidate has, and what the scenario says of this one.
-fn options(actor: &Actor, lease: Duration) -> CampaignOptions {
-    let scenario::Options { metadata, .. } = &actor.of.options;
+fn settings(actor: &Actor, lease: Duration) -> Settings {
     let of = &actor.of.options;
     let ms = Duration::from_millis;
-    let preset = match of.preset {
-        None | Some(scenario::Preset::Fast) => Preset::Fast,
-        Some(scenario::Preset::Standard) => Preset::Standard,
-        Some(scenario::Preset::GoCompatible) => Preset::GoCompatible,
-    };
-    let mut options = CampaignOptions::new()
-        .name(actor.name())
-        .preset(preset)
-        .lease(of.lease_ms.map_or(lease, ms))
-        .splay(ms(of.splay_ms.unwrap_or(0)));
-    if let Some(skew) = of.skew_ms {
-        options = options.skew(ms(skew));
-    }
-    if let Some(ppm) = of.drift_ppm {
-        options = options.drift_ppm(ppm);
-    }
-    if let Some(slack) = of.slack_ms {
-        options = options.slack(ms(slack));
-    }
-    if let Some(drain) = of.drain_ms {
-        options = options.drain(ms(drain));
-    }
-    if let Some(interval) = of.interval_ms {
-        options = options.interval(ms(interval));
-    }
-    if let Some(delay) = of.win_delay {
-        options = options.win_delay(match delay {
+    let defaults = Settings::new(actor.name());
+    Settings {
+        preset: match of.preset {
+            None | Some(scenario::Preset::Fast) => Preset::Fast,
+            Some(scenario::Preset::Standard) => Preset::Standard,
+            Some(scenario::Preset::GoCompatible) => Preset::GoCompatible,
+        },
+        lease: Some(of.lease_ms.map_or(lease, ms)),
+        skew: of.skew_ms.map(ms),
+        drift_ppm: of.drift_ppm.unwrap_or(defaults.drift_ppm),
+        slack: of.slack_ms.map(ms),
+        win_delay: of.win_delay.map_or(defaults.win_delay, |delay| match delay {
             scenario::WinDelay::Automatic => WinDelay::Automatic,
             scenario::WinDelay::Cautious => WinDelay::Cautious,
             scenario::WinDelay::Fixed { ms: delay } => WinDelay::Fixed(ms(delay)),
-        });
+        }),
+        splay: Some(ms(of.splay_ms.unwrap_or(0))),
+        drain: of.drain_ms.map_or(defaults.drain, ms),
+        interval: of.interval_ms.map(ms),
+        metadata: of.metadata.iter().map(|(key, text)| (key.clone(), text.clone())).collect(),
+        ..defaults
     }
-    metadata.iter().fold(options, |options, (key, text)| options.metadata(key, text))
 }

@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use incumbent::{Candidate, Clock, Instant};
+use incumbent::{Clock, Instant};
+
+use super::troupe::Player;
 
 /// How often each candidate is asked.
 const EVERY: Duration = Duration::from_millis(1);
@@ -32,7 +34,7 @@ struct Asked {
 }
 
 enum Who {
-    Candidate(Candidate),
+    Player(Arc<dyn Player>),
     /// A candidate that died while it led might still have led until then.
     Ghost(Instant),
 }
@@ -40,7 +42,7 @@ enum Who {
 impl Asked {
     fn leads(&self, clock: &Clock) -> bool {
         match &self.who {
-            Who::Candidate(candidate) => candidate.is_leader(),
+            Who::Player(player) => player.is_leader(),
             Who::Ghost(until) => clock.now() < *until,
         }
     }
@@ -63,8 +65,8 @@ impl Witness {
     }
 
     /// Asks this candidate from now on, and whoever had its place no more.
-    pub(super) fn ask(&self, election: &str, id: &str, candidate: &Candidate) {
-        self.replace(election, id, Who::Candidate(candidate.clone()));
+    pub(super) fn ask(&self, election: &str, id: &str, player: &Arc<dyn Player>) {
+        self.replace(election, id, Who::Player(Arc::clone(player)));
     }
 
     /// A candidate is dead: it is taken to lead until the deadline it had.
@@ -125,7 +127,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use incumbent::core::campaign::{Event, Settings};
+
     use super::*;
+    use crate::runner::{Library, Troupe};
 
     /// Who leads until these seconds of a clock that shows 5 s.
     fn asked(election: &str, id: &str, until: u64) -> Asked {
@@ -143,11 +148,11 @@ mod tests {
     }
 
     /// A candidate that leads, in a store of its own.
-    async fn leader(id: &str) -> Candidate {
-        let store = incumbent::Store::open("memory:").await.unwrap();
-        let options = incumbent::CampaignOptions::new().name(id).splay(Duration::ZERO);
-        let candidate = store.campaign("jobs", options).await.unwrap();
-        candidate.won().await.unwrap();
+    async fn leader(id: &str) -> Arc<dyn Player> {
+        let store = Library.open("memory:", Duration::from_secs(15)).await.unwrap();
+        let settings = Settings { splay: Some(Duration::ZERO), ..Settings::new(id) };
+        let candidate = store.campaign("jobs", settings, false).await.unwrap();
+        while !matches!(candidate.next().await.unwrap().event, Event::Won(_)) {}
         candidate
     }
 

@@ -28,7 +28,10 @@ async function on(store: string, scenario: Scenario, context?: TestContext): Pro
   }
 }
 
-describe.each(['memory', 'sqlite', 'nats'])('%s', { timeout: 240_000, concurrent: true }, (store) => {
+/** On which stores; all of them where nothing is said. */
+const STORES = (process.env['INCUMBENT_STORES'] || 'memory,sqlite,nats').split(',');
+
+describe.each(STORES)('%s', { timeout: 240_000, concurrent: true }, (store) => {
   for (const scenario of scenarios) {
     test(scenario.name, (context) => on(store, scenario, context));
   }

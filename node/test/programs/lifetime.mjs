@@ -22,6 +22,19 @@ const cases = {
     process.once('SIGTERM', () => candidate.close());
     candidate.once('won', () => console.log('won'));
   },
+  async listens() {
+    const candidate = await campaign();
+    process.once('SIGTERM', () => void candidate.close());
+    candidate.on('won', () => console.log('won'));
+    candidate.on('lost', (term, reason) => console.log('lost', reason));
+  },
+  async reads() {
+    const candidate = await campaign();
+    process.once('SIGTERM', () => void candidate.close());
+    for await (const event of candidate.events()) {
+      if (event.type === 'won' || event.type === 'lost') console.log(event.type, event.reason ?? '');
+    }
+  },
   // Nobody has a name for it any more.
   async forgotten() {
     await campaign();

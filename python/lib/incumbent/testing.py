@@ -59,8 +59,8 @@ class ScriptedElection(Generic[C]):
         return self._script.asked
 
     def acquire(self, lease: float | None = None) -> Token:
-        """The candidate wins, until something happens or for ``lease`` seconds: after them it does not lead, whether
-        or not it is told. Returns the term's token, larger than every one before."""
+        """The candidate wins, until something happens or for ``lease`` seconds: then the term ends, and is told to have
+        ended, with ``Reason.EXPIRED``. Returns the term's token, larger than every one before."""
         return Token(*self._script.acquire(lease))
 
     def revoke(self, reason: Reason = Reason.USURPED) -> None:

@@ -1,11 +1,12 @@
 //! An election that follows a script.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, Weak};
 use std::time::Duration;
 
 use incumbent_core::campaign::{Event, Leader, Lease, Reason, State, Term, Trouble};
 use incumbent_core::{Incarnation, Instant, Revision, Token};
+use tokio::sync::watch;
 
 use crate::candidate::Candidate;
 use crate::clock::Clock;
@@ -63,9 +64,11 @@ impl ScriptedElection {
     pub fn new(election: &str, candidate: &str, clock: Clock) -> (Self, Candidate) {
         let standing = Standing::new(election.into(), candidate.into(), clock);
         let script = Arc::new_cyclic(|me: &Weak<Script>| Script {
-            me: Weak::clone(me) as Weak<dyn Driver>,
+            me: Weak::clone(me),
             standing: Arc::clone(&standing),
             page: Mutex::default(),
+            deadline: watch::Sender::new(None),
+            watched: Once::new(),
         });
         script.update(None, [Event::Campaigned(State::Waiting)]);
         let candidate = Candidate::new(standing, Arc::clone(&script) as Arc<dyn Driver>);
@@ -78,15 +81,17 @@ impl ScriptedElection {
         self.script.acquire(Instant::NEVER)
     }
 
-    /// The candidate wins, or its term goes on, with a lease that is proven until `lease` from now: when
-    /// the clock has passed that, it does not lead, whether or not it is told.
+    /// The candidate wins, or its term goes on, with a lease that is proven until `lease` from now. When the
+    /// clock has passed that it does not lead, at the first look; and it is told soon after, from a thread
+    /// of the election's, that the term ended with [`Reason::Expired`].
     pub fn acquire_for(&self, lease: Duration) -> Token {
+        self.script.watch();
         self.script.acquire(self.script.standing.clock.now() + lease)
     }
 
     /// The term ends at once, for that reason; nothing is drained. Does nothing where there is none.
     pub fn revoke(&self, reason: Reason) {
-        self.script.lose(&mut self.script.page(), reason);
+        self.script.lose(&mut self.script.page_now(), reason);
     }
 
     /// The lease cannot be proven in time: the term ends at once, with [`Reason::Expired`].
@@ -97,7 +102,7 @@ impl ScriptedElection {
     /// The term drains for that reason, and ends when nobody holds it any more. The limit of a second is
     /// told but not kept: end it with [`revoke`](Self::revoke). Does nothing where there is none.
     pub fn drain(&self, reason: Reason) {
-        self.script.drain(&mut self.script.page(), reason);
+        self.script.drain(&mut self.script.page_now(), reason);
     }
 
     /// The seat is seen to be held by somebody, or by nobody.
@@ -123,9 +128,12 @@ impl fmt::Debug for ScriptedElection {
 }
 
 struct Script {
-    me: Weak<dyn Driver>,
+    me: Weak<Script>,
     standing: Arc<Standing>,
     page: Mutex<Page>,
+    /// When the present lease runs out, for who watches it.
+    deadline: watch::Sender<Option<Instant>>,
+    watched: Once,
 }
 
 #[derive(Default)]
@@ -146,7 +154,7 @@ const DRAIN: Duration = Duration::from_secs(1);
 
 impl Script {
     fn acquire(&self, deadline: Instant) -> Token {
-        let mut page = self.page();
+        let mut page = self.page_now();
         let is_new = page.term.is_none();
         page.terms += u64::from(is_new);
         let started = self.standing.clock.now();
@@ -193,12 +201,38 @@ impl Script {
     }
 
     fn tell(&self, event: Event) {
-        let lease = self.page().lease;
-        self.update(lease, [event]);
+        let page = self.page_now();
+        self.update(page.lease, [event]);
     }
 
     fn update(&self, lease: Option<Lease>, events: impl IntoIterator<Item = Event>) -> Drain {
-        self.standing.update(lease, events, &self.me)
+        self.deadline.send_replace(lease.map(|lease| lease.deadline));
+        self.standing.update(lease, events, &(Weak::clone(&self.me) as Weak<dyn Driver>))
+    }
+
+    /// Begins to watch for the end of leases: on a thread, since whoever tests may have no runtime, or one
+    /// that is blocked.
+    fn watch(&self) {
+        self.watched.call_once(|| {
+            let (script, deadline) = (Weak::clone(&self.me), self.deadline.subscribe());
+            let clock = self.standing.clock.clone();
+            // Where the operating system refuses a thread, the end is told at the next thing that happens.
+            let _ = std::thread::Builder::new().name("incumbent-script".into()).spawn(move || {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+                if let Ok(runtime) = runtime {
+                    runtime.block_on(tell_ends(script, deadline, clock));
+                }
+            });
+        });
+    }
+
+    /// The page as it is now: a lease that has run out is over, and told, before anything else happens.
+    fn page_now(&self) -> MutexGuard<'_, Page> {
+        let mut page = self.page();
+        if page.lease.is_some_and(|lease| self.standing.clock.now() >= lease.deadline) {
+            self.lose(&mut page, Reason::Expired);
+        }
+        page
     }
 
     fn page(&self) -> MutexGuard<'_, Page> {
@@ -206,9 +240,29 @@ impl Script {
     }
 }
 
+/// Tells the end of each lease that runs out, until the election is gone.
+async fn tell_ends(script: Weak<Script>, mut deadline: watch::Receiver<Option<Instant>>, clock: Clock) {
+    loop {
+        let at = *deadline.borrow_and_update();
+        let due = async {
+            match at {
+                Some(at) => clock.sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            changed = deadline.changed() => if changed.is_err() { return },
+            () = due => match script.upgrade() {
+                Some(script) => drop(script.page_now()),
+                None => return,
+            },
+        }
+    }
+}
+
 impl Driver for Script {
     fn send(&self, command: Command) {
-        let mut page = self.page();
+        let mut page = self.page_now();
         if page.closed {
             // What waits for an answer sees it dropped, as with a hub.
             return;

@@ -42,6 +42,39 @@ fn a_lease_with_an_end_is_over_when_the_clock_says_so() {
 }
 
 #[tokio::test]
+async fn a_lease_that_runs_out_is_told_to_have_and_does_not_go_on() {
+    for clock in [Clock::manual(Instant::from_nanos(1)), Clock::system()] {
+        let (election, candidate) = ScriptedElection::new("jobs", "a", clock.clone());
+        let mut events = candidate.events();
+        let token = election.acquire_for(Duration::from_millis(20));
+        clock.advance(Duration::from_millis(20));
+        assert_eq!(lost(&mut events).await, Reason::Expired);
+        assert_eq!((candidate.is_leader(), candidate.state()), (false, State::Waiting));
+        assert!(election.acquire() > token);
+    }
+}
+
+#[test]
+fn a_lease_that_has_run_out_is_over_before_anything_else_happens() {
+    let clock = Clock::manual(Instant::from_nanos(1));
+    let (election, candidate) = ScriptedElection::new("jobs", "a", clock.clone());
+    let token = election.acquire_for(LEASE);
+    let term = candidate.term().unwrap();
+    clock.advance(LEASE);
+    election.revoke(Reason::Usurped);
+    assert_eq!(term.reason(), Some(Reason::Expired));
+    assert!(election.acquire_for(LEASE) > token);
+}
+
+#[tokio::test]
+async fn who_waits_for_the_end_of_the_campaign_does_not_keep_it() {
+    let (_election, candidate) = scripted();
+    let closed = tokio::spawn(candidate.closed());
+    drop(candidate);
+    soon(closed).await.unwrap();
+}
+
+#[tokio::test]
 async fn a_drain_ends_when_the_work_lets_go() {
     let (election, candidate) = scripted();
     let mut events = candidate.events();

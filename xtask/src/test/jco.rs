@@ -7,11 +7,16 @@ use anyhow::{Context, Result, bail};
 use super::Part;
 use super::tally::Report;
 use crate::shell;
+use crate::tools::Without;
 
 /// Where it is in the source.
 const EXAMPLE: &str = "bindings/component/examples/node";
 
-pub(super) fn run(report: &mut Report) {
+pub(super) fn run(without: &[Without], report: &mut Report) {
+    if without.contains(&Without::Node) {
+        println!("the engine component in Node is left out, as Node is");
+        return;
+    }
     shell::progress("the engine component in Node");
     match example() {
         Ok(succeeds) => report.check(Part::Component, "the engine component in Node", succeeds),

@@ -10,9 +10,11 @@ mod mutants;
 mod nextest;
 pub(crate) mod node;
 mod playground;
+mod processes;
 mod python;
 mod release;
 mod tally;
+mod wasmtime_py;
 
 use anyhow::Result;
 use clap::ValueEnum;
@@ -65,7 +67,7 @@ pub(crate) enum Part {
     Chaos,
     /// The Python package, on every CPython of this machine
     Python,
-    /// The npm package
+    /// The npm package, on Node 20, 22 and 24
     Node,
     /// Format, clippy, docs, licences, features, the core without an operating system
     Lint,
@@ -168,8 +170,10 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
             Part::Core | Part::Runtime => doc::run(*part, &mut report)?,
             Part::Component => {
                 doc::run(*part, &mut report)?;
-                jco::run(&mut report);
-                playground::run(&mut report);
+                jco::run(&args.without, &mut report);
+                wasmtime_py::run(&args.without, &mut report);
+                playground::run(&args.without, &mut report);
+                processes::run(&args.without, &parts, &mut report)?;
             }
             Part::Interop if without_go => {
                 shell::progress("interop: Go is left out, as asked (--without go)")
@@ -179,7 +183,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
             Part::Model => model::run(&mut report)?,
             Part::Mutants => mutants::run(&mut report)?,
             Part::Python => python::run(&mut report)?,
-            Part::Node => node::run(&mut report)?,
+            Part::Node => node::run(!args.without.contains(&Without::Python), &mut report)?,
             Part::Lint => lint::run(&mut report)?,
             Part::Sim => release::run(&mut report)?,
             Part::Nats | Part::Cli => {}

@@ -1,6 +1,7 @@
 //! The Rust tests of all parts, in one run of cargo-nextest.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 
 use anyhow::{Context, Result};
@@ -42,26 +43,9 @@ impl Part {
 
 /// Runs the Rust tests of `parts`.
 pub(super) fn run(parts: &[Part], without_go: bool, report: &mut Report) -> Result<()> {
-    let has_tests = |part: &Part| !matches!(part, Part::Mutants | Part::Python | Part::Node | Part::Lint);
-    let parts: Vec<Part> = parts.iter().copied().filter(has_tests).collect();
+    let parts = with_tests(parts);
     let Some(&first) = parts.first() else { return Ok(()) };
-    // The core and the simulator alone build in seconds; for all else one set of packages, so that one
-    // choice of features is built, whatever the parts.
-    let packages: Vec<&str> = match parts.as_slice() {
-        [Part::Core] => vec!["--package", "incumbent-core"],
-        [Part::Sim] => vec!["--package", "incumbent-sim"],
-        [Part::Model] => vec!["--package", "incumbent-model"],
-        [Part::Chaos] => vec!["--package", "incumbent-chaos"],
-        // The command line takes part in the elections of components.
-        [Part::Component] => {
-            COMPONENT.iter().chain(&["incumbent-cli"]).flat_map(|p| ["--package", p]).collect()
-        }
-        parts if parts.contains(&Part::Component) => vec!["--workspace"],
-        _ => COMPONENT.iter().fold(vec!["--workspace"], |mut words, package| {
-            words.extend(["--exclude", package]);
-            words
-        }),
-    };
+    let packages = packages(&parts);
     let packages = packages.as_slice();
 
     shell::progress(format!("build the tests of {}", names(&parts)));
@@ -103,6 +87,49 @@ pub(super) fn run(parts: &[Part], without_go: bool, report: &mut Report) -> Resu
         report.check(first, "cargo nextest run failed, no test did", false);
     }
     Ok(())
+}
+
+/// Those parts that have Rust tests.
+fn with_tests(parts: &[Part]) -> Vec<Part> {
+    let has_tests = |part: &Part| !matches!(part, Part::Mutants | Part::Python | Part::Node | Part::Lint);
+    parts.iter().copied().filter(has_tests).collect()
+}
+
+/// The packages whose tests are built for some parts: the core and the simulator alone build in seconds; for all else one
+/// set of packages, so that one choice of features is built, whatever the parts.
+fn packages(parts: &[Part]) -> Vec<&'static str> {
+    match parts {
+        [Part::Core] => vec!["--package", "incumbent-core"],
+        [Part::Sim] => vec!["--package", "incumbent-sim"],
+        [Part::Model] => vec!["--package", "incumbent-model"],
+        [Part::Chaos] => vec!["--package", "incumbent-chaos"],
+        // The command line takes part in the elections of components, and the stage in their scenarios.
+        [Part::Component] => {
+            let others = ["incumbent-cli", "incumbent-conformance"];
+            COMPONENT.iter().chain(&others).flat_map(|package| ["--package", *package]).collect()
+        }
+        parts if parts.contains(&Part::Component) => vec!["--workspace"],
+        _ => COMPONENT.iter().fold(vec!["--workspace"], |mut words, package| {
+            words.extend(["--exclude", package]);
+            words
+        }),
+    }
+}
+
+/// Runs one test that a run of everything leaves out, because of what has to be built for it; whether it passed.
+pub(super) fn run_ignored(
+    parts: &[Part],
+    binary: &str,
+    test: &str,
+    environment: &[(&str, OsString)],
+) -> Result<bool> {
+    let mut command = NEXTEST.command()?;
+    command
+        .args(["run", "--all-features", "--run-ignored", "only", "--no-tests", "fail"])
+        .args(packages(&with_tests(parts)));
+    command.arg("--filterset").arg(format!("binary_id(={binary}) & test(={test})"));
+    command.envs(environment.iter().map(|(name, value)| (name, value)));
+    shell::succeeds(&mut command)
 }
 
 /// Builds the tests of some packages; the ids of the binaries, or none where that fails.

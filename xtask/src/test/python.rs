@@ -41,6 +41,8 @@ pub(super) fn run(report: &mut Report) -> Result<()> {
     }
     let alone = alone(usual, &wheel)?;
     report.check(Part::Python, "the wheel alone, copied elsewhere", alone);
+    let from_source = from_source(usual)?;
+    report.check(Part::Python, "pip install ./python, from another folder", from_source);
     Ok(())
 }
 
@@ -72,18 +74,36 @@ fn smoke(interpreter: &Interpreter, wheel: &Path, report: &mut Report) -> Result
     count(&mut pytest, &name, report)
 }
 
+/// What an installed package is tried with: an election.
+const TRY: &str = "import incumbent.sync, sys; assert 'site-packages' in incumbent.__file__
+with incumbent.sync.connect('sqlite:alone.db') as store, store.campaign('jobs', preset='fast', lease=1, splay=0) as candidate:
+    with candidate.won(60) as term: assert candidate.is_leader and term.token.sequence
+assert not candidate.is_leader";
+
 /// The wheel needs nothing of this folder, nor anything else that is not in it.
 fn alone(interpreter: &Interpreter, wheel: &Path) -> Result<bool> {
-    const TRY: &str = "import incumbent.sync, sys; assert 'site-packages' in incumbent.__file__
-with incumbent.sync.connect('sqlite:alone.db') as store, store.campaign('jobs', preset='fast', lease=1, splay=0) as candidate:
-    with candidate.won(30) as term: assert candidate.is_leader and term.token.sequence
-assert not candidate.is_leader";
     shell::progress("the wheel alone");
     let elsewhere = tempfile::tempdir().context("no temporary folder")?;
     let copy = elsewhere.path().join(wheel.file_name().context("the wheel has no name")?);
     fs::copy(wheel, &copy).context("cannot copy the wheel")?;
     let environment = interpreter.fresh("alone")?;
     environment.install(&["--no-index", python::text(&copy)?])?;
+    shell::succeeds(environment.python().args(["-W", "error", "-c", TRY]).current_dir(elsewhere.path()))
+}
+
+/// `pip install ./python` with nothing but Rust at hand: pip fetches what builds. What was compiled before is used again,
+/// which is all that differs from a fresh machine.
+fn from_source(interpreter: &Interpreter) -> Result<bool> {
+    shell::progress("pip install ./python");
+    let elsewhere = tempfile::tempdir().context("no temporary folder")?;
+    let environment = interpreter.fresh("source")?;
+    let mut pip = environment.python();
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
+    pip.arg(shell::root().join("python")).current_dir(elsewhere.path());
+    pip.env("CARGO_TARGET_DIR", shell::target()).env("MATURIN_PEP517_ARGS", "--profile dev");
+    if !shell::succeeds(&mut pip)? {
+        return Ok(false);
+    }
     shell::succeeds(environment.python().args(["-W", "error", "-c", TRY]).current_dir(elsewhere.path()))
 }
 

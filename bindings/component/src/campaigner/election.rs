@@ -109,6 +109,9 @@ impl GuestElection for Election {
             refused.setting = "successor";
             Error::Refused(map::refusal(refused))
         })?;
+        if self.state() != State::Leading {
+            return Err(Error::NotLeader);
+        }
         self.take(Input::HandOver(successor));
         Ok(())
     }

@@ -15,7 +15,7 @@ use wasmtime::component::{Component, Linker, ResourceAny};
 
 mod bindings {
     #![allow(missing_docs, unused_qualifications, clippy::all, reason = "generated")]
-    wasmtime::component::bindgen!({ path: "../../wit", world: "campaigner", exports: { default: async } });
+    wasmtime::component::bindgen!({ path: "wit", world: "campaigner", exports: { default: async } });
 }
 
 use bindings::exports::incumbent::election::elections::Turn;

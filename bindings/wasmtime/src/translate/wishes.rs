@@ -46,5 +46,6 @@ pub(crate) fn candidacy(settings: Settings) -> Result<settings::Candidacy, Error
 
 pub(crate) fn refusal(refused: types::Refusal) -> Error {
     let types::Refusal { setting, value, limit, remedy } = refused;
-    Error::new(ErrorKind::Refused, format!("{setting} is {value}, and must be {limit}: {remedy}"))
+    let message = format!("{setting} is {value}, and must be {limit}: {remedy}");
+    Error::refused(setting, message)
 }

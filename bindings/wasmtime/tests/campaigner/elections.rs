@@ -22,9 +22,11 @@ async fn a_component_wins_and_another_follows_when_it_resigns() {
         _ => None,
     });
     assert_eq!(leader.await, "first");
+    assert_eq!(second.leader().unwrap().name, "first");
+    assert_eq!((first.state(), second.state()), (State::Leading, State::Waiting));
     assert!(!second.is_leader());
 
-    first.resign();
+    first.resign().unwrap();
     draining(&mut first).await;
     assert!(first.is_leader(), "it leads while it drains");
     first.drained();
@@ -45,6 +47,7 @@ async fn a_seat_that_is_handed_over_goes_to_the_successor_that_was_named() {
     until(&mut heir, |event| matches!(event, Event::LeaderChanged(Some(_))).then_some(())).await;
     let refused = first.hand_over(" ").await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Refused);
+    assert_eq!(heir.hand_over("first").await.unwrap_err().kind(), ErrorKind::NotLeader);
     first.hand_over("heir").await.unwrap();
     draining(&mut first).await;
     first.drained();
@@ -74,18 +77,23 @@ async fn a_leader_renews_for_longer_than_its_lease() {
 async fn a_closed_campaign_gives_its_seat_back_and_ends() {
     let clock = Clock::system();
     let (campaigner, stores) = (campaigner(), stores("memory:", &clock).await);
-    let mut first = campaigner.campaign(&stores, "elections", "jobs", settings("a")).await.unwrap();
+    // Whoever waited for it would wait for a minute.
+    let long = |name| Settings { lease: Some(Duration::from_secs(60)), ..settings(name) };
+    let mut first = campaigner.campaign(&stores, "elections", "jobs", long("a")).await.unwrap();
     won(&mut first).await;
     first.close();
     draining(&mut first).await;
     first.drained();
     assert_eq!(lost(&mut first).await, Reason::Closed);
     until(&mut first, |event| matches!(event, Event::Campaigned(State::Closed)).then_some(())).await;
+    assert_eq!(first.state(), State::Closed);
+    assert_eq!(first.resign().unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(first.hand_over("b").await.unwrap_err().kind(), ErrorKind::Closed);
     first.ended().await.unwrap();
-    let mut next = campaigner.campaign(&stores, "elections", "jobs", settings("b")).await.unwrap();
+    let mut next = campaigner.campaign(&stores, "elections", "jobs", long("b")).await.unwrap();
     let before = clock.now();
     won(&mut next).await;
-    assert!(clock.now().since(before) < Duration::from_secs(2), "no lease was waited for");
+    assert!(clock.now().since(before) < Duration::from_secs(50), "no lease was waited for");
 }
 
 #[tokio::test]
@@ -97,7 +105,7 @@ async fn settings_and_names_that_cannot_be_are_errors_at_once() {
     };
     let short = Settings { lease: Some(Duration::from_millis(10)), ..settings("a") };
     let error = kind("elections", "jobs", short).await;
-    assert_eq!(error.kind(), ErrorKind::Refused);
+    assert_eq!((error.kind(), error.setting()), (ErrorKind::Refused, Some("lease")));
     assert_eq!(
         error.to_string(),
         "lease is 10ms, and must be at least 1s: use a lease (or a bucket TTL) of 1s or more"

@@ -2,6 +2,8 @@
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test may panic; it says why")]
 
+#[path = "../shared/compiled.rs"]
+mod compiled;
 mod elections;
 mod hostile;
 mod limits;
@@ -13,7 +15,7 @@ mod watching;
 mod bindings {
     #![allow(unused_qualifications, clippy::all, reason = "generated")]
     wasmtime::component::bindgen!({
-        path: "../../wit",
+        path: "wit",
         world: "campaigner",
         with: {
             "incumbent:election/kv.bucket": crate::support::Nothing,

@@ -17,6 +17,7 @@ async fn a_leader_whose_host_stood_still_for_a_lease_leads_no_more_before_anythi
     let drive = tokio::spawn(async move {
         loop {
             driving.advance(Duration::from_millis(20));
+            // Whoever waits for the clock gets to run.
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     });

@@ -7,6 +7,8 @@ use incumbent::core::campaign::{Event, Preset, Settings};
 use incumbent_testkit::tools::component;
 use incumbent_wasmtime::{Campaigner, Election, Host, Stores};
 
+use crate::compiled::compiled;
+
 /// What a hostile host keeps of a resource.
 #[allow(unreachable_pub, reason = "named by the generated bindings")]
 pub struct Nothing;
@@ -16,7 +18,8 @@ pub(crate) fn bytes() -> Vec<u8> {
 }
 
 pub(crate) fn campaigner() -> Campaigner {
-    Campaigner::new(&Host::new().unwrap(), &bytes()).unwrap()
+    let host = Host::new().unwrap();
+    Campaigner::from_component(&host, &compiled(&host, "incumbent-campaigner")).unwrap()
 }
 
 /// The bucket `elections`, on the store of this URL.

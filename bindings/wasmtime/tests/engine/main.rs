@@ -9,7 +9,7 @@ mod support;
 /// The world as this host sees it, under the names that the crate's own translation looks for.
 mod bindings {
     #![allow(unused_qualifications, clippy::all, reason = "generated")]
-    wasmtime::component::bindgen!({ path: "../../wit", world: "engine" });
+    wasmtime::component::bindgen!({ path: "wit", world: "engine" });
 
     pub(crate) mod incumbent {
         pub(crate) use super::exports::incumbent::*;

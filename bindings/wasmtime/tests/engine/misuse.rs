@@ -3,6 +3,7 @@
 use oorandom::Rand64;
 
 use crate::bindings::incumbent::election::candidates::{Answered, Input, Inspection, Misuse, Output, Wrote};
+use crate::bindings::incumbent::election::events::Event;
 use crate::bindings::incumbent::election::records::{Kind, Message};
 use crate::bindings::incumbent::election::settings::{BackOff, Candidacy, Preset, WinDelay};
 use crate::bindings::incumbent::election::stores::{Applied, Capabilities, Facts, Outcome};
@@ -247,25 +248,26 @@ fn answers_of_any_numbers_at_any_time_never_trap_and_never_make_two_terms_at_onc
         let candidate = instance.create(&settings, capabilities(), facts(), 0, NONCE, 1, 0).unwrap();
         instance.handle(candidate, 0, &Input::Campaign).unwrap();
         let (mut now, mut attempt, mut read, mut leading) = (0u64, 0, 0, false);
+        // An operator who accepts a reset accepts that tokens start again.
+        let (mut last, mut reset) = ((0, 0), false);
         for _ in 0..600 {
             loop {
                 match instance.poll(candidate) {
                     Output::Write(write) => attempt = write.attempt,
                     Output::Read(number) => read = number,
-                    Output::Event(event) => match format!("{event:?}") {
-                        told if told.contains("Won") => {
-                            assert!(!leading, "seed {seed}: won twice");
-                            leading = true;
-                            leaderships += 1;
-                        }
-                        told if told.contains("Lost") => {
-                            assert!(leading, "seed {seed}: lost what was not won");
-                            leading = false;
-                        }
-                        _ => {}
-                    },
+                    Output::Event(Event::Won(term)) => {
+                        let token = (term.token.incarnation, term.token.sequence);
+                        assert!(!leading, "seed {seed}: won twice");
+                        assert!(token > last || reset, "seed {seed}: {token:?} after {last:?}");
+                        (leading, last, reset) = (true, token, false);
+                        leaderships += 1;
+                    }
+                    Output::Event(Event::Lost(_)) => {
+                        assert!(leading, "seed {seed}: lost what was not won");
+                        leading = false;
+                    }
+                    Output::Event(_) | Output::Inspect(_) | Output::Reconnect => {}
                     Output::WakeAt(_) => break,
-                    Output::Inspect(_) | Output::Reconnect => {}
                 }
             }
             assert!(leading || !instance.is_leader(candidate, now), "seed {seed}: leads untold");
@@ -276,6 +278,7 @@ fn answers_of_any_numbers_at_any_time_never_trap_and_never_make_two_terms_at_onc
                 _ => now.saturating_add(rng.rand_range(0..3_000_000_000)),
             };
             let input = odd_input(&mut rng, attempt, read);
+            reset |= matches!(input, Input::Accept);
             let _ = instance.handle(candidate, reading, &input);
             now = now.max(reading);
             instance.look(candidate);

@@ -3,63 +3,88 @@
 use std::collections::HashMap;
 
 use incumbent::core::campaign::{Backoff, Event, Output};
-use incumbent_sim::{Choice, Recorded, record};
+use incumbent_sim::{Choice, Kind, Recorded, record};
+use wasmtime::Engine;
+use wasmtime::component::Component;
 
 use crate::bindings::incumbent::election::types::Nonce;
 use crate::support::{Candidate, Instance, compiled, input, output};
 use crate::wishes::candidacy;
 use crate::{ErrorKind, given};
 
-/// How many runs of the simulator the component is taken through.
+/// How many runs with all sorts of faults the component is taken through.
 const SEEDS: u64 = 40;
+
+/// What was compared.
+#[derive(Debug, Default)]
+struct Counted {
+    inputs: usize,
+    outputs: usize,
+    terms: usize,
+    begun: usize,
+    left_out: usize,
+}
 
 #[test]
 fn in_simulated_elections_the_component_says_what_the_native_core_says() {
     let engine = compiled();
-    let (mut inputs, mut outputs, mut terms, mut begun, mut left_out) = (0, 0, 0, 0, 0);
+    let mut counted = Counted::default();
     for seed in 0..SEEDS {
-        let (outcome, tape) = record(&Choice::of_seed(seed));
-        assert!(outcome.violation.is_none(), "seed {seed}");
-        let mut instance = Instance::new(&engine);
-        let mut candidates: HashMap<u64, Candidate> = HashMap::new();
-        for (place, recorded) in tape.into_iter().enumerate() {
-            match recorded {
-                Recorded::Begins { process, settings, store, facts, nonce, seed, now } => {
-                    // A function of the program's own is the one wish that does not go into a component.
-                    if matches!(settings.backoff, Backoff::Custom(_)) {
-                        assert_eq!(candidacy(*settings).unwrap_err().kind(), ErrorKind::Refused);
-                        left_out += 1;
-                        continue;
-                    }
-                    let settings = candidacy(*settings).unwrap();
-                    let asked_at = facts.asked_at.as_nanos();
-                    let nonce = Nonce { high: (nonce.0 >> 64) as u64, low: nonce.0 as u64 };
-                    let (store, facts) = (given::capabilities(store), given::facts(facts));
-                    let created =
-                        instance.create(&settings, store, facts, asked_at, nonce, seed, now.as_nanos());
-                    candidates.insert(process, created.unwrap());
-                    begun += 1;
+        replay(&engine, &Choice::of_seed(seed), &mut counted);
+    }
+    let Counted { inputs, outputs, terms, begun, left_out } = counted;
+    assert!(left_out * 2 < begun, "{counted:?}");
+    assert!(inputs > 10_000 && outputs > 20_000 && terms > 40, "{counted:?}");
+}
+
+#[test]
+fn under_every_kind_of_fault_the_component_says_what_the_native_core_says() {
+    let engine = compiled();
+    for kind in Kind::ALL {
+        let mut counted = Counted::default();
+        replay(&engine, &Choice { faults: Some(vec![*kind]), ..Choice::of_seed(1) }, &mut counted);
+        assert!(counted.outputs > 100 && counted.terms > 0, "{kind}: {counted:?}");
+    }
+}
+
+/// Makes a run, and takes the component through it.
+fn replay(engine: &(Engine, Component), choice: &Choice, counted: &mut Counted) {
+    let (outcome, tape) = record(choice);
+    assert!(outcome.violation.is_none(), "{choice:?}");
+    let mut instance = Instance::new(engine);
+    let mut candidates: HashMap<u64, Candidate> = HashMap::new();
+    for (place, recorded) in tape.into_iter().enumerate() {
+        match recorded {
+            Recorded::Begins { process, settings, store, facts, nonce, seed, now } => {
+                // A function of the program's own is the one wish that does not go into a component.
+                if matches!(settings.backoff, Backoff::Custom(_)) {
+                    assert_eq!(candidacy(*settings).unwrap_err().kind(), ErrorKind::Refused);
+                    counted.left_out += 1;
+                    continue;
                 }
-                Recorded::Hands { process, now, input: taped, lease } => {
-                    let Some(&candidate) = candidates.get(&process) else { continue };
-                    instance.handle(candidate, now.as_nanos(), &input(&taped)).unwrap();
-                    let own = instance.lease(candidate);
-                    assert_eq!(own, lease, "seed {seed}, {place}: after {taped:?}");
-                    inputs += 1;
-                }
-                Recorded::Says { process, output: taped } => {
-                    let Some(&candidate) = candidates.get(&process) else { continue };
-                    let own = output(instance.poll(candidate));
-                    assert_eq!(own, taped, "seed {seed}, {place}");
-                    outputs += 1;
-                    terms += u32::from(matches!(taped, Output::Event(Event::Won(_))));
-                }
+                let settings = candidacy(*settings).unwrap();
+                let asked_at = facts.asked_at.as_nanos();
+                let nonce = Nonce { high: (nonce.0 >> 64) as u64, low: nonce.0 as u64 };
+                let (store, facts) = (given::capabilities(store), given::facts(facts));
+                let now = now.as_nanos();
+                let created = instance.create(&settings, store, facts, asked_at, nonce, seed, now);
+                candidates.insert(process, created.unwrap());
+                counted.begun += 1;
+            }
+            Recorded::Hands { process, now, input: taped, lease } => {
+                let Some(&candidate) = candidates.get(&process) else { continue };
+                instance.handle(candidate, now.as_nanos(), &input(&taped)).unwrap();
+                let own = instance.lease(candidate);
+                assert_eq!(own, lease, "{choice:?}, {place}: after {taped:?}");
+                counted.inputs += 1;
+            }
+            Recorded::Says { process, output: taped } => {
+                let Some(&candidate) = candidates.get(&process) else { continue };
+                let own = output(instance.poll(candidate));
+                assert_eq!(own, taped, "{choice:?}, {place}");
+                counted.outputs += 1;
+                counted.terms += usize::from(matches!(taped, Output::Event(Event::Won(_))));
             }
         }
     }
-    assert!(left_out * 2 < begun, "{left_out} candidates left out, {begun} taken");
-    assert!(
-        inputs > 10_000 && outputs > 20_000 && terms > 40,
-        "{inputs} inputs, {outputs} outputs, {terms} terms"
-    );
 }

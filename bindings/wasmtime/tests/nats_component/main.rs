@@ -1,8 +1,11 @@
-//! Components, the runtime and the command line in one election, on a real nats-server.
+//! Components, the runtime, the command line, Python and Node in one election, on a real nats-server.
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test may panic; it says why")]
 
 mod another_life;
+#[path = "../shared/compiled.rs"]
+mod compiled;
+mod processes;
 mod shared;
 mod worker;
 

@@ -61,7 +61,7 @@ impl Contender {
     /// Leaves, and is gone.
     async fn leave(self) {
         match self {
-            Self::Component(mut election) => {
+            Self::Component(election) => {
                 election.close();
                 while let Some(event) = election.next().await {
                     if matches!(event, Event::Draining { .. }) {
@@ -113,7 +113,7 @@ impl Arena {
 }
 
 /// The program, which cargo builds with the tests of its own package.
-fn command_line() -> PathBuf {
+pub(crate) fn command_line() -> PathBuf {
     let tests = std::env::current_exe().unwrap();
     let program = tests.parent().unwrap().parent().unwrap().join("incumbent");
     assert!(program.is_file(), "there is no {}; run `cargo build -p incumbent-cli`", program.display());

@@ -66,6 +66,7 @@ fn candidacy(name: &str) -> Candidacy {
 fn why(error: Error) -> String {
     match error {
         Error::Refused(refused) => format!("{} is {}: {}", refused.setting, refused.value, refused.remedy),
+        Error::NotLeader => "it does not lead".into(),
         Error::Store(fault) => format!("{fault:?}"),
         Error::Other(text) => text,
     }

@@ -1,0 +1,77 @@
+//! The campaigner in a hostile host, a call at a time.
+
+use wasmtime::component::{Component, HasSelf, Linker, ResourceAny};
+use wasmtime::{Config, Engine, Store};
+
+use super::host::{Hostile, SECOND};
+use crate::bindings::Campaigner;
+use crate::bindings::exports::incumbent::election::elections::Error;
+use crate::bindings::incumbent::election::events::Event;
+use crate::bindings::incumbent::election::settings::{BackOff, Candidacy, Preset, WinDelay};
+use crate::support::bytes;
+
+pub(crate) struct Guest {
+    pub(crate) store: Store<Hostile>,
+    pub(crate) world: Campaigner,
+    pub(crate) election: ResourceAny,
+}
+
+pub(crate) fn compiled() -> (Engine, Component) {
+    let engine = Engine::new(&Config::new()).unwrap();
+    let component = Component::new(&engine, bytes()).unwrap();
+    (engine, component)
+}
+
+fn candidacy() -> Candidacy {
+    Candidacy {
+        name: "a".into(),
+        preset: Preset::Fast,
+        lease: None,
+        skew: None,
+        drift_ppm: None,
+        slack: None,
+        win_delay: WinDelay::Automatic,
+        splay: Some(0),
+        drain: Some(SECOND),
+        interval: None,
+        back_off: BackOff::Standard,
+        metadata: Vec::new(),
+    }
+}
+
+impl Guest {
+    pub(crate) fn campaign((engine, component): &(Engine, Component), host: Hostile) -> Result<Self, Error> {
+        let mut linker = Linker::new(engine);
+        Campaigner::add_to_linker::<_, HasSelf<Hostile>>(&mut linker, |host| host).unwrap();
+        let mut store = Store::new(engine, host);
+        let world = Campaigner::instantiate(&mut store, component, &linker).unwrap();
+        let elections = world.incumbent_election_elections().election();
+        let made = elections.call_campaign(&mut store, "elections", "jobs", &candidacy()).unwrap();
+        made.map(|election| Self { store, world, election })
+    }
+
+    /// A step, and what it tells; its wake-up.
+    pub(crate) fn step(&mut self) -> (Option<u64>, Vec<Event>) {
+        let elections = self.world.incumbent_election_elections().election();
+        let turn = elections.call_step(&mut self.store, self.election, 0).unwrap();
+        (turn.wake_at, turn.events)
+    }
+
+    pub(crate) fn is_leader(&mut self) -> bool {
+        let elections = self.world.incumbent_election_elections().election();
+        elections.call_is_leader(&mut self.store, self.election).unwrap()
+    }
+
+    /// Steps until it leads.
+    pub(crate) fn win(&mut self) {
+        for _ in 0..10_000 {
+            let (wake, events) = self.step();
+            if events.iter().any(|event| matches!(event, Event::Won(_))) {
+                return;
+            }
+            let now = self.store.data().now;
+            self.store.data_mut().now = now.max(wake.unwrap());
+        }
+        panic!("it never leads");
+    }
+}

@@ -1,0 +1,273 @@
+//! A host that errs, lies and stalls, drawn from a seed.
+
+use std::collections::VecDeque;
+
+use oorandom::Rand64;
+use wasmtime::component::{Resource, ResourceTable};
+
+use crate::bindings::incumbent::election::records::{Kind, Message, Put};
+use crate::bindings::incumbent::election::stores::{Applied, Capabilities, Facts, Outcome};
+use crate::bindings::incumbent::election::types::Fault;
+use crate::bindings::incumbent::election::{clock, events, kv, random, records, settings, stores, types};
+use crate::support::Nothing;
+
+pub(crate) const SECOND: u64 = 1_000_000_000;
+
+/// A host with one key, which it keeps more or less.
+pub(crate) struct Hostile {
+    rng: Rand64,
+    pub(crate) now: u64,
+    /// Whether it counts suspension.
+    pub(crate) fit: bool,
+    /// How often out of 100 it lies or errs.
+    malice: u64,
+    pub(crate) sequence: u64,
+    pub(crate) key: Option<Message>,
+    /// What was under it before, all of it.
+    past: Vec<Message>,
+    /// What the next writes are answered, whatever becomes of them.
+    pub(crate) answers: VecDeque<Outcome>,
+    /// What it was asked to put, answered late.
+    forgotten: Option<Put>,
+    table: ResourceTable,
+}
+
+impl Hostile {
+    pub(crate) fn new(seed: u64, malice: u64) -> Self {
+        Self {
+            rng: Rand64::new(seed.into()),
+            now: 3_600 * SECOND,
+            fit: true,
+            malice,
+            sequence: 0,
+            key: None,
+            past: Vec::new(),
+            answers: VecDeque::new(),
+            forgotten: None,
+            table: ResourceTable::new(),
+        }
+    }
+
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+        self.rng.rand_range(0..limit)
+    }
+
+    fn is_evil(&mut self) -> bool {
+        self.below(100) < self.malice
+    }
+
+    fn odd(&mut self) -> u64 {
+        match self.below(4) {
+            0 => u64::MAX,
+            1 => 0,
+            2 => self.sequence + self.below(5),
+            _ => self.rng.rand_u64(),
+        }
+    }
+
+    fn fault(&mut self) -> Fault {
+        match self.below(4) {
+            0 => Fault::Unreachable("gone".into()),
+            1 => Fault::Denied("no".into()),
+            2 => Fault::Broken("full".into()),
+            _ => Fault::Other("?".into()),
+        }
+    }
+
+    /// A call takes its time, sometimes more than it was given.
+    fn takes(&mut self, limit: u64) {
+        let spent = match self.below(20) {
+            0 => limit,
+            1 if self.is_evil() => limit.saturating_mul(20),
+            _ => self.below(2_000_000),
+        };
+        self.now = self.now.saturating_add(spent);
+    }
+
+    fn put(&mut self, kind: Kind, value: Vec<u8>, headers: Vec<(String, String)>) -> u64 {
+        self.sequence += 1;
+        self.past.extend(self.key.replace(Message { revision: self.sequence, kind, value, headers }));
+        self.sequence
+    }
+
+    fn write(
+        &mut self,
+        expect: u64,
+        put: Option<Put>,
+        headers: Vec<(String, String)>,
+        limit: u64,
+    ) -> Outcome {
+        self.takes(limit);
+        if self.is_evil() {
+            return match self.below(8) {
+                0 => Outcome::Applied(Applied { revision: self.odd(), incarnation: Some(self.odd()) }),
+                1 => Outcome::Applied(Applied { revision: self.odd(), incarnation: None }),
+                2 => Outcome::Refused(self.odd()),
+                3 => Outcome::Busy,
+                4 => Outcome::NotSent,
+                5 => Outcome::Failed(self.fault()),
+                _ => {
+                    // Applied later, or never.
+                    self.forgotten = put;
+                    Outcome::Unknown
+                }
+            };
+        }
+        let current = self.key.as_ref().map_or(0, |message| message.revision);
+        if current != expect {
+            return Outcome::Refused(current);
+        }
+        let revision = match put {
+            Some(put) => self.put(Kind::Live, put.value.into_bytes(), put.headers),
+            None => self.put(Kind::Tombstone, Vec::new(), headers),
+        };
+        let told = self.answers.pop_front();
+        told.unwrap_or(Outcome::Applied(Applied { revision, incarnation: None }))
+    }
+
+    /// What is under the key, or was, or never was.
+    fn seen(&mut self) -> Option<Message> {
+        if let Some(late) = self.forgotten.take_if(|_| self.rng.rand_range(0..2) == 0) {
+            self.put(Kind::Live, late.value.into_bytes(), late.headers);
+        }
+        let mut message = self.key.clone();
+        if self.is_evil() && !self.past.is_empty() {
+            // An answer that was under way for long, or from a server that has not heard.
+            let place = self.below(self.past.len() as u64);
+            return self.past.get(place as usize).cloned();
+        }
+        if self.is_evil() {
+            message = message.or_else(|| {
+                Some(Message { revision: 0, kind: Kind::Live, value: vec![0xff], headers: Vec::new() })
+            });
+            if let Some(message) = &mut message {
+                message.revision = self.odd();
+                message.kind = [Kind::Live, Kind::Tombstone, Kind::Expired][self.below(3) as usize];
+            }
+            return message.filter(|_| self.below(4) > 0);
+        }
+        message
+    }
+}
+
+impl types::Host for Hostile {}
+impl records::Host for Hostile {}
+impl stores::Host for Hostile {}
+impl settings::Host for Hostile {}
+impl events::Host for Hostile {}
+
+impl clock::Host for Hostile {
+    fn now(&mut self) -> u64 {
+        if self.is_evil() { self.now / 2 } else { self.now }
+    }
+
+    fn counts_suspension(&mut self) -> bool {
+        self.fit
+    }
+}
+
+impl random::Host for Hostile {
+    fn random_u64(&mut self) -> u64 {
+        self.rng.rand_u64()
+    }
+}
+
+impl kv::Host for Hostile {
+    fn open(&mut self, _bucket: String) -> Result<Resource<Nothing>, Fault> {
+        Ok(self.table.push(Nothing).unwrap())
+    }
+}
+
+impl kv::HostBucket for Hostile {
+    fn capabilities(&mut self, _: Resource<Nothing>) -> Capabilities {
+        Capabilities {
+            own_lease: true,
+            lease_step: 0,
+            shortest: 0,
+            longest: u64::MAX,
+            granularity: 0,
+            expiry_pushed: self.malice.is_multiple_of(2),
+            incarnation_acked: false,
+            fail_over: 0,
+        }
+    }
+
+    fn check(&mut self, _: Resource<Nothing>, _: String, _: String) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    fn inspect(&mut self, _: Resource<Nothing>, limit: u64) -> Result<Facts, Fault> {
+        self.takes(limit);
+        let (evil, incarnation) = (self.is_evil(), 7);
+        if evil && self.below(2) == 0 {
+            return Err(self.fault());
+        }
+        let wrong = |host: &mut Self, right: u64| if evil && host.below(8) == 0 { host.odd() } else { right };
+        Ok(Facts {
+            incarnation: wrong(self, incarnation),
+            age: Some(wrong(self, 1_000 * SECOND)),
+            never_used: evil,
+            max_age: evil.then(|| self.odd()),
+            newest: Some(wrong(self, self.sequence)),
+        })
+    }
+
+    fn read(&mut self, _: Resource<Nothing>, _: String, limit: u64) -> Result<Option<Message>, Fault> {
+        self.takes(limit);
+        if self.is_evil() { Err(self.fault()) } else { Ok(self.seen()) }
+    }
+
+    fn create(&mut self, _: Resource<Nothing>, _: String, put: Put, limit: u64) -> Outcome {
+        self.write(0, Some(put), Vec::new(), limit)
+    }
+
+    fn update(&mut self, _: Resource<Nothing>, _: String, expect: u64, put: Put, limit: u64) -> Outcome {
+        self.write(expect, Some(put), Vec::new(), limit)
+    }
+
+    fn delete(
+        &mut self,
+        _: Resource<Nothing>,
+        _: String,
+        expect: u64,
+        headers: Vec<(String, String)>,
+        limit: u64,
+    ) -> Outcome {
+        self.write(expect, None, headers, limit)
+    }
+
+    fn reconnect(&mut self, _: Resource<Nothing>, limit: u64) -> Result<(), Fault> {
+        self.takes(limit);
+        if self.is_evil() { Err(self.fault()) } else { Ok(()) }
+    }
+
+    fn watch(
+        &mut self,
+        _: Resource<Nothing>,
+        _: String,
+        limit: u64,
+    ) -> Result<Option<Resource<Nothing>>, Fault> {
+        self.takes(limit);
+        if self.is_evil() { Err(self.fault()) } else { Ok(Some(self.table.push(Nothing).unwrap())) }
+    }
+
+    fn drop(&mut self, bucket: Resource<Nothing>) -> wasmtime::Result<()> {
+        self.table.delete(bucket)?;
+        Ok(())
+    }
+}
+
+impl kv::HostWatch for Hostile {
+    fn poll(&mut self, _: Resource<Nothing>, _: u64) -> Result<Vec<Option<Message>>, Fault> {
+        if self.is_evil() && self.below(4) == 0 {
+            return Err(self.fault());
+        }
+        let told = if self.is_evil() { self.below(4) } else { 0 };
+        Ok((0..told).map(|_| self.seen()).collect())
+    }
+
+    fn drop(&mut self, watch: Resource<Nothing>) -> wasmtime::Result<()> {
+        self.table.delete(watch)?;
+        Ok(())
+    }
+}

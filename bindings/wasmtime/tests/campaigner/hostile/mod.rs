@@ -1,0 +1,8 @@
+//! Hosts that err, lie and stall. Whatever they do, no trap, and no second term beside or below the first.
+
+mod answers;
+mod clocks;
+mod guest;
+mod host;
+mod order;
+mod storms;

@@ -1,0 +1,94 @@
+//! The parts of children that are this test binary again.
+
+use std::process::Command;
+use std::time::Duration;
+
+use incumbent::Clock;
+use incumbent::core::campaign::{Event, Preset, Settings};
+use incumbent_wasmtime::{Campaigner, Host, Stores};
+use rustix::time::{ClockId, clock_gettime};
+use serde_json::json;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::compiled::compiled;
+
+/// Tells a child its part's words.
+const WORDS: &str = "INCUMBENT_TEST_WORDS";
+/// How often a leader writes that it leads.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// A child that plays this part.
+pub(crate) fn command(part: &str, words: &[&str]) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--ignored", "--exact", "--nocapture", "--test-threads=1"]);
+    command.arg(format!("processes::parts::{part}"));
+    command.env(WORDS, words.join("\n"));
+    command
+}
+
+/// The words of this part; `None` where nobody has told it one.
+fn words() -> Option<Vec<String>> {
+    let words = std::env::var(WORDS).ok()?;
+    // The test harness leaves its first line unfinished.
+    println!();
+    Some(words.lines().map(str::to_owned).collect())
+}
+
+/// The clock that Python calls monotonic and Node high-resolution, in nanoseconds.
+fn now() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    u64::try_from(now.tv_sec).unwrap() * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap()
+}
+
+#[test]
+#[ignore = "it is the part of a child that another test starts"]
+fn work_that_goes_on_while_it_lives() {
+    if words().is_none() {
+        return;
+    }
+    let token = std::env::var("INCUMBENT_TOKEN").unwrap();
+    loop {
+        let now = now();
+        println!("{}", json!({ "event": "leads", "token": token, "before": now, "after": now }));
+        std::thread::sleep(LOOK);
+    }
+}
+
+#[test]
+#[ignore = "it is the part of a child that another test starts"]
+fn component_that_campaigns() {
+    let Some(words) = words() else { return };
+    let [url, key, name] = words.try_into().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(campaign(url, key, name));
+}
+
+async fn campaign(url: String, key: String, name: String) {
+    let mut told = signal(SignalKind::terminate()).unwrap();
+    let clock = Clock::system();
+    let host = Host::new().unwrap();
+    let campaigner = Campaigner::from_component(&host, &compiled(&host, "incumbent-campaigner")).unwrap();
+    let store = incumbent::store::open(&url, &clock).await.unwrap();
+    let stores = Stores::new(clock).with("elections", store);
+    let settings = Settings { preset: Preset::Fast, ..Settings::new(name) };
+    let election = campaigner.campaign(&stores, "elections", &key, settings).await.unwrap();
+    println!("{}", json!({ "event": "ready" }));
+    let mut looks = tokio::time::interval(LOOK);
+    loop {
+        tokio::select! {
+            event = election.next() => match event {
+                None => return,
+                Some(Event::Draining { .. }) => election.drained(),
+                Some(_) => {}
+            },
+            _ = told.recv() => election.close(),
+            _ = looks.tick() => {
+                let before = now();
+                if let Some(token) = election.token() {
+                    let token = token.to_string();
+                    println!("{}", json!({ "event": "leads", "token": token, "before": before, "after": now() }));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Candidates that are components: the campaigner in Wasmtime, an instance each.
+
+use std::future::ready;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+
+use incumbent::Clock;
+use incumbent::core::campaign::{Event, Leader, Lease, Settings, State};
+use incumbent::store::Adapter;
+use incumbent_conformance::runner::{Call, Opened, Pending, Player, Refused, Told, Troupe};
+use incumbent_conformance::scenario::Step;
+use incumbent_wasmtime::{Campaigner, Election, Error, ErrorKind, Host, Stores};
+
+use crate::compiled::compiled;
+
+/// How the guests know their store.
+const BUCKET: &str = "elections";
+/// How often it is looked whether a campaign is over.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// The candidates of `incumbent-campaigner.wasm`, compiled when the first of them campaigns.
+#[derive(Default)]
+pub(crate) struct Components(OnceLock<Campaigner>);
+
+impl Components {
+    fn opened(&self, adapter: Box<dyn Adapter>, clock: Clock) -> Arc<dyn Opened> {
+        let compile = || {
+            let host = Host::new().unwrap();
+            Campaigner::from_component(&host, &compiled(&host, "incumbent-campaigner")).unwrap()
+        };
+        let campaigner = self.0.get_or_init(compile).clone();
+        let stores = Stores::new(clock).with(BUCKET, adapter);
+        Arc::new(Provided { campaigner, stores, elections: Mutex::default() })
+    }
+}
+
+impl Troupe for Components {
+    fn open<'a>(&'a self, url: &'a str, _lease: Duration) -> Pending<'a, Result<Arc<dyn Opened>, String>> {
+        Box::pin(async move {
+            let clock = Clock::system();
+            let adapter = incumbent::store::open(url, &clock).await.map_err(|error| error.to_string())?;
+            Ok(self.opened(adapter, clock))
+        })
+    }
+
+    fn take(&self, adapter: Box<dyn Adapter>, clock: Clock) -> Result<Arc<dyn Opened>, String> {
+        Ok(self.opened(adapter, clock))
+    }
+
+    fn cannot(&self, step: &Step) -> Option<&'static str> {
+        // A guest imports its bucket, and may let it go; what a closed store says to newcomers is its host's affair.
+        matches!(step, Step::CloseStore { .. }).then_some("a component has no store of its own to close")
+    }
+}
+
+/// A store that guests are given.
+struct Provided {
+    campaigner: Campaigner,
+    stores: Stores,
+    elections: Mutex<Vec<Arc<Election>>>,
+}
+
+impl Opened for Provided {
+    fn campaign<'a>(
+        &'a self,
+        election: &'a str,
+        settings: Settings,
+        works: bool,
+    ) -> Pending<'a, Result<Arc<dyn Player>, Refused>> {
+        Box::pin(async move {
+            let begun = self.campaigner.campaign(&self.stores, BUCKET, election, settings).await;
+            let election = Arc::new(begun.map_err(refused)?);
+            self.elections.lock().unwrap().push(Arc::clone(&election));
+            Ok(Arc::new(Guest { election, works, at_work: AtomicBool::new(false) }) as Arc<dyn Player>)
+        })
+    }
+
+    fn close(&self) -> Call {
+        let elections = std::mem::take(&mut *self.elections.lock().unwrap());
+        Box::pin(async move {
+            for election in elections {
+                closed(election).await;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// One candidate.
+struct Guest {
+    election: Arc<Election>,
+    works: bool,
+    at_work: AtomicBool,
+}
+
+impl Player for Guest {
+    fn next(&self) -> Pending<'_, Option<Told>> {
+        Box::pin(async move {
+            let event = self.election.next().await?;
+            let mut is_current = false;
+            match &event {
+                Event::Won(_) => self.at_work.store(self.works, Ordering::Relaxed),
+                Event::Draining { .. } if !self.at_work.load(Ordering::Relaxed) => self.election.drained(),
+                Event::Lost { term, .. } => {
+                    self.at_work.store(false, Ordering::Relaxed);
+                    is_current = self.election.token() == Some(term.token);
+                }
+                _ => {}
+            }
+            Some(Told { event, is_current })
+        })
+    }
+
+    fn is_leader(&self) -> bool {
+        self.election.is_leader()
+    }
+
+    fn lease(&self) -> Option<Lease> {
+        self.election.lease()
+    }
+
+    fn state(&self) -> State {
+        self.election.state()
+    }
+
+    fn leader(&self) -> Option<Leader> {
+        self.election.leader()
+    }
+
+    /// Returns when it is asked; the world has nothing that waits for the drain.
+    fn resign(&self) -> Call {
+        Box::pin(ready(self.election.resign().map_err(refused)))
+    }
+
+    /// Returns when it is taken, as [`resign`](Self::resign) does.
+    fn hand_over(&self, to: &str) -> Call {
+        let (election, to) = (Arc::clone(&self.election), to.to_owned());
+        Box::pin(async move { election.hand_over(&to).await.map_err(refused) })
+    }
+
+    fn close(&self) -> Call {
+        let election = Arc::clone(&self.election);
+        election.close();
+        Box::pin(async {
+            closed(election).await;
+            Ok(())
+        })
+    }
+
+    fn set_healthy(&self, is_well: bool) {
+        self.election.health(is_well);
+    }
+
+    fn drained(&self) {
+        self.at_work.store(false, Ordering::Relaxed);
+        self.election.drained();
+    }
+
+    fn fail(&self) {
+        self.election.handler_failed();
+    }
+}
+
+/// Waits until a campaign that is closed is over.
+async fn closed(election: Arc<Election>) {
+    election.close();
+    while election.state() != State::Closed {
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// What the library would have said.
+fn refused(error: Error) -> Refused {
+    let code = match (error.kind(), error.setting()) {
+        (ErrorKind::Refused, Some("name" | "successor")) => "INVALID_NAME",
+        (ErrorKind::Refused, _) => "INVALID_SETTING",
+        // A store's fault has no kind of its own for a key that it cannot hold; no scenario asks for another one.
+        (ErrorKind::Store, _) => "INVALID_NAME",
+        (ErrorKind::NotLeader, _) => "NOT_LEADER",
+        (ErrorKind::Closed, _) => "CLOSED",
+        _ => "BROKEN",
+    };
+    Refused { code, message: error.to_string() }
+}

@@ -1,0 +1,32 @@
+//! Every scenario of `conformance/`, played by components in Wasmtime: in memory, in a file, and on a real NATS server.
+
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic; it says why")]
+
+#[path = "../shared/compiled.rs"]
+mod compiled;
+mod components;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use incumbent_conformance::runner::run;
+use incumbent_conformance::stage::StoreKind;
+
+use components::Components;
+
+fn main() -> ExitCode {
+    run(&StoreKind::ALL, Arc::new(Components::default()), stage())
+}
+
+/// The program, which cargo builds with the tests of its own package.
+fn stage() -> PathBuf {
+    let tests = std::env::current_exe().unwrap();
+    let program = tests.parent().unwrap().parent().unwrap().join("incumbent-stage");
+    assert!(
+        program.is_file(),
+        "there is no {}; run `cargo build -p incumbent-conformance`",
+        program.display()
+    );
+    program
+}

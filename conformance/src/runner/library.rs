@@ -1,0 +1,175 @@
+//! The candidates of the crate `incumbent`, driven through its public API.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use incumbent::core::campaign::{self, Backoff, Leader, Lease, Settings, State};
+use incumbent::store::Adapter;
+use incumbent::{CampaignOptions, Candidate, Clock, Event, Events, Leaving, Store, Term};
+
+use super::troupe::{Call, Opened, Pending, Player, Refused, Told, Troupe};
+
+/// The candidates of the crate `incumbent`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Library;
+
+impl Troupe for Library {
+    fn open<'a>(&'a self, url: &'a str, lease: Duration) -> Pending<'a, Result<Arc<dyn Opened>, String>> {
+        Box::pin(async move {
+            let store = Store::builder().expected_lease(lease).open(url).await;
+            store.map(opened).map_err(|error| error.to_string())
+        })
+    }
+
+    fn take(&self, adapter: Box<dyn Adapter>, clock: Clock) -> Result<Arc<dyn Opened>, String> {
+        Store::from_adapter(adapter, clock).map(opened).map_err(|error| error.to_string())
+    }
+}
+
+fn opened(store: Store) -> Arc<dyn Opened> {
+    Arc::new(store)
+}
+
+impl Opened for Store {
+    fn campaign<'a>(
+        &'a self,
+        election: &'a str,
+        settings: Settings,
+        works: bool,
+    ) -> Pending<'a, Result<Arc<dyn Player>, Refused>> {
+        Box::pin(async move {
+            let candidate = self.campaign(election, options(settings)).await.map_err(refused)?;
+            let events = tokio::sync::Mutex::new(candidate.events());
+            Ok(Arc::new(Own { candidate, events, works, held: Mutex::default() }) as Arc<dyn Player>)
+        })
+    }
+
+    fn close(&self) -> Call {
+        call(self.close())
+    }
+}
+
+/// One candidate.
+struct Own {
+    candidate: Candidate,
+    events: tokio::sync::Mutex<Events>,
+    works: bool,
+    /// The term it works in, which is not drained before it is let go.
+    held: Mutex<Option<Term>>,
+}
+
+impl Own {
+    fn held(&self) -> MutexGuard<'_, Option<Term>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn told(&self, event: Event) -> Told {
+        let mut is_current = false;
+        let plain = |term: &Term| campaign::Term { token: term.token(), started: term.started() };
+        let event = match event {
+            Event::Won(term) => {
+                let won = campaign::Event::Won(plain(&term));
+                *self.held() = self.works.then_some(term);
+                won
+            }
+            Event::Draining { term, until, reason } => {
+                campaign::Event::Draining { term: plain(&term), until, reason }
+            }
+            Event::Lost { term, reason } => {
+                is_current = term.is_current();
+                *self.held() = None;
+                campaign::Event::Lost { term: plain(&term), reason }
+            }
+            Event::LeaderChanged(leader) => campaign::Event::LeaderChanged(leader),
+            Event::Campaigned(state) => campaign::Event::Campaigned(state),
+            Event::Trouble(trouble) => campaign::Event::Trouble(trouble),
+        };
+        Told { event, is_current }
+    }
+}
+
+impl Player for Own {
+    fn next(&self) -> Pending<'_, Option<Told>> {
+        Box::pin(async move { self.events.lock().await.next().await.map(|event| self.told(event)) })
+    }
+
+    fn is_leader(&self) -> bool {
+        self.candidate.is_leader()
+    }
+
+    fn lease(&self) -> Option<Lease> {
+        self.candidate.term().map(|term| Lease { token: term.token(), deadline: term.deadline() })
+    }
+
+    fn state(&self) -> State {
+        self.candidate.state()
+    }
+
+    fn leader(&self) -> Option<Leader> {
+        self.candidate.leader()
+    }
+
+    fn resign(&self) -> Call {
+        call(self.candidate.resign())
+    }
+
+    fn hand_over(&self, to: &str) -> Call {
+        call(self.candidate.hand_over(to))
+    }
+
+    fn close(&self) -> Call {
+        call(self.candidate.close())
+    }
+
+    fn set_healthy(&self, is_well: bool) {
+        self.candidate.set_healthy(is_well);
+    }
+
+    fn drained(&self) {
+        *self.held() = None;
+    }
+
+    fn fail(&self) {
+        if let Some(term) = self.candidate.term() {
+            term.fail();
+        }
+    }
+}
+
+fn call(leaving: Leaving) -> Call {
+    Box::pin(async { leaving.await.map_err(refused) })
+}
+
+fn refused(error: incumbent::Error) -> Refused {
+    Refused { code: error.kind().code(), message: error.message().into() }
+}
+
+fn options(settings: Settings) -> CampaignOptions {
+    let mut options = CampaignOptions::new()
+        .name(settings.name)
+        .preset(settings.preset)
+        .drift_ppm(settings.drift_ppm)
+        .win_delay(settings.win_delay)
+        .drain(settings.drain);
+    if let Some(lease) = settings.lease {
+        options = options.lease(lease);
+    }
+    if let Some(skew) = settings.skew {
+        options = options.skew(skew);
+    }
+    if let Some(slack) = settings.slack {
+        options = options.slack(slack);
+    }
+    if let Some(splay) = settings.splay {
+        options = options.splay(splay);
+    }
+    if let Some(interval) = settings.interval {
+        options = options.interval(interval);
+    }
+    options = match settings.backoff {
+        Backoff::Standard => options,
+        Backoff::Fixed(wait) => options.fixed_backoff(wait),
+        Backoff::Custom(rule) => options.backoff(move |failures| rule(failures)),
+    };
+    settings.metadata.iter().fold(options, |options, (key, text)| options.metadata(key, text))
+}

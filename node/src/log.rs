@@ -1,0 +1,132 @@
+//! What is logged, handed to every event loop that asks for it.
+
+#![allow(deprecated, reason = "as the bell: what is logged keeps no event loop running")]
+
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+
+use incumbent_ffi::log::{Loudness, Record, forward, set_threshold};
+use napi::bindgen_prelude::Function;
+use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
+use napi::{Error, Result, Status};
+use napi_derive::napi;
+
+/// The most that waits for one event loop; beyond it what is logged is dropped, and counted.
+const BACKLOG: usize = 1024;
+
+/// Something that is logged.
+#[napi(object, object_from_js = false, js_name = "LogRow")]
+pub struct LogRow {
+    pub level: &'static str,
+    pub target: String,
+    pub message: String,
+    pub fields: Vec<Vec<String>>,
+    /// How many were dropped since the one before.
+    pub missed: u32,
+}
+
+type Sink = ThreadsafeFunction<LogRow, (), LogRow, Status, false, true, BACKLOG>;
+
+/// One event loop that asked.
+struct Open {
+    id: u32,
+    least: Loudness,
+    sink: Sink,
+    missed: u32,
+}
+
+static TAPS: Mutex<Taps> = Mutex::new(Taps { last: 0, open: Vec::new() });
+static FORWARDED: Once = Once::new();
+
+struct Taps {
+    last: u32,
+    open: Vec<Open>,
+}
+
+/// Has a function called, in the event loop that made it, with what is logged, until it is closed.
+#[napi(js_name = "LogTap")]
+pub struct LogTap {
+    id: u32,
+}
+
+#[napi]
+impl LogTap {
+    #[napi(constructor)]
+    pub fn new(sink: Function<'_, LogRow, ()>, least: String) -> Result<Self> {
+        let least = loudness(&least)?;
+        let builder = sink.build_threadsafe_function::<LogRow>();
+        let sink = builder.weak::<true>().max_queue_size::<BACKLOG>().build()?;
+        let mut taps = taps();
+        taps.last = taps.last.wrapping_add(1);
+        let id = taps.last;
+        taps.open.push(Open { id, least, sink, missed: 0 });
+        taps.set_threshold();
+        drop(taps);
+        FORWARDED.call_once(|| {
+            forward(tell);
+        });
+        Ok(Self { id })
+    }
+
+    /// Nothing more is told.
+    #[napi]
+    pub fn close(&self) {
+        let mut taps = taps();
+        let place = taps.open.iter().position(|tap| tap.id == self.id);
+        let closed = place.map(|place| taps.open.swap_remove(place));
+        taps.set_threshold();
+        drop(taps);
+        drop(closed);
+    }
+}
+
+impl Drop for LogTap {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl Taps {
+    /// What nobody asked for is not even made.
+    fn set_threshold(&self) {
+        set_threshold(self.open.iter().map(|tap| tap.least).min());
+    }
+}
+
+fn taps() -> MutexGuard<'static, Taps> {
+    TAPS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Called on a thread of the log's own.
+fn tell(record: Record) {
+    for tap in taps().open.iter_mut().filter(|tap| record.loudness >= tap.least) {
+        let fields = record.fields.iter().map(|(name, value)| vec![(*name).to_owned(), value.clone()]);
+        let row = LogRow {
+            level: level(record.loudness),
+            target: record.target.clone(),
+            message: record.message.clone(),
+            fields: fields.collect(),
+            missed: tap.missed,
+        };
+        match tap.sink.call(row, ThreadsafeFunctionCallMode::NonBlocking) {
+            Status::QueueFull => tap.missed = tap.missed.saturating_add(1),
+            // An event loop that has ended hears nothing any more.
+            _ => tap.missed = 0,
+        }
+    }
+}
+
+fn level(loudness: Loudness) -> &'static str {
+    match loudness {
+        Loudness::Trace => "trace",
+        Loudness::Debug => "debug",
+        Loudness::Info => "info",
+        Loudness::Warning => "warn",
+        Loudness::Error => "error",
+    }
+}
+
+fn loudness(name: &str) -> Result<Loudness> {
+    let all = [Loudness::Trace, Loudness::Debug, Loudness::Info, Loudness::Warning, Loudness::Error];
+    let found = all.into_iter().find(|one| level(*one) == name);
+    found.ok_or_else(|| Error::new(Status::InvalidArg, format!("{name:?} is no level of a log")))
+}

@@ -1,0 +1,97 @@
+/** What is logged, for whoever asks for it. */
+
+import { addon } from './addon.js';
+import { oneOf, options as optionsOf, refused } from './settings.js';
+import type { LogRow, LogTap } from './native.js';
+
+/** How loud something is. `error`: a person must act. `warn`: a promise is at risk. `info`: a term begins or ends. */
+export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error';
+
+/** Something that is logged. */
+export interface LogRecord {
+  readonly level: LogLevel;
+  /** Which part says it, such as `incumbent::hub`. */
+  readonly target: string;
+  /** What it says. */
+  readonly message: string;
+  /** What it is about: `election`, `candidate`, `term`, … */
+  readonly fields: Readonly<Record<string, string>>;
+}
+
+/** What has a method for each level that takes a text: `console`, and the usual loggers. */
+export interface Logger {
+  debug(text: string): unknown;
+  info(text: string): unknown;
+  warn(text: string): unknown;
+  error(text: string): unknown;
+}
+
+const LEVELS: readonly LogLevel[] = ['trace', 'debug', 'info', 'warn', 'error'];
+
+let tap: LogTap | undefined;
+
+/**
+ * Hands what is logged in this process from now on to a logger (such as `console`), or as a record to a function; to
+ * nobody any more where it is null, which is how it begins. What is less loud than `level`, `info` by default, is left
+ * out. Asking again replaces what was asked for before; each worker thread asks for itself.
+ *
+ * Nothing waits for it: where an event loop falls 1024 records behind, those that follow are left out, and a warning
+ * says how many. A logger that throws or rejects harms nothing, and is a warning of the process.
+ */
+export function logTo(sink: Logger | ((record: LogRecord) => unknown) | null, options: { level?: LogLevel } = {}): void {
+  const write = writer(sink);
+  const { level = 'info' } = optionsOf(options, 'logTo', ['level']);
+  oneOf(level, 'level', LEVELS);
+  tap?.close();
+  tap = undefined;
+  if (write === null) {
+    return;
+  }
+  const safely = (record: LogRecord): void => {
+    try {
+      const result = write(record);
+      if (typeof (result as PromiseLike<unknown> | null | undefined)?.then === 'function') {
+        Promise.resolve(result).catch(warn);
+      }
+    } catch (error) {
+      warn(error);
+    }
+  };
+  const mine = new addon.LogTap((row) => {
+    // What was on its way when it was closed.
+    if (tap !== mine) {
+      return;
+    }
+    if (row.missed > 0) {
+      const message = `${row.missed} records were left out, because nobody took them in time`;
+      safely({ level: 'warn', target: 'incumbent', message, fields: {} });
+    }
+    safely(recordOf(row));
+  }, level);
+  tap = mine;
+}
+
+function writer(sink: unknown): ((record: LogRecord) => unknown) | null {
+  if (sink === null || typeof sink === 'function') {
+    return sink as ((record: LogRecord) => unknown) | null;
+  }
+  const logger = sink as Logger & { trace?: (text: string) => unknown };
+  if (!LEVELS.slice(1).every((level) => typeof logger?.[level] === 'function')) {
+    throw refused(sink, 'sink', 'null, a function, or a logger with the methods debug, info, warn and error');
+  }
+  return ({ level, target, message, fields }) => {
+    const about = Object.entries(fields).map(([name, value]) => `${name}=${value}`);
+    const text = `${target}: ${message}${about.length === 0 ? '' : ` (${about.join(' ')})`}`;
+    // The console's own `trace` is about the caller.
+    const method = level === 'trace' && (sink === console || logger.trace === undefined) ? 'debug' : level;
+    return logger[method]?.(text);
+  };
+}
+
+function recordOf({ level, target, message, fields }: LogRow): LogRecord {
+  return { level: level as LogLevel, target, message, fields: Object.fromEntries(fields as [string, string][]) };
+}
+
+function warn(error: unknown): void {
+  process.emitWarning(error instanceof Error ? error : new Error(String(error)));
+}
