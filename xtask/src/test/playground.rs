@@ -9,9 +9,13 @@ use super::python::cases;
 use super::tally::{Report, Tally};
 use crate::playground;
 use crate::shell;
-use crate::tools::chromium;
+use crate::tools::{Without, chromium};
 
-pub(super) fn run(report: &mut Report) {
+pub(super) fn run(without: &[Without], report: &mut Report) {
+    if without.contains(&Without::Node) {
+        println!("the playground is left out, as Node is");
+        return;
+    }
     if let Err(error) = tests(report) {
         report.check(Part::Component, &format!("the playground: {error:#}"), false);
     }
