@@ -4,6 +4,7 @@
 
 mod bench;
 mod package;
+mod playground;
 mod python;
 mod shell;
 mod test;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use crate::playground;
 use crate::shell;
 use crate::tools::{self, Tool, WASM};
 
@@ -20,6 +21,8 @@ pub(crate) struct Args {
 enum Package {
     /// The WebAssembly components, into target/components
     Component,
+    /// The election playground, a page of static files, into target/playground
+    Playground,
 }
 
 pub(crate) fn run(args: &Args) -> Result<bool> {
@@ -27,6 +30,11 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
         Package::Component => {
             tools::all(&[Tool::Wasm], &[])?;
             components()?;
+        }
+        Package::Playground => {
+            tools::all(&[Tool::Wasm], &[])?;
+            component("engine")?;
+            playground::build()?;
         }
     }
     Ok(true)
@@ -40,18 +48,29 @@ const EXAMPLE: &str = "incumbent-example-worker";
 
 /// Builds the components, and the example's, into `target/components`.
 pub(crate) fn components() -> Result<()> {
-    let folder = shell::target().join("components");
-    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     for world in WORLDS {
-        shell::progress(format!("component of world {world}"));
-        let module = module("incumbent-component", &["--no-default-features", "--features", world])?;
-        make(&module, &folder.join(format!("incumbent-{world}.wasm")))?;
+        component(world)?;
     }
+    let folder = folder()?;
     shell::progress("example of an application, composed with the campaigner");
     let bare = folder.join("example-worker-bare.wasm");
     make(&module(EXAMPLE, &[])?, &bare)?;
     let (plug, composed) = (folder.join("incumbent-campaigner.wasm"), folder.join("example-worker.wasm"));
     shell::run(componentise().arg("plug").args([&bare, &plug, &composed]))
+}
+
+/// Builds the component of a world.
+fn component(world: &str) -> Result<()> {
+    shell::progress(format!("component of world {world}"));
+    let module = module("incumbent-component", &["--no-default-features", "--features", world])?;
+    make(&module, &folder()?.join(format!("incumbent-{world}.wasm")))
+}
+
+/// Where components go.
+fn folder() -> Result<PathBuf> {
+    let folder = shell::target().join("components");
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    Ok(folder)
 }
 
 /// Builds a core module.

@@ -9,6 +9,7 @@ mod model;
 mod mutants;
 mod nextest;
 pub(crate) mod node;
+mod playground;
 mod processes;
 mod python;
 mod release;
@@ -171,6 +172,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
                 doc::run(*part, &mut report)?;
                 jco::run(&args.without, &mut report);
                 wasmtime_py::run(&args.without, &mut report);
+                playground::run(&args.without, &mut report);
                 processes::run(&args.without, &parts, &mut report)?;
             }
             Part::Interop if without_go => {

@@ -3,6 +3,7 @@
 //! What is there already is not installed again, so it is quick from the second time on.
 
 mod cargo_tools;
+pub(crate) mod chromium;
 mod go_programs;
 mod nats_server;
 mod wasm;

@@ -1,0 +1,89 @@
+// The page's world and its time: it goes on with the frames of the screen, or by steps.
+
+import { History } from './model/history.js';
+import { World } from './model/world.js';
+import { MILLISECOND } from './model/time.js';
+import { Book } from './story/book.js';
+
+/** After this long without a frame, as of a page that was hidden, no time is made up for. In milliseconds. */
+const LONGEST_FRAME = 250;
+
+/** How often the picture is renewed for who wants little motion. In milliseconds. */
+const CALM_FRAME = 500;
+
+export class Game {
+  isRunning = false;
+  world;
+  history;
+  book;
+  #Engine;
+  #lease;
+  #seed;
+  #draw;
+  #frame = undefined;
+  #next = 0;
+  #drawn = 0;
+  #calm = matchMedia('(prefers-reduced-motion: reduce)');
+
+  /** `draw` renews the picture. Lease in microseconds; speed 1 is as fast as the spectator's own time. */
+  constructor({ Engine, seed, lease, speed, draw }) {
+    this.#Engine = Engine;
+    this.#seed = seed;
+    this.#lease = lease;
+    this.speed = speed;
+    this.#draw = draw;
+    this.#make();
+  }
+
+  /** Lets time run with the frames of the screen, or stops it. */
+  run(isRunning) {
+    this.isRunning = isRunning;
+    this.#frame = undefined;
+    cancelAnimationFrame(this.#next);
+    if (isRunning) this.#next = requestAnimationFrame((at) => this.#tick(at));
+    this.draw();
+  }
+
+  /** Lets so many milliseconds of the world pass, at once. */
+  step(milliseconds) {
+    this.world.advance(Math.round(milliseconds * MILLISECOND));
+    this.draw();
+  }
+
+  order(carryOut) {
+    this.world.order(carryOut);
+    this.draw();
+  }
+
+  /** Everything from the start, with the next seed, and the lease and the network as they are. */
+  startOver() {
+    const { lease, network } = this.world;
+    this.#lease = lease;
+    this.#seed += 1;
+    this.#make(network.kind);
+    this.draw();
+  }
+
+  draw() {
+    this.#draw(this);
+  }
+
+  #make(network = 'quick') {
+    this.world = new World({ Engine: this.#Engine, seed: this.#seed, lease: this.#lease });
+    this.world.network.kind = network;
+    this.history = new History(this.world);
+    this.book = new Book(this.world);
+    this.world.start();
+  }
+
+  #tick(at) {
+    const passed = Math.min(at - (this.#frame ?? at), LONGEST_FRAME);
+    this.#frame = at;
+    this.world.advance(Math.round(passed * this.speed * MILLISECOND));
+    if (!this.#calm.matches || at - this.#drawn >= CALM_FRAME) {
+      this.#drawn = at;
+      this.draw();
+    }
+    this.#next = requestAnimationFrame((next) => this.#tick(next));
+  }
+}

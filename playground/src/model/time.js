@@ -1,0 +1,10 @@
+// Units. The world counts whole microseconds; the engine counts nanoseconds.
+
+export const MILLISECOND = 1_000;
+export const SECOND = 1_000_000;
+
+/** Microseconds as the engine takes them. */
+export const nanos = (micros) => BigInt(micros) * 1_000n;
+
+/** The first whole microsecond that is not before the engine's instant. */
+export const micros = (nanos) => Number((nanos + 999n) / 1_000n);

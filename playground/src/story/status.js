@@ -1,0 +1,84 @@
+// What a candidate is doing, in a word, and why, in a sentence.
+
+import { DRIFT_PPM } from '../model/settings.js';
+import { moment, span } from './words.js';
+
+/** Every status: its word, and the sign that stands beside it, so that nothing is said by colour alone. */
+export const STATUS = {
+  starting: { word: 'starting', sign: '…' },
+  splaying: { word: 'waiting', sign: '…' },
+  waiting: { word: 'waiting', sign: '○' },
+  acquiring: { word: 'acquiring', sign: '◔' },
+  holding: { word: 'holding', sign: '◑' },
+  leading: { word: 'leading', sign: '●' },
+  doubting: { word: 'in doubt', sign: '◍' },
+  draining: { word: 'draining', sign: '◕' },
+  releasing: { word: 'giving back', sign: '○' },
+  frozen: { word: 'frozen', sign: '❄' },
+  dead: { word: 'dead', sign: '✕' },
+};
+
+export function status(candidate) {
+  if (!candidate.isAlive) return 'dead';
+  if (candidate.isPaused) return 'frozen';
+  if (!candidate.process) return 'starting';
+  const state = candidate.process.state;
+  if (state === 'idle' || state === 'closed') return 'starting';
+  return state === 'leading' && candidate.isDoubting ? 'doubting' : state;
+}
+
+/** Why it does what it does, and what it waits for. */
+export function why(candidate, world) {
+  const { now } = world;
+  const left = (at) => span(at - now);
+  const { leadsUntil } = candidate;
+  const wake = candidate.wakesAt;
+  const holder = candidate.process?.holder;
+  switch (status(candidate)) {
+    case 'dead':
+      return 'No process. Whoever waits for it waits for its record to expire.';
+    case 'frozen':
+      if (leadsUntil === undefined) return 'Stands still, and led nobody when it froze.';
+      if (leadsUntil > now) return `Stands still. It could lead for ${left(leadsUntil)} more, if it woke.`;
+      return `Stands still. Its lease ended at ${moment(leadsUntil)}; its first look at the clock will say so.`;
+    case 'starting':
+      return candidate.isCut ? 'Cannot reach the store, and asks again every second.' : 'Asks the store about itself.';
+    case 'splaying':
+      return `Waits ${left(wake.at)}, so that not all five rush at the store at once.`;
+    case 'acquiring':
+      return 'Nobody holds the seat: tries to write the record.';
+    case 'holding':
+      return candidate.holdsUntil === undefined
+        ? 'Has the record, and makes sure of it.'
+        : `Has the record, and waits ${left(candidate.holdsUntil)} more: whose record was deleted may not know yet.`;
+    case 'leading':
+      return `Sure to lead for ${left(leadsUntil)}.${renews(wake, left)}`;
+    case 'doubting':
+      return `No answer to its renewal. Leads ${left(leadsUntil)} more at most, then stops by itself.`;
+    case 'draining':
+      return 'Finishes its work before it gives the seat back; renews meanwhile.';
+    case 'releasing':
+      return 'Leads no more, and gives the seat back.';
+    default:
+      return waits(candidate, world, holder, wake, left);
+  }
+}
+
+const renews = (wake, left) => (wake?.timer === 'renew' ? ` Renews in ${left(wake.at)}.` : ' Renews now.');
+
+function waits(candidate, world, holder, wake, left) {
+  if (wake?.timer === 'acquire') return `The seat is free: tries to take it in ${left(wake.at)}.`;
+  if (candidate.isCut && wake?.timer !== 'poll') return 'Asks the store, and gets no answer.';
+  if (holder === undefined) return 'Looks whether somebody holds the seat.';
+  if (holder === candidate.name) return 'Led last, as far as it knows, and asks the store who does now.';
+  const seen = candidate.sawAt === undefined ? '' : `, whose record it saw at ${moment(candidate.sawAt)}`;
+  if (wake?.timer !== 'poll') return `${holder} holds the seat${seen}.`;
+  return `Waits for ${holder}${seen}: held for ${left(wake.at)} more, unless renewed.`;
+}
+
+/** Whether what its own clock does is allowed by the settings; nothing of a clock that is right. */
+export function drift(candidate) {
+  const { ppm } = candidate.clock;
+  if (ppm === 0) return '';
+  return `${Math.abs(ppm) > DRIFT_PPM ? 'beyond' : 'within'} the ${DRIFT_PPM / 10_000} % allowed`;
+}

@@ -1,0 +1,129 @@
+// Happenings as sentences, which say why. What is of no interest to a reader has none.
+
+import { DRIFT_PPM, margin } from '../model/settings.js';
+import { list, moment, rate, seconds, span } from './words.js';
+
+/** `tone` is `plain`, `fault`, `good`, or `bad`. */
+const say = (text, tone = 'plain') => ({ text, tone });
+
+const refused = (names) =>
+  say(`${list(names)} tried to take the seat too, and ${names.length > 1 ? 'were' : 'was'} refused: the record had changed.`);
+
+const LOST = {
+  expired: (who) => say(`${who} stops leading: its lease has run out, and it needs nobody to tell it.`, 'fault'),
+  deleted: (who) => say(`${who} hears that its record was deleted, and stops leading at once.`, 'fault'),
+  usurped: (who) => say(`${who} sees somebody else’s record, and stops leading at once.`, 'fault'),
+  resigned: (who) => say(`${who} has finished its work and leads no more. Only now it gives the seat back.`),
+  closed: (who) => say(`${who} leads no more, and gives the seat back as it goes.`),
+};
+
+const TOLD = {
+  started: ({ lease }) =>
+    say(`Five candidates enter the race, each after a short random wait. A lease lasts ${seconds(lease)}.`),
+
+  state({ who, state, until, at }) {
+    if (state !== 'holding' || until === undefined) return undefined;
+    return say(
+      `${who} has the record and does not lead yet. It waits ${span(until - at)} more: the lease that was deleted may still ` +
+        'be believed in.',
+    );
+  },
+
+  refused: ({ who, action }) => (action === 'acquire' ? { ...refused([who]), refused: [who] } : undefined),
+
+  won({ who, token }) {
+    return say(`${who} leads. Its token is ${token}, larger than any before, and goes with everything that it does.`, 'good');
+  },
+
+  lost: ({ who, reason }) => (LOST[reason] ?? ((name) => say(`${name} stops leading (${reason}).`, 'fault')))(who),
+
+  draining: ({ who }) =>
+    say(`${who} is asked to leave. It finishes its work first, and renews its lease meanwhile.`),
+
+  record({ how, before }) {
+    if (how === 'expired') return say(`${before}’s record has not been renewed for a whole lease: the store removes it. The seat is free.`);
+    if (how === 'released') return say(`${before}’s record is given back, so nobody has to wait: the seat is free.`);
+    return undefined;
+  },
+
+  removes: ({ who }) =>
+    say(`Somebody deletes ${who}’s record by hand. Whoever follows must wait, as ${who} may not have heard of it.`, 'fault'),
+
+  died({ who, led, holds, expires, at }) {
+    if (led || holds) {
+      return say(`${who} is killed, and can tell nobody. Its record stays for ${span(expires - at)} more, so the others wait.`, 'fault');
+    }
+    return say(`${who} is killed. It did not lead, so nothing changes.`, 'fault');
+  },
+
+  born({ who, isQuiet }) {
+    return isQuiet ? undefined : say(`${who} starts again: a new process, which remembers nothing.`);
+  },
+
+  paused({ who, led, until }) {
+    if (!led) return say(`${who} is frozen. It did not lead, so nothing changes.`, 'fault');
+    return say(`${who} is frozen in the middle of its work. It cannot renew, so its lease ends at ${moment(until)}.`, 'fault');
+  },
+
+  resumed({ who, believed, leads, leadsUntil, at }) {
+    if (!believed) return say(`${who} goes on.`);
+    if (leads) return say(`${who} goes on, ${span(leadsUntil - at)} before its lease would have ended: it still leads.`);
+    return say(
+      `${who} goes on, and believes for no instant that it leads: its first look at the clock says that the lease ended ` +
+        `${span(at - leadsUntil)} ago.`,
+    );
+  },
+
+  cut({ who, led, until, at }) {
+    if (!led) return say(`${who} is cut off from the store. It did not lead, so nothing changes.`, 'fault');
+    return say(`${who} is cut off from the store. What it has proved lasts ${span(until - at)} more; then it stops by itself.`, 'fault');
+  },
+
+  healed: ({ who }) => say(`${who} reaches the store again.`),
+
+  doubts: ({ who, until, at }) =>
+    say(`${who} gets no answer to its renewal. It still leads: nobody can take its seat for the next ${span(until - at)}.`),
+
+  'doubts-no-more': ({ who, leads }) => (leads ? say(`${who} has its answer, and leads on.`) : undefined),
+
+  rate({ who, ppm }, { lease }) {
+    if (ppm === 0) return say(`${who}’s clock runs right again.`);
+    if (Math.abs(ppm) <= DRIFT_PPM) {
+      return say(
+        `${who}’s clock runs ${rate(ppm)}. The settings allow for that: a leader stops ${span(margin(lease))} before its lease ends.`,
+      );
+    }
+    return say(
+      `${who}’s clock runs ${rate(ppm)}. The settings allow ${DRIFT_PPM / 10_000} %: from here on, at most one leader is not promised.`,
+      'bad',
+    );
+  },
+
+  two({ leaders, isExcused }, { seed }) {
+    if (!isExcused) return say(`${list(leaders)} lead at once. This must never happen: please report seed ${seed}.`, 'bad');
+    return say(
+      `${list(leaders)} lead at once, as a clock is further out than the settings allow. Their tokens still tell the ` +
+        'old one from the new.',
+      'bad',
+    );
+  },
+
+  'two-no-more': () => say('One leads again, or nobody.'),
+
+  lease: ({ lease }) =>
+    say(`A lease lasts ${seconds(lease)} from now on. It is a setting of the candidates, so those that run start again.`),
+
+  network: ({ network }) => say(`The network is ${network} from now on.`),
+
+  trouble: ({ who, text }) => say(`${who} reports: ${text}.`, 'fault'),
+};
+
+/** What to say of a happening; nothing of most. */
+export const tell = (happening, world) => TOLD[happening.kind]?.(happening, world);
+
+/** Two refusals of one race in one sentence; none where they are not. */
+export function together(one, other) {
+  if (!one.refused || !other.refused) return undefined;
+  const names = [...one.refused, ...other.refused];
+  return { ...refused(names), refused: names };
+}
