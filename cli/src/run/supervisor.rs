@@ -121,6 +121,8 @@ struct Work {
     kill_at: Option<Instant>,
     /// It was asked to end, or its term is over: its exit is not its own.
     is_ending: bool,
+    /// It was ended before anybody asked us to end, for a lease that was not renewed.
+    is_overdue: bool,
 }
 
 impl Work {
@@ -222,8 +224,15 @@ impl Supervisor {
         };
         let group = Group::start(&self.args.command, &told, self.cgroup.as_ref())?;
         tracing::info!(pid = group.pid().as_raw_nonzero().get(), token = %term.token(), "the command runs");
-        self.work =
-            Some(Work { group, term, longest: Duration::ZERO, watch: None, kill_at: None, is_ending: false });
+        self.work = Some(Work {
+            group,
+            term,
+            longest: Duration::ZERO,
+            watch: None,
+            kill_at: None,
+            is_ending: false,
+            is_overdue: false,
+        });
         Ok(())
     }
 
@@ -242,6 +251,7 @@ impl Supervisor {
         let now = self.clock.now();
         if work.watch.is_some_and(|(_, watch)| watch.is_pressing(now)) && !work.is_ending {
             tracing::warn!("the lease is not renewed in time, and the command is ended");
+            work.is_overdue = self.asked.is_none();
             work.end(Signal::TERM, now + self.args.drain);
         }
         let is_over = work.watch.is_some_and(|(_, watch)| watch.is_over(now));
@@ -272,9 +282,9 @@ impl Supervisor {
         let (code, at) = (exit_code(status), self.clock.now().as_nanos());
         self.tell(json!({ "event": "exited", "code": code, "at": at }));
         if let Some(asked) = self.asked {
-            // That the signal ended it is what was asked for.
+            // That the signal ended it is what was asked for; what the lease has ended says nothing by its code.
             let obeyed = i32::from(exit_code(status)) == 128 + asked.as_raw();
-            self.result = Some(if obeyed { Exit::Done as u8 } else { exit_code(status) });
+            self.result = Some(if obeyed || work.is_overdue { Exit::Done as u8 } else { exit_code(status) });
         } else if !work.is_ending {
             self.exited_by_itself(work, code);
         } else if work.term.is_current() && work.term.drains_until().is_none() {

@@ -226,14 +226,17 @@ fn the_work_is_ended_in_good_time_where_the_server_is_silent() {
     let url = format!("{}/ELECTIONS", server.url());
     let made = ended(&["init", "--store", &url, "--new", "--lease", "5s"]);
     assert_eq!(made.code, Some(0), "{made:?}");
-    let end = "read -r until rest < $INCUMBENT_DEADLINE_FILE; echo $until $(cut -d' ' -f1 /proc/uptime)";
+    let end = "read -r until rest < $INCUMBENT_DEADLINE_FILE; \
+               echo $until $(cut -d' ' -f1 /proc/uptime) $INCUMBENT_REASON";
     let words = ["run", "--store", &url, "--key", "jobs", "--on-won", "echo begins", "--on-lost", end];
     let mut run = Running::start(incumbent(&words));
     told(&mut run, "on-won: begins");
     server.pause();
     let line = told(&mut run, "on-lost: ");
-    let mut numbers = line.split(' ').skip(1).map(|number| number.parse::<f64>().unwrap());
-    let (deadline, now) = (numbers.next().unwrap() / 1e9, numbers.next().unwrap());
+    let words: Vec<&str> = line.split(' ').skip(1).collect();
+    let [deadline, now, reason] = words[..] else { panic!("{line}") };
+    let (deadline, now) = (deadline.parse::<f64>().unwrap() / 1e9, now.parse::<f64>().unwrap());
+    assert_eq!(reason, "EXPIRED");
     assert!(now < deadline, "ended at {now}, the lease was over at {deadline}");
     server.resume();
     told(&mut run, "on-won: begins");

@@ -164,11 +164,14 @@ fn a_command_is_ended_in_good_time_where_the_server_is_silent() {
     let url = format!("{}/ELECTIONS", server.url());
     let made = ended(&["init", "--store", &url, "--new", "--lease", "5s"]);
     assert_eq!(made.code, Some(0), "{made:?}");
-    let script = "trap 'echo asked; read -r until rest < $INCUMBENT_DEADLINE_FILE; \
+    // It obeys the second signal only: the first has to be followed by a SIGKILL.
+    let script = "trap 'test -e $MARK && exit 0; touch $MARK; echo asked; read -r until rest < $INCUMBENT_DEADLINE_FILE; \
                   up=$(cut -d\" \" -f1 /proc/uptime); echo $until $up' TERM; echo $$; \
                   while :; do sleep 0.01; done";
-    let words = ["run", "--store", &url, "--key", "jobs", "--", "sh", "-c", script];
-    let mut run = Running::start(incumbent(&words));
+    let mut run = incumbent(&["run", "--store", &url, "--key", "jobs", "--", "sh", "-c", script]);
+    let folder = tempfile::tempdir().unwrap();
+    run.env("MARK", folder.path().join("asked"));
+    let mut run = Running::start(run);
     let command = pid(&mut run);
     server.pause();
     run.until("the SIGTERM", |line| (line == "asked").then_some(()));

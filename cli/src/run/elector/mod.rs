@@ -305,6 +305,7 @@ impl Elector {
             return Ok(());
         }
         self.hurried = true;
+        self.reason = Some(Reason::Expired);
         self.warn("the lease is not renewed in time, and the work is ended");
         // Should it be renewed after all, whoever is well may have it.
         if let Some(candidate) = &self.candidate {
@@ -535,6 +536,8 @@ impl Elector {
     /// Leaves, for good.
     fn close(&mut self) -> Result<(), Failure> {
         self.asked = true;
+        // The end begins now, and not only when the election says why.
+        self.reason.get_or_insert(Reason::Closed);
         if let Some(candidate) = &self.candidate {
             drop(candidate.close());
         }
