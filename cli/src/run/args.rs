@@ -1,6 +1,7 @@
 //! The command line of `run`.
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::lease::LeaseArgs;
@@ -35,6 +36,9 @@ pub(crate) struct Args {
     /// How long the command may take from SIGTERM to its end before it is killed, where the lease allows
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, default_value = "10s")]
     pub(super) grace: Duration,
+    /// Serve /leader, /healthz and /metrics there, such as 127.0.0.1:9090
+    #[arg(long, value_name = "ADDRESS")]
+    pub(super) listen: Option<SocketAddr>,
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     pub(super) command: Vec<OsString>,

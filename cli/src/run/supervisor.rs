@@ -13,6 +13,7 @@ use super::guard::{Guard, Watch, Word};
 use super::signals::{Asked, Signals};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::listen::Listener;
 
 /// How often the guard is told of a new deadline, and the command's end is looked for where no signal told.
 const TICK: Duration = Duration::from_millis(50);
@@ -22,12 +23,14 @@ const DYING: Duration = Duration::from_millis(200);
 /// `incumbent run`. Returns the exit code.
 pub(crate) async fn run(args: Args, as_json: bool) -> Result<u8, Failure> {
     let mut signals = Signals::new()?;
+    let mut listener = Listener::of(args.listen).await?;
     // Before anything is waited for: a signal meanwhile ends us.
     let opened = tokio::select! {
-        opened = open(&args) => opened,
+        opened = open(&args, &listener) => opened,
         () = ended(&mut signals) => return Ok(Exit::Done as u8),
     };
     let (store, candidate) = opened?;
+    listener.serve(&candidate);
     let mut supervisor = Supervisor {
         clock: store.clock().clone(),
         candidate,
@@ -45,13 +48,13 @@ pub(crate) async fn run(args: Args, as_json: bool) -> Result<u8, Failure> {
     done
 }
 
-async fn open(args: &Args) -> Result<(Store, Candidate), Failure> {
+async fn open(args: &Args, listener: &Listener) -> Result<(Store, Candidate), Failure> {
     let settings = args.store.settings()?;
     let builder = match args.lease.lease {
         Some(lease) => Store::builder().expected_lease(lease),
         None => Store::builder(),
     };
-    let store = args.store.open(builder, settings).await?;
+    let store = args.store.open(listener.meter(builder), settings).await?;
     let mut options = args.lease.options().drain(args.grace + DYING);
     if let Some(name) = &args.name {
         options = options.name(name);

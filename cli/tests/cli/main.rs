@@ -7,6 +7,7 @@ mod demo;
 mod doctor;
 mod help;
 mod init;
+mod listen;
 mod looking;
 mod operate;
 mod permissions;
