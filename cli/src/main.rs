@@ -9,6 +9,7 @@ mod exit;
 mod failure;
 mod init;
 mod lease;
+mod listen;
 mod log;
 mod observe;
 mod operate;

@@ -49,6 +49,7 @@ mod health;
 mod hub;
 mod lead;
 mod leave;
+mod meter;
 mod observe;
 mod open;
 mod options;
@@ -70,6 +71,7 @@ pub use incumbent_core::campaign::{Forecast, Leader, Preset, Reason, State, Trou
 pub use incumbent_core::{Instant, Token};
 pub use lead::Verdict;
 pub use leave::Leaving;
+pub use meter::Wrote;
 pub use observe::{Observation, Observer};
 pub use open::{Listed, Store, StoreBuilder};
 pub use options::CampaignOptions;

@@ -15,6 +15,7 @@ use crate::clock::Clock;
 use crate::driver::Driver;
 use crate::hub::{self, Enter, Link, Opening, Request, Requests};
 use crate::leave::forked;
+use crate::meter::{Meter, Wrote};
 use crate::observe::Observer;
 use crate::options::CampaignOptions;
 use crate::queue::Queue;
@@ -222,6 +223,7 @@ pub struct StoreBuilder {
     clock: Clock,
     fail_fast: bool,
     lease: Option<Duration>,
+    meter: Meter,
 }
 
 impl StoreBuilder {
@@ -241,6 +243,13 @@ impl StoreBuilder {
     /// it is probed, how soon it is given up. By default what the store suggests.
     pub fn expected_lease(mut self, lease: Duration) -> Self {
         self.lease = Some(lease);
+        self
+    }
+
+    /// Tell `listener` what became of every write of every campaign, for metrics. It is called on the store's own
+    /// thread, and must return at once.
+    pub fn on_write(mut self, listener: impl Fn(&Wrote<'_>) + Send + Sync + 'static) -> Self {
+        self.meter = Meter::new(listener);
         self
     }
 
@@ -271,9 +280,10 @@ impl StoreBuilder {
             }
             settings => settings,
         };
-        let opening = Opening { settings, clock: self.clock.clone(), fail_fast: self.fail_fast };
+        let Self { clock, fail_fast, meter, .. } = self;
+        let opening = Opening { settings, clock: clock.clone(), fail_fast, meter };
         let (requests, capabilities) = hub::open(opening).await?;
-        Ok(Store::new(requests, capabilities, self.clock))
+        Ok(Store::new(requests, capabilities, clock))
     }
 
     /// Opens a store that an adapter of your own speaks to.
@@ -282,7 +292,7 @@ impl StoreBuilder {
     /// `Broken` when the operating system refuses a thread.
     pub fn adapter(self, adapter: Box<dyn Adapter>) -> Result<Store> {
         let capabilities = adapter.capabilities();
-        let requests = hub::start(adapter, self.clock.clone(), self.fail_fast)?;
+        let requests = hub::start(adapter, self.clock.clone(), self.fail_fast, self.meter)?;
         Ok(Store::new(requests, capabilities, self.clock))
     }
 }

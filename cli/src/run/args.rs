@@ -1,6 +1,7 @@
 //! The command line of `run`.
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::ValueEnum;
@@ -58,13 +59,16 @@ pub(crate) struct Args {
     /// How often to ask
     #[arg(long, value_name = "TIME", help_heading = "Health", value_parser = humantime::parse_duration, default_value = "5s")]
     pub(super) health_interval: Duration,
+    /// Serve /leader, /healthz and /metrics there over HTTP, such as 127.0.0.1:9090
+    #[arg(long, value_name = "ADDRESS", help_heading = "Health")]
+    pub(super) listen: Option<SocketAddr>,
     /// What to do when the command exits by itself
     #[arg(long, value_name = "WHAT", help_heading = "The command", value_enum, default_value_t = OnExit::Exit)]
     pub(super) on_exit: OnExit,
     #[command(flatten)]
     pub(super) handlers: HandlerArgs,
     /// The command and its arguments
-    #[arg(last = true, value_name = "CMD")]
+    #[arg(last = true, value_name = "CMD", help_heading = "The command")]
     pub(super) command: Vec<OsString>,
 }
 
@@ -144,22 +148,24 @@ What a command is told, in its environment:
   INCUMBENT_NAME           this candidate
   INCUMBENT_TOKEN          the fencing token as text, which sorts
   INCUMBENT_SEQUENCE       the number in it that grows
-  INCUMBENT_DEADLINE_FILE  a file with one line: until when the lease is proven, in nanoseconds of the
-                           machine's clock and in seconds since 1970, and the token. It is replaced at every
-                           renewal, never half-written: read -r until unix token < $INCUMBENT_DEADLINE_FILE
+  INCUMBENT_DEADLINE_FILE  a file with one line: until when the lease is proven, in nanoseconds of
+                           the machine's clock and in seconds since 1970, and the token. It is
+                           replaced at every renewal, never half-written:
+                           read -r until unix token < $INCUMBENT_DEADLINE_FILE
   INCUMBENT_REASON         for --on-lost: why, such as RESIGNED or EXPIRED
 Send the token with every request, and let the resource refuse a smaller one than it has seen.
 
 Signals:
-  SIGTERM, SIGINT and SIGQUIT end the candidacy: the command gets the same signal, or --on-lost is run, and the
-  seat is held until that is done. A second one kills it. SIGHUP, SIGUSR1 and SIGUSR2 are passed on.
-  The command has a process group of its own, and no terminal to read from.
+  SIGTERM, SIGINT and SIGQUIT end the candidacy: the command gets the same signal, or --on-lost is
+  run, and the seat is held until that is done. A second one kills it. SIGHUP, SIGUSR1 and SIGUSR2
+  are passed on. The command has a process group of its own, and no terminal to read from.
 
 Exit codes, beside those of incumbent:
-  the command's own, with --on-exit exit; 128 and the number of the signal that ended it; 127 where there is no
-  such command, 126 where it cannot be run; 0 where it was ended by the signal that we were sent.
-  1 where --once was asked for and the term was lost; 8 where --wait is over; 9 where --on-lost failed too
-  often, so that nobody knows what goes on.";
+  the command's own, with --on-exit exit; 128 and the number of the signal that ended it; 127 where
+  there is no such command, 126 where it cannot be run; 0 where it was ended by the signal that we
+  were sent, or before that with its lease. 1 where --once was asked for and the term was lost; 8
+  where --wait is over; 9 where --on-lost failed too often, so that nobody knows what
+  goes on.";
 
 /// The hidden command that becomes the user's.
 #[derive(Debug, clap::Args)]

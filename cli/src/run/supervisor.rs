@@ -17,6 +17,7 @@ use super::health::Health;
 use super::signals::{Asked, Signals};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::listen::Listener;
 
 /// How often the guard is told of a new deadline, and the command's end is looked for where no signal told.
 const TICK: Duration = Duration::from_millis(50);
@@ -26,12 +27,14 @@ const DYING: Duration = Duration::from_millis(200);
 /// `incumbent run … -- CMD`. Returns the exit code.
 pub(super) async fn run(args: Args, key: &str, as_json: bool) -> Result<u8, Failure> {
     let mut signals = Signals::new()?;
+    let mut listener = Listener::of(args.listen, as_json).await?;
     // Before anything is waited for: a signal meanwhile ends us.
     let opened = tokio::select! {
-        opened = open(&args, key) => opened,
+        opened = open(&args, key, &listener) => opened,
         () = signals.end() => return Ok(Exit::Done as u8),
     };
     let (store, candidate) = opened?;
+    listener.serve(&candidate);
     let file = DeadlineFile::new()?;
     let cgroup = Cgroup::new()
         .inspect_err(
@@ -63,20 +66,20 @@ pub(super) async fn run(args: Args, key: &str, as_json: bool) -> Result<u8, Fail
     done
 }
 
-async fn open(args: &Args, key: &str) -> Result<(Store, Candidate), Failure> {
-    let store = open_store(args).await?;
+async fn open(args: &Args, key: &str, listener: &Listener) -> Result<(Store, Candidate), Failure> {
+    let store = open_store(args, listener).await?;
     let candidate = store.campaign(key, args.options(args.drain + DYING)).await?;
     Ok((store, candidate))
 }
 
 /// Opens the store for a candidate.
-pub(super) async fn open_store(args: &Args) -> Result<Store, Failure> {
+pub(super) async fn open_store(args: &Args, listener: &Listener) -> Result<Store, Failure> {
     let settings = args.store.settings()?;
     let builder = match args.lease.lease {
         Some(lease) => Store::builder().expected_lease(lease),
         None => Store::builder(),
     };
-    args.store.open(builder, settings).await
+    args.store.open(listener.meter(builder), settings).await
 }
 
 struct Supervisor {

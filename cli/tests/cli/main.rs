@@ -9,6 +9,7 @@ mod doctor;
 mod elector;
 mod help;
 mod init;
+mod listen;
 mod looking;
 mod operate;
 mod permissions;

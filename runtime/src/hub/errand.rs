@@ -14,6 +14,7 @@ use tokio_util::task::TaskTracker;
 
 use super::CampaignId;
 use crate::clock::Clock;
+use crate::meter::{Meter, Wrote};
 use crate::store::{Adapter, Watched};
 use crate::{Error, ErrorKind, Result};
 
@@ -51,15 +52,24 @@ pub(super) type Errand = BoxFuture<'static, Done>;
 pub(super) struct Errands {
     pub(super) adapter: Arc<dyn Adapter>,
     pub(super) clock: Clock,
+    /// Who is told what became of writes.
+    pub(super) meter: Meter,
 }
 
 impl Errands {
     /// A write, whose answer is waited for as long as a lease: it can bear on nothing later.
     pub(super) fn write(&self, id: CampaignId, key: &Arc<str>, write: Write, lease: Duration) -> Errand {
         let (adapter, key, attempt) = (Arc::clone(&self.adapter), Arc::clone(key), write.attempt);
-        let write = async move { adapter.write(&key, &write).await };
-        let write = within(self.clock.clone(), lease, write);
-        write.map(move |outcome| Done::Wrote(id, attempt, outcome.unwrap_or(Outcome::Unknown))).boxed()
+        let (clock, meter) = (self.clock.clone(), self.meter.clone());
+        async move {
+            let sent = clock.now();
+            let outcome = within(clock.clone(), lease, adapter.write(&key, &write)).await;
+            let outcome = outcome.unwrap_or(Outcome::Unknown);
+            let took = clock.now().since(sent);
+            meter.tell(&Wrote { election: &key, action: &write.action, outcome: &outcome, took });
+            Done::Wrote(id, attempt, outcome)
+        }
+        .boxed()
     }
 
     pub(super) fn read(&self, id: CampaignId, key: &Arc<str>, read: ReadId, lease: Duration) -> Errand {

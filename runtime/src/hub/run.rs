@@ -24,6 +24,7 @@ use super::watch::Watch;
 use super::{CampaignId, Enter, Request};
 use crate::clock::Clock;
 use crate::driver::{Leave, Reply};
+use crate::meter::Meter;
 use crate::store::{Adapter, Watched};
 use crate::{Error, ErrorKind};
 
@@ -62,12 +63,13 @@ impl Hub {
         adapter: Box<dyn Adapter>,
         clock: Clock,
         fail_fast: bool,
+        meter: Meter,
         requests: mpsc::UnboundedReceiver<Request>,
     ) -> Self {
         Self {
             capabilities: adapter.capabilities(),
             fail_fast,
-            errands: Errands { adapter: adapter.into(), clock: clock.clone() },
+            errands: Errands { adapter: adapter.into(), clock: clock.clone(), meter },
             clock,
             requests,
             slots: HashMap::new(),

@@ -9,6 +9,7 @@ use super::Requests;
 use super::connection;
 use super::run::Hub;
 use crate::clock::Clock;
+use crate::meter::Meter;
 use crate::store::{Adapter, StoreSettings};
 use crate::{Error, ErrorKind, Result};
 
@@ -17,6 +18,7 @@ pub(crate) struct Opening {
     pub(crate) settings: StoreSettings,
     pub(crate) clock: Clock,
     pub(crate) fail_fast: bool,
+    pub(crate) meter: Meter,
 }
 
 /// Opens a store on a thread of its own, where its connection lives too.
@@ -24,7 +26,7 @@ pub(crate) async fn open(opening: Opening) -> Result<(Requests, Capabilities)> {
     let (mut ready, opened) = oneshot::channel();
     on_own_thread(async move {
         let (requests, receiver) = Requests::new();
-        let (clock, fail_fast) = (opening.clock.clone(), opening.fail_fast);
+        let (clock, fail_fast, meter) = (opening.clock.clone(), opening.fail_fast, opening.meter.clone());
         let adapter = tokio::select! {
             adapter = opening.open(&requests) => adapter,
             // The caller has given up.
@@ -34,7 +36,7 @@ pub(crate) async fn open(opening: Opening) -> Result<(Requests, Capabilities)> {
             Ok(adapter) => adapter,
             Err(error) => return drop(ready.send(Err(error))),
         };
-        let hub = Hub::new(adapter, clock, fail_fast, receiver);
+        let hub = Hub::new(adapter, clock, fail_fast, meter, receiver);
         // Where the caller has given up meanwhile, the only way to the hub is dropped with the answer.
         drop(ready.send(Ok((requests, hub.capabilities()))));
         hub.run().await;
@@ -45,9 +47,14 @@ pub(crate) async fn open(opening: Opening) -> Result<(Requests, Capabilities)> {
 }
 
 /// Starts a hub for a store that is open already.
-pub(crate) fn start(adapter: Box<dyn Adapter>, clock: Clock, fail_fast: bool) -> Result<Requests> {
+pub(crate) fn start(
+    adapter: Box<dyn Adapter>,
+    clock: Clock,
+    fail_fast: bool,
+    meter: Meter,
+) -> Result<Requests> {
     let (requests, receiver) = Requests::new();
-    on_own_thread(async move { Hub::new(adapter, clock, fail_fast, receiver).run().await })?;
+    on_own_thread(async move { Hub::new(adapter, clock, fail_fast, meter, receiver).run().await })?;
     Ok(requests)
 }
 

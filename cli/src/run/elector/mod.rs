@@ -29,6 +29,7 @@ use super::signals::{Asked, Signals};
 use super::{command, guard, no_key, supervisor};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::listen::Listener;
 
 /// The store that is no store.
 pub(super) const CONSOLE: &str = "console:";
@@ -42,11 +43,18 @@ const NAP: Duration = Duration::from_secs(1);
 pub(super) async fn run(args: Args, as_json: bool) -> Result<u8, Failure> {
     let scripts = Scripts::read(&args)?;
     let mut signals = Signals::new()?;
-    let mut seat = if args.store.url().as_deref() == Some(CONSOLE) {
+    let is_console = args.store.url().as_deref() == Some(CONSOLE);
+    if is_console && args.listen.is_some() {
+        return Err(Failure::usage(
+            "--listen tells of an election, and console: has none: leave it out, or give another store",
+        ));
+    }
+    let mut listener = Listener::of(args.listen, as_json).await?;
+    let mut seat = if is_console {
         Seat::Console(Some(Console::new()))
     } else {
         tokio::select! {
-            seat = campaign(&args) => seat?,
+            seat = campaign(&args, &mut listener) => seat?,
             () = signals.end() => return Ok(Exit::Done as u8),
         }
     };
@@ -93,10 +101,11 @@ pub(super) async fn run(args: Args, as_json: bool) -> Result<u8, Failure> {
     result
 }
 
-async fn campaign(args: &Args) -> Result<Seat, Failure> {
+async fn campaign(args: &Args, listener: &mut Listener) -> Result<Seat, Failure> {
     let key = args.key.as_deref().ok_or_else(no_key)?;
-    let store = supervisor::open_store(args).await?;
+    let store = supervisor::open_store(args, listener).await?;
     let candidate = store.campaign(key, args.options(args.drain)).await?;
+    listener.serve(&candidate);
     let events = candidate.events();
     Ok(Seat::Store { store, candidate, events })
 }

@@ -1,0 +1,63 @@
+//! What is answered at which path.
+
+use incumbent::{Candidate, State};
+use serde_json::json;
+
+use super::http::Answer;
+use super::metrics::Metrics;
+use crate::output::millis;
+
+/// The paths there are.
+const PATHS: &str = "there are /leader, /healthz and /metrics\n";
+
+pub(super) fn answer(path: &str, candidate: &Candidate, metrics: &Metrics) -> Answer {
+    match path {
+        "/leader" => leader(candidate),
+        "/healthz" => healthz(candidate),
+        "/metrics" => Answer {
+            status: 200,
+            content_type: "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            headers: Vec::new(),
+            body: metrics.text(candidate),
+        },
+        _ => Answer::text(404, PATHS),
+    }
+}
+
+/// 200 for the leader, with its token, and 503 for the others.
+fn leader(candidate: &Candidate) -> Answer {
+    let (election, name) = (candidate.election(), candidate.name());
+    // The term is asked first and whether it is current afterwards: a lease that is over is not told as one.
+    let term = candidate.term().map(|term| term.view());
+    let (status, headers, body) = match term.filter(|_| candidate.is_leader()) {
+        Some(term) => {
+            let token = term.token();
+            let body = json!({
+                "leader": true,
+                "election": election,
+                "name": name,
+                "token": token.to_string(),
+                "sequence": token.sequence.0,
+                "remaining_ms": millis(term.remaining()),
+            });
+            (200, vec![("Incumbent-Token", token.to_string())], body)
+        }
+        None => {
+            let holder = candidate.leader().map(|leader| leader.name);
+            (
+                503,
+                Vec::new(),
+                json!({ "leader": false, "election": election, "name": name, "holder": holder }),
+            )
+        }
+    };
+    Answer { status, content_type: "application/json", headers, body: format!("{body}\n") }
+}
+
+/// Whether this process takes part. A store that does not answer is no reason to start it anew.
+fn healthz(candidate: &Candidate) -> Answer {
+    match candidate.state() {
+        State::Closed => Answer::text(503, "the candidacy is over\n"),
+        _ => Answer::text(200, "ok\n"),
+    }
+}
