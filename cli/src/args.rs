@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Parser, Subcommand};
 
-use crate::{demo, doctor, exit, init, observe, operate, pages, permissions, run, sim, status};
+use crate::{demo, doctor, exit, init, observe, operate, pages, permissions, run, sim, status, top};
 
 /// Leader election on the infrastructure you already run
 ///
@@ -49,6 +49,7 @@ pub(crate) enum Command {
     Run(Box<run::Args>),
     Status(status::Args),
     Observe(observe::Args),
+    Top(top::Args),
     #[command(name = "hand-over")]
     HandOver(operate::hand_over::Args),
     Evict(operate::evict::Args),

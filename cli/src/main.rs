@@ -18,10 +18,13 @@ mod pages;
 mod permissions;
 mod process;
 mod run;
+mod screen;
 mod settings;
+mod signals;
 mod sim;
 mod status;
 mod store;
+mod top;
 
 use std::process::ExitCode;
 
@@ -62,6 +65,7 @@ fn carry_out(cli: Cli) -> Result<u8, Failure> {
             Command::Run(args) => run::run(*args, as_json).await,
             Command::Status(args) => status::run(&args, as_json).await.map(done),
             Command::Observe(args) => observe::run(&args, as_json).await.map(done),
+            Command::Top(args) => top::run(&args, as_json).await.map(done),
             Command::HandOver(args) => operate::hand_over::run(&args, as_json).await.map(done),
             Command::Evict(args) => operate::evict::run(&args, as_json).await.map(done),
             Command::Doctor(args) => doctor::run(&args, as_json).await.map(|exit| exit as u8),

@@ -115,7 +115,7 @@ fn aligned<const N: usize>(rows: Vec<[String; N]>) -> Vec<String> {
 }
 
 /// How a seat stands, in a word.
-fn seat(entry: &Entry) -> &'static str {
+pub(crate) fn seat(entry: &Entry) -> &'static str {
     match entry {
         Entry::Vacant => "vacant",
         Entry::Live(_) => "held",

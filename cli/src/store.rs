@@ -1,5 +1,6 @@
 //! Which store, and opening it.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use incumbent::store::nats::ConnectionEvent;
@@ -68,28 +69,57 @@ impl StoreArgs {
         builder: StoreBuilder,
         settings: StoreSettings,
     ) -> Result<Store, Failure> {
+        self.open_telling(builder, settings, &Teller::default()).await
+    }
+
+    /// Opens the store; what the connection says is told by `teller`.
+    pub(crate) async fn open_telling(
+        &self,
+        builder: StoreBuilder,
+        settings: StoreSettings,
+        teller: &Teller,
+    ) -> Result<Store, Failure> {
         let settings = match settings {
-            StoreSettings::Nats(settings) => StoreSettings::Nats(Box::new(tell_trouble(*settings))),
+            StoreSettings::Nats(settings) => {
+                StoreSettings::Nats(Box::new(tell_trouble(*settings, teller.clone())))
+            }
             settings => settings,
         };
         Ok(builder.fail_fast(self.fail_fast).open_settings(settings).await?)
     }
 }
 
+/// Says on the standard error what a connection is in trouble with, until it is asked not to.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Teller(Arc<AtomicBool>);
+
+impl Teller {
+    /// Says no more: something else is shown on the terminal.
+    pub(crate) fn hush(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    fn say(&self, text: &str) {
+        if !self.0.load(Ordering::Relaxed) {
+            eprintln!("incumbent: {text}");
+        }
+    }
+}
+
 /// Says on the standard error when the connection is in trouble, and when no longer: a line each.
-fn tell_trouble(settings: NatsSettings) -> NatsSettings {
+fn tell_trouble(settings: NatsSettings, teller: Teller) -> NatsSettings {
     let told = AtomicBool::new(false);
     settings.on_event(move |event| match event {
         ConnectionEvent::Connected { .. } if told.swap(false, Ordering::Relaxed) => {
-            eprintln!("incumbent: the store answers");
+            teller.say("the store answers");
         }
         ConnectionEvent::Failed { detail } | ConnectionEvent::NotAuthorized { detail }
             if !told.swap(true, Ordering::Relaxed) =>
         {
-            eprintln!("incumbent: waiting for the store: {detail}");
+            teller.say(&format!("waiting for the store: {detail}"));
         }
         ConnectionEvent::NotPermitted { action, subject } => {
-            eprintln!("incumbent: a permission is missing: allow {action:?} on {subject:?}");
+            teller.say(&format!("a permission is missing: allow {action:?} on {subject:?}"));
         }
         _ => {}
     })

@@ -6,12 +6,12 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::plan::Plan;
-use super::screen::Screen;
 use super::story::{Happening, Mood};
 use super::summary::Summary;
 use super::table::{View, stamp};
 use crate::failure::Failure;
 use crate::output::{self, millis, span};
+use crate::screen::Screen;
 
 /// How many lines of the log the largest terminal shows.
 const LOG: usize = 200;

@@ -7,7 +7,7 @@
 //!     ├── fleet ── actors: a process or a task each, which play a candidate
 //!     │     candidate ── campaigns; its witness writes down when it led
 //!     ├── history ── what the witnesses prove: overlaps, tokens, vacancies
-//!     └── audience ── what is seen of it: story, table, screen, summary
+//!     └── audience ── what is seen of it: story, table, summary
 //! ```
 
 mod actor;
@@ -22,9 +22,7 @@ mod history;
 mod plan;
 mod protocol;
 mod record;
-mod screen;
 mod show;
-mod signals;
 mod story;
 mod summary;
 mod table;

@@ -18,13 +18,13 @@ use super::fleet::Fleet;
 use super::history::History;
 use super::plan::Plan;
 use super::protocol::{Order, Report};
-use super::signals::Signals;
 use super::story::Happening;
 use super::summary::{Summary, percentile};
 use super::table::{Row, View};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::span;
+use crate::signals::Signals;
 
 /// The pause between two looks at everything.
 const TICK: Duration = Duration::from_millis(100);

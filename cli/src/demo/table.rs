@@ -1,24 +1,10 @@
-//! The live table: what stands on each line, and in which tone. It draws nothing; see [`super::screen`].
+//! The live table: what stands on each line, and in which tone. It draws nothing; see [`crate::screen`].
 
 use std::time::Duration;
 
 use super::story::Mood;
 use crate::output::span;
-
-/// How a piece of text looks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Tone {
-    Plain,
-    Dim,
-    Strong,
-    Good,
-    Warn,
-    Bad,
-}
-
-/// One line, in pieces.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Line(pub(super) Vec<(Tone, String)>);
+use crate::screen::{Line, Tone, bar, shortened};
 
 /// Everything the table shows.
 #[derive(Clone, Debug)]
@@ -137,7 +123,7 @@ impl Row {
         let pid = self.pid.map_or_else(|| "-".into(), |pid| pid.to_string());
         let token = self.token.map_or_else(String::new, |token| token.to_string());
         let (tone, state) = self.condition();
-        let left = self.left.map(|left| (bar(left, lease), format!("{:>5.2} s", left.as_secs_f64())));
+        let left = self.left.map(|left| (bar(left, lease, BAR), format!("{:>5.2} s", left.as_secs_f64())));
         let (bar, left) = left.unwrap_or_default();
         let name: String = self.name.chars().take(10).collect();
         let suffers = self.suffers.clone().unwrap_or_default();
@@ -171,14 +157,6 @@ impl Row {
     }
 }
 
-/// A bar of eighths of a cell.
-fn bar(left: Duration, lease: Duration) -> String {
-    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
-    let part = (left.as_secs_f64() / lease.as_secs_f64().max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
-    let eighths = (part * (BAR * 8) as f64).round() as usize;
-    "█".repeat(eighths / 8) + EIGHTHS[eighths % 8]
-}
-
 fn entry((at, mood, text): &(Duration, Mood, String)) -> Line {
     let tone = match mood {
         Mood::Plain => Tone::Plain,
@@ -193,30 +171,6 @@ fn entry((at, mood, text): &(Duration, Mood, String)) -> Line {
 pub(super) fn stamp(at: Duration) -> String {
     let tenths = at.as_millis() / 100;
     format!("{:02}:{:02}.{}", tenths / 600, tenths / 10 % 60, tenths % 10)
-}
-
-impl Line {
-    /// What fits into `width` columns.
-    fn cut(&self, width: usize) -> Self {
-        let mut left = width;
-        let mut pieces = Vec::new();
-        for (tone, text) in &self.0 {
-            let text: String = text.chars().filter(|c| !c.is_control()).take(left).collect();
-            left -= text.chars().count();
-            pieces.push((*tone, text));
-        }
-        Self(pieces)
-    }
-}
-
-/// The text, or as much of its end as fits: the end of a path says more than its beginning.
-fn shortened(text: &str, room: usize) -> String {
-    let length = text.chars().count();
-    if length <= room {
-        return text.to_owned();
-    }
-    let kept: String = text.chars().skip(length - room.saturating_sub(3)).collect();
-    format!("  …{kept}").chars().take(room).collect()
 }
 
 #[cfg(test)]
@@ -312,14 +266,5 @@ mod tests {
         for (width, height) in [(0, 0), (1, 1), (10, 3), (300, 2)] {
             view().lines(width, height);
         }
-    }
-
-    #[test]
-    fn the_bar_is_full_with_a_whole_lease_and_empty_with_none() {
-        let lease = Duration::from_secs(2);
-        assert_eq!(bar(lease, lease), "█".repeat(12));
-        assert_eq!(bar(lease * 9, lease), "█".repeat(12));
-        assert_eq!(bar(Duration::ZERO, lease), "");
-        assert_eq!(bar(Duration::from_millis(104), lease), "▋");
     }
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use incumbent::Leader;
 use incumbent::core::record::Entry;
-use incumbent::core::store::Facts;
 use serde_json::json;
 
 use super::Bench;
@@ -50,7 +50,7 @@ pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
 async fn evict(bench: &Bench, args: &Args, as_json: bool) -> Result<(), Failure> {
     let key = &args.key;
     let entry = bench.store.entry(key).await?;
-    let Some(leader) = entry.live().map(incumbent::Leader::of) else {
+    let Some(leader) = entry.live().map(Leader::of) else {
         if as_json {
             line(json!({ "election": key, "evicted": null, "wait_ms": null }))?;
         } else {
@@ -58,14 +58,9 @@ async fn evict(bench: &Bench, args: &Args, as_json: bool) -> Result<(), Failure>
         }
         return Ok(());
     };
-    let wait = wait_of_the_next(&entry, &bench.store.facts().await?);
-    let question = match wait {
-        Some(wait) => format!("Evict {} from {key}? The next leader waits {}.", leader.name, span(wait)),
-        None => format!("Evict {} from {key}? The next leader waits for a lease of its own.", leader.name),
-    };
-    confirm(question, args.yes).await?;
-    bench.still(key, &leader).await?;
-    bench.operator.delete(key).await?;
+    let wait = wait_of_the_next(&entry, bench.store.facts().await?.max_age);
+    confirm(question(key, &leader, wait), args.yes).await?;
+    bench.evict(key, &leader).await?;
     if as_json {
         line(json!({ "election": key, "evicted": leader.name, "wait_ms": wait.map(millis) }))?;
     } else {
@@ -82,18 +77,24 @@ async fn evict(bench: &Bench, args: &Args, as_json: bool) -> Result<(), Failure>
     Ok(())
 }
 
+/// What somebody is asked before.
+pub(crate) fn question(key: &str, leader: &Leader, wait: Option<Duration>) -> String {
+    let waits = wait.map_or_else(|| "for a lease of its own".into(), span);
+    format!("Evict {} from {key}? The next leader waits {waits}.", leader.name)
+}
+
 /// How long a candidate waits that finds the tombstone: the holder's lease, or the longest there may be in the
 /// store, whichever is more. A candidate whose own lease is longer waits for that.
-fn wait_of_the_next(entry: &Entry, facts: &Facts) -> Option<Duration> {
+pub(crate) fn wait_of_the_next(entry: &Entry, max_age: Option<Duration>) -> Option<Duration> {
     let lease = entry.live().and_then(|record| record.lease);
-    lease.max(facts.max_age)
+    lease.max(max_age)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use incumbent::core::Revision;
     use incumbent::core::record::Record;
-    use incumbent::core::{Incarnation, Instant, Revision};
 
     fn waits(lease: Option<u64>, max_age: Option<u64>) -> Option<u64> {
         let record = Record {
@@ -103,15 +104,7 @@ mod tests {
             lease: lease.map(Duration::from_secs),
             metadata: Vec::new(),
         };
-        let facts = Facts {
-            asked_at: Instant::ZERO,
-            incarnation: Incarnation(1),
-            age: None,
-            never_used: false,
-            max_age: max_age.map(Duration::from_secs),
-            newest: None,
-        };
-        wait_of_the_next(&Entry::Live(record), &facts).map(|wait| wait.as_secs())
+        wait_of_the_next(&Entry::Live(record), max_age.map(Duration::from_secs)).map(|wait| wait.as_secs())
     }
 
     #[test]

@@ -8,23 +8,35 @@ use incumbent::store::{Operate, StoreSettings};
 use incumbent::{Leader, Store};
 
 use crate::failure::Failure;
-use crate::store::StoreArgs;
+use crate::store::{StoreArgs, Teller};
 
 /// The store, for looking and for an operator's writes.
-struct Bench {
-    store: Store,
+pub(crate) struct Bench {
+    pub(crate) store: Store,
     operator: Box<dyn Operate>,
 }
 
 impl Bench {
     async fn open(args: &StoreArgs) -> Result<Self, Failure> {
+        Self::open_telling(args, &Teller::default()).await
+    }
+
+    /// Opened so, what the connection says can be kept from the screen.
+    pub(crate) async fn open_telling(args: &StoreArgs, teller: &Teller) -> Result<Self, Failure> {
         let settings = args.settings_to_look()?;
         if matches!(settings, StoreSettings::Memory(_)) {
             return Err(Failure::usage("a store in memory has no other process that could lead there"));
         }
-        let store = args.open(Store::builder(), settings.clone()).await?;
+        let store = args.open_telling(Store::builder(), settings.clone(), teller).await?;
         let operator = settings.operate(store.clock()).await?;
         Ok(Self { store, operator })
+    }
+
+    /// Takes the seat from that leader, where it still has it.
+    pub(crate) async fn evict(&self, key: &str, leader: &Leader) -> Result<(), Failure> {
+        self.still(key, leader).await?;
+        self.operator.delete(key).await?;
+        Ok(())
     }
 
     /// Who holds the seat; none where it is vacant.
@@ -54,6 +66,6 @@ impl Bench {
 }
 
 /// Whether both are one campaign.
-fn is_same(one: &Leader, other: &Leader) -> bool {
+pub(crate) fn is_same(one: &Leader, other: &Leader) -> bool {
     one.name == other.name && one.nonce == other.nonce
 }

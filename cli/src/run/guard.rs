@@ -32,6 +32,8 @@ pub(super) enum Word {
     Within(PathBuf),
     /// End this process group in time.
     Watch(Watch),
+    /// Send the SIGTERM now, where it has not been sent.
+    Terminate,
     /// There is nothing to end any more.
     Rest,
 }
@@ -89,6 +91,7 @@ pub(super) fn times(deadline: Instant, longest: Duration, grace: Duration) -> (I
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Duty {
     watch: Option<Watch>,
+    is_wanted: bool,
     terminated: bool,
 }
 
@@ -97,11 +100,12 @@ impl Duty {
         match word {
             Word::Within(_) => {}
             Word::Rest => *self = Self::default(),
+            Word::Terminate => self.is_wanted = true,
             // A later deadline does not take a SIGTERM back.
             Word::Watch(watch) if self.watch.is_some_and(|before| before.group == watch.group) => {
                 self.watch = Some(watch);
             }
-            Word::Watch(watch) => *self = Self { watch: Some(watch), terminated: false },
+            Word::Watch(watch) => *self = Self { watch: Some(watch), ..Self::default() },
         }
     }
 
@@ -112,7 +116,7 @@ impl Duty {
             *self = Self::default();
             return Some((watch, Signal::KILL));
         }
-        if watch.is_pressing(now) && !self.terminated {
+        if (self.is_wanted || watch.is_pressing(now)) && !self.terminated {
             self.terminated = true;
             return Some((watch, Signal::TERM));
         }
@@ -252,6 +256,22 @@ mod tests {
         duty.take(Word::Watch(watch(15_000)));
         assert_eq!(signals(&mut duty, 13_000), None);
         assert_eq!(signals(&mut duty, 14_600), Some(Signal::KILL));
+    }
+
+    #[test]
+    fn the_signal_is_sent_once_whoever_thinks_of_it_first() {
+        let mut duty = Duty::default();
+        duty.take(Word::Watch(watch(10_000)));
+        assert_eq!(signals(&mut duty, 7_600), Some(Signal::TERM));
+        duty.take(Word::Terminate);
+        assert_eq!(signals(&mut duty, 7_601), None);
+        // Another command, which a renewal that came just then does not spare.
+        duty.take(Word::Rest);
+        duty.take(Word::Watch(watch(20_000)));
+        duty.take(Word::Terminate);
+        duty.take(Word::Watch(watch(30_000)));
+        assert_eq!(signals(&mut duty, 17_600), Some(Signal::TERM));
+        assert_eq!(signals(&mut duty, 27_600), None);
     }
 
     #[test]

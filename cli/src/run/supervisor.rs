@@ -255,7 +255,10 @@ impl Supervisor {
         if work.watch.is_some_and(|(_, watch)| watch.is_pressing(now)) && !work.is_ending {
             tracing::warn!("the lease is not renewed in time, and the command is ended");
             work.is_overdue = self.asked.is_none();
-            work.end(Signal::TERM, now + self.args.drain);
+            work.is_ending = true;
+            work.kill_at = Some(now + self.args.drain);
+            // The guard sends it, as it would without us: a command that got two would think itself in a hurry.
+            self.guard.tell(Word::Terminate);
         }
         let is_over = work.watch.is_some_and(|(_, watch)| watch.is_over(now));
         if is_over || work.kill_at.is_some_and(|at| now >= at) {
@@ -342,6 +345,9 @@ impl Supervisor {
         self.guard = Guard::start(self.file.folder())?;
         self.tell_guard_where();
         if let Some(work) = &mut self.work {
+            if work.is_overdue {
+                work.group.signal(Signal::TERM);
+            }
             work.watch = None;
         }
         Ok(())

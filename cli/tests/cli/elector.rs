@@ -227,7 +227,7 @@ fn the_work_is_ended_in_good_time_where_the_server_is_silent() {
     let made = ended(&["init", "--store", &url, "--new", "--lease", "5s"]);
     assert_eq!(made.code, Some(0), "{made:?}");
     let end = "read -r until rest < $INCUMBENT_DEADLINE_FILE; \
-               echo $until $(cut -d' ' -f1 /proc/uptime) $INCUMBENT_REASON";
+               read -r up rest < /proc/uptime; echo $until $up $INCUMBENT_REASON";
     let words = ["run", "--store", &url, "--key", "jobs", "--on-won", "echo begins", "--on-lost", end];
     let mut run = Running::start(incumbent(&words));
     told(&mut run, "on-won: begins");

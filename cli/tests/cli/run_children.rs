@@ -166,7 +166,7 @@ fn a_command_is_ended_in_good_time_where_the_server_is_silent() {
     assert_eq!(made.code, Some(0), "{made:?}");
     // It obeys the second signal only: the first has to be followed by a SIGKILL.
     let script = "trap 'test -e $MARK && exit 0; touch $MARK; echo asked; read -r until rest < $INCUMBENT_DEADLINE_FILE; \
-                  up=$(cut -d\" \" -f1 /proc/uptime); echo $until $up' TERM; echo $$; \
+                  read -r up rest < /proc/uptime; echo $until $up' TERM; echo $$; \
                   while :; do sleep 0.01; done";
     let mut run = incumbent(&["run", "--store", &url, "--key", "jobs", "--", "sh", "-c", script]);
     let folder = tempfile::tempdir().unwrap();

@@ -1,14 +1,14 @@
-//! The signals that end the demo.
+//! The signals that end what runs on a terminal.
 
 use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// What asks for the end, as a person or a supervisor does.
-pub(super) struct Signals([Signal; 3]);
+pub(crate) struct Signals([Signal; 3]);
 
 impl Signals {
-    pub(super) fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         let listen = |kind| signal(kind);
         let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
         let [interrupt, terminate, hangup] = kinds.map(listen);
@@ -16,7 +16,7 @@ impl Signals {
     }
 
     /// Returns when one has come. Cancel-safe.
-    pub(super) async fn next(&mut self) {
+    pub(crate) async fn next(&mut self) {
         let [interrupt, terminate, hangup] = &mut self.0;
         tokio::select! {
             _ = interrupt.recv() => {}

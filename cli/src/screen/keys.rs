@@ -1,0 +1,90 @@
+//! Keys as they are pressed.
+
+use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, read};
+use tokio::sync::mpsc;
+
+/// A key that something may be done at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Key {
+    Char(char),
+    Up,
+    Down,
+    PageUp,
+    PageDown,
+    Home,
+    End,
+    Enter,
+    Escape,
+    Backspace,
+    /// Ctrl-C, which is no signal where keys are read one by one.
+    Interrupt,
+    /// The terminal has another size.
+    Resized,
+}
+
+/// What is pressed from now on. Reading ends with the process.
+pub(crate) struct Keys(mpsc::UnboundedReceiver<Key>);
+
+impl Keys {
+    pub(super) fn read() -> Self {
+        let (give, take) = mpsc::unbounded_channel();
+        std::thread::spawn(move || {
+            // A terminal that has gone ends it.
+            while let Ok(event) = read() {
+                if let Some(key) = key(&event)
+                    && give.send(key).is_err()
+                {
+                    return;
+                }
+            }
+        });
+        Self(take)
+    }
+
+    /// The next key; none where the terminal has gone. Cancel-safe.
+    pub(crate) async fn next(&mut self) -> Option<Key> {
+        self.0.recv().await
+    }
+}
+
+fn key(event: &Event) -> Option<Key> {
+    match event {
+        Event::Resize(..) => Some(Key::Resized),
+        Event::Key(KeyEvent { code, modifiers, kind, .. }) if *kind != KeyEventKind::Release => {
+            of_code(*code, *modifiers)
+        }
+        _ => None,
+    }
+}
+
+fn of_code(code: KeyCode, modifiers: KeyModifiers) -> Option<Key> {
+    match code {
+        KeyCode::Char('c') if modifiers.contains(KeyModifiers::CONTROL) => Some(Key::Interrupt),
+        KeyCode::Char(c) if !modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) => {
+            Some(Key::Char(c))
+        }
+        KeyCode::Up => Some(Key::Up),
+        KeyCode::Down => Some(Key::Down),
+        KeyCode::PageUp => Some(Key::PageUp),
+        KeyCode::PageDown => Some(Key::PageDown),
+        KeyCode::Home => Some(Key::Home),
+        KeyCode::End => Some(Key::End),
+        KeyCode::Enter => Some(Key::Enter),
+        KeyCode::Esc => Some(Key::Escape),
+        KeyCode::Backspace => Some(Key::Backspace),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ctrl_c_is_no_letter() {
+        assert_eq!(of_code(KeyCode::Char('c'), KeyModifiers::CONTROL), Some(Key::Interrupt));
+        assert_eq!(of_code(KeyCode::Char('c'), KeyModifiers::NONE), Some(Key::Char('c')));
+        assert_eq!(of_code(KeyCode::Char('Q'), KeyModifiers::SHIFT), Some(Key::Char('Q')));
+        assert_eq!(of_code(KeyCode::Char('q'), KeyModifiers::ALT), None);
+    }
+}

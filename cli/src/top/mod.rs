@@ -1,0 +1,205 @@
+//! `incumbent top`: all elections of a store on a screen, live.
+//!
+//! ```text
+//!   looker ── asks the store again and again, on a task of its own
+//!   board ── what was seen of each election, and since when
+//!   controls ── what the keys have chosen: order, filter, an election, a question
+//!   view ── the lines of the screen
+//! ```
+
+mod board;
+mod controls;
+mod view;
+
+use std::io::IsTerminal as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use incumbent::store::Watched;
+use incumbent::{Clock, Leader};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use crate::failure::Failure;
+use crate::operate::{Bench, evict};
+use crate::screen::{Key, Keys, Screen};
+use crate::signals::Signals;
+use crate::store::{StoreArgs, Teller, shown};
+use board::Board;
+use controls::{Act, Controls};
+use view::View;
+
+/// Show all elections of a store on the screen, live
+///
+/// A line for each election: who holds the seat and for how long, what is left of the lease, how often the seat
+/// has changed hands. It takes no part in any election.
+///
+/// It shows what it sees. A term that was there before it is as old as the sight of it at least, which is
+/// written as `>`, and the lease of a leader that it has not yet seen renewing is an upper bound, drawn dimly.
+/// Changes are counted from its own start. A lease that has run out with nobody renewing it is `overdue`: the
+/// leader has crashed or is cut off, and the next one waits until that is certain. Who else would like to
+/// lead is in no store.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The pause between two looks at the store
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, default_value = "1s")]
+    every: Duration,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  incumbent top --store nats://127.0.0.1:4222/ELECTIONS
+  incumbent top --store sqlite:elections.db --every 200ms
+
+Keys:
+  q             leave
+  up, down      choose an election (also k, j, PgUp, PgDn, Home, End)
+  s, r          sort by the next column; the other way round
+  /             show only the elections whose key or leader contains what is typed; Esc shows all again
+  e             evict the leader of the chosen election, after a question";
+
+/// How often what is on the screen is drawn anew, so that times move.
+const FRAME: Duration = Duration::from_millis(250);
+/// The shortest pause between two looks: others want something of the store too.
+const SHORTEST: Duration = Duration::from_millis(50);
+
+/// `incumbent top`.
+pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
+    if as_json || !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
+        return Err(Failure::usage(
+            "top draws on a terminal, and needs one to read keys from: `incumbent status --all --json` says the \
+             same to a program",
+        ));
+    }
+    let mut signals = Signals::new()?;
+    let teller = Teller::default();
+    let bench = tokio::select! {
+        bench = Bench::open_telling(&args.store, &teller) => bench?,
+        () = signals.next() => return Ok(()),
+    };
+    let store = bench.store.clone();
+    teller.hush();
+    let (screen, keys) = Screen::open_with_keys()?;
+    let place = shown(&args.store.url().unwrap_or_default());
+    let mut top = Top::new(bench, place, args.every.max(SHORTEST), screen, keys);
+    let watched = top.watch(&mut signals).await;
+    // The terminal is as it was before anything else is said.
+    drop(top);
+    store.close().await?;
+    watched
+}
+
+/// What comes from beside.
+enum News {
+    Looked(Result<Look, Failure>),
+    Evicted { key: String, result: Result<Leader, Failure> },
+}
+
+/// What the store says.
+struct Look {
+    elections: Vec<Watched>,
+    max_age: Option<Duration>,
+}
+
+struct Top {
+    bench: Arc<Bench>,
+    clock: Clock,
+    place: String,
+    board: Board,
+    controls: Controls,
+    screen: Screen,
+    keys: Keys,
+    tell: mpsc::UnboundedSender<News>,
+    news: mpsc::UnboundedReceiver<News>,
+    /// Dropped with this, and what it does is given up.
+    tasks: JoinSet<()>,
+}
+
+impl Top {
+    fn new(bench: Bench, place: String, every: Duration, screen: Screen, keys: Keys) -> Self {
+        let (tell, news) = mpsc::unbounded_channel();
+        let clock = bench.store.clock().clone();
+        let board = Board::new(clock.now());
+        let bench = Arc::new(bench);
+        let mut tasks = JoinSet::new();
+        tasks.spawn(look(Arc::clone(&bench), every, tell.clone()));
+        Self { bench, clock, place, board, controls: Controls::default(), screen, keys, tell, news, tasks }
+    }
+
+    /// Until somebody has seen enough.
+    async fn watch(&mut self, signals: &mut Signals) -> Result<(), Failure> {
+        loop {
+            self.draw()?;
+            tokio::select! {
+                key = self.keys.next() => match key {
+                    Some(key) => if self.press(key) { return Ok(()) },
+                    None => return Ok(()),
+                },
+                Some(news) = self.news.recv() => self.take(news),
+                () = signals.next() => return Ok(()),
+                () = sleep(FRAME) => {}
+            }
+        }
+    }
+
+    fn draw(&mut self) -> Result<(), Failure> {
+        let (width, height) = Screen::size();
+        let now = self.clock.now();
+        let view = View { place: &self.place, board: &self.board, controls: &self.controls, now };
+        Ok(self.screen.draw(&view.lines(width, height))?)
+    }
+
+    /// Does what a key asks for; whether that is to leave.
+    fn press(&mut self, key: Key) -> bool {
+        let now = self.clock.now();
+        match self.controls.press(key, &self.board, now) {
+            None => false,
+            Some(Act::Leave) => true,
+            Some(Act::Evict { key, leader }) => {
+                let (bench, tell) = (Arc::clone(&self.bench), self.tell.clone());
+                self.tasks.spawn(async move {
+                    let result = bench.evict(&key, &leader).await.map(|()| leader);
+                    // Nobody to tell: we are leaving.
+                    let _ = tell.send(News::Evicted { key, result });
+                });
+                false
+            }
+        }
+    }
+
+    fn take(&mut self, news: News) {
+        let now = self.clock.now();
+        match news {
+            News::Looked(Ok(look)) => self.board.take(now, look.elections, look.max_age),
+            News::Looked(Err(failure)) => self.board.trouble(failure.to_string()),
+            News::Evicted { key, result: Ok(leader) } => {
+                self.controls.say(format!("{} is evicted from {key}", leader.name));
+            }
+            News::Evicted { result: Err(failure), .. } => self.controls.say(failure.to_string()),
+        }
+    }
+}
+
+/// Asks the store again and again.
+async fn look(bench: Arc<Bench>, every: Duration, tell: mpsc::UnboundedSender<News>) {
+    let once = async || {
+        let elections = bench.store.entries().await?;
+        let max_age = bench.store.facts().await?.max_age;
+        Ok(Look { elections, max_age })
+    };
+    while tell.send(News::Looked(once().await)).is_ok() {
+        sleep(every).await;
+    }
+}
+
+/// What evicting that leader is about, in a question.
+fn question(key: &str, row: &board::Row, max_age: Option<Duration>) -> Option<(Leader, String)> {
+    let leader = row.entry.live().map(Leader::of)?;
+    let wait = evict::wait_of_the_next(&row.entry, max_age);
+    let text = format!("{} [y/N]", evict::question(key, &leader, wait));
+    Some((leader, text))
+}

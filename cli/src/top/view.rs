@@ -1,0 +1,317 @@
+//! The lines of the screen.
+
+use std::time::Duration;
+
+use incumbent::Instant;
+use incumbent::core::record::Entry;
+
+use super::board::{Board, Row, Since};
+use super::controls::{Controls, Mode, Sort};
+use crate::output::span;
+use crate::screen::{Line, Tone, bar, cell, shortened};
+
+/// Everything there is to show.
+pub(super) struct View<'a> {
+    pub(super) place: &'a str,
+    pub(super) board: &'a Board,
+    pub(super) controls: &'a Controls,
+    pub(super) now: Instant,
+}
+
+/// Lines that are no elections.
+const FRAME: usize = 6;
+/// A store that has said nothing for so long is one to tell of.
+const SILENCE: Duration = Duration::from_secs(3);
+
+/// The widths of the columns that are not always the same.
+#[derive(Clone, Copy)]
+struct Widths {
+    election: usize,
+    leader: usize,
+    bar: usize,
+}
+
+const SEAT: usize = 8;
+const HELD: usize = 9;
+const LEFT: usize = 8;
+const CHANGES: usize = 7;
+
+impl Widths {
+    /// What is left beside the other columns, and the two spaces between all of them.
+    fn of(width: usize) -> Self {
+        let room = width.saturating_sub(1 + SEAT + HELD + LEFT + CHANGES + 2 * 5 + 1);
+        let bar = (room / 5).clamp(8, 20);
+        let room = room.saturating_sub(bar);
+        let leader = room * 2 / 5;
+        Self { election: room - leader, leader, bar }
+    }
+}
+
+impl View<'_> {
+    /// The lines of a terminal of that size.
+    pub(super) fn lines(&self, width: usize, height: usize) -> Vec<Line> {
+        let shown = self.controls.shown(self.board, self.now);
+        let widths = Widths::of(width);
+        let room = height.saturating_sub(FRAME);
+        let chosen = self.controls.chosen(&shown);
+        let first = (chosen + 1).saturating_sub(room);
+        let mut lines = vec![self.title(shown.len(), width), Line::default(), self.headings(widths)];
+        for (index, (key, row)) in shown.iter().enumerate().skip(first).take(room) {
+            lines.push(self.row(key, row, widths, index == chosen));
+        }
+        if shown.is_empty() && room > 0 {
+            lines.push(Line(vec![(Tone::Dim, format!(" {}", self.nothing()))]));
+        }
+        lines.resize(height.saturating_sub(3), Line::default());
+        lines.push(more(shown.len(), first, room));
+        lines.push(self.word());
+        lines.push(self.footer());
+        lines.truncate(height);
+        lines.iter().map(|line| line.cut(width)).collect()
+    }
+
+    fn title(&self, shown: usize, width: usize) -> Line {
+        let name = " incumbent top";
+        let all = self.board.rows.len();
+        let count = match shown {
+            shown if shown == all => format!("{all}"),
+            shown => format!("{shown} of {all}"),
+        };
+        let held = self.board.rows.values().filter(|row| row.leader().is_some()).count();
+        let count = format!("{count} elections, {held} held");
+        let place = format!("  {}", self.place);
+        let room = width.saturating_sub(name.len() + count.len() + 2);
+        let place = shortened(&place, room);
+        let gap = " ".repeat(room.saturating_sub(place.chars().count()) + 1);
+        Line(vec![(Tone::Strong, name.into()), (Tone::Dim, place), (Tone::Plain, gap + &count)])
+    }
+
+    fn headings(&self, widths: Widths) -> Line {
+        let Widths { election, leader, bar } = widths;
+        let columns = [election, SEAT, leader, HELD, bar + 1 + LEFT, CHANGES];
+        let mut pieces = vec![(Tone::Dim, " ".to_owned())];
+        for (sort, width) in Sort::ALL.into_iter().zip(columns) {
+            let is_sorted = sort == self.controls.sort;
+            let arrow = match (is_sorted, self.controls.is_reversed) {
+                (false, _) => "",
+                (true, false) => "↓",
+                (true, true) => "↑",
+            };
+            let tone = if is_sorted { Tone::Strong } else { Tone::Dim };
+            pieces.push((tone, cell(&format!("{}{arrow}", sort.heading()), width)));
+            pieces.push((Tone::Dim, "  ".into()));
+        }
+        Line(pieces)
+    }
+
+    fn row(&self, key: &str, row: &Row, widths: Widths, is_chosen: bool) -> Line {
+        let seat = row.seat(self.now);
+        let tone = match seat {
+            "held" => Tone::Good,
+            "overdue" => Tone::Bad,
+            _ => Tone::Warn,
+        };
+        let left = row.left(self.now);
+        let (bar_tone, bar, left) = match left {
+            None => (Tone::Dim, String::new(), String::new()),
+            Some(left) => {
+                let tone = match (left.is_bound, left.left * 3 < left.lease) {
+                    (true, _) => Tone::Dim,
+                    (false, true) => Tone::Warn,
+                    (false, false) => Tone::Good,
+                };
+                (tone, bar(left.left, left.lease, widths.bar), short(left.left, left.is_bound))
+            }
+        };
+        let chosen = if is_chosen { Tone::Chosen } else { Tone::Plain };
+        let leader_tone = if row.leader().is_some() { Tone::Strong } else { Tone::Dim };
+        Line(vec![
+            (chosen, format!(" {}", cell(key, widths.election))),
+            (tone, format!("  {}", cell(seat, SEAT))),
+            (leader_tone, format!("  {}", cell(&leader(row), widths.leader))),
+            (Tone::Plain, format!("  {}", cell(&age(row.held, self.now), HELD))),
+            (bar_tone, format!("  {}", cell(&bar, widths.bar))),
+            (Tone::Plain, format!(" {left:>LEFT$}")),
+            (Tone::Plain, format!("  {:>CHANGES$}", row.changes)),
+        ])
+    }
+
+    /// Why there are no lines.
+    fn nothing(&self) -> &'static str {
+        match (self.board.answered, self.board.rows.is_empty()) {
+            (None, _) => "the store is asked",
+            (Some(_), true) => "no election was ever held here",
+            (Some(_), false) => "no election has that in its key or in its leader's name",
+        }
+    }
+
+    /// What is asked or was done, or what the store is in trouble with.
+    fn word(&self) -> Line {
+        let controls = self.controls;
+        let silent = self.now.since(self.board.answered.unwrap_or(self.board.began));
+        let (tone, text) = match (&controls.mode, &controls.said, &self.board.trouble) {
+            (Mode::Confirm { question, .. }, _, _) => (Tone::Strong, question.clone()),
+            (Mode::Filter, _, _) => (Tone::Strong, format!("filter: {}▏", controls.filter)),
+            (Mode::Look, Some(said), _) => (Tone::Strong, said.clone()),
+            (Mode::Look, None, Some(trouble)) => {
+                (Tone::Bad, format!("as it was {} ago: {trouble}", span(silent)))
+            }
+            (Mode::Look, None, None) if silent > SILENCE => {
+                (Tone::Bad, format!("the store has not answered for {}", span(silent)))
+            }
+            (Mode::Look, None, None) if !controls.filter.is_empty() => {
+                (Tone::Warn, format!("filter: {}  (Esc shows all)", controls.filter))
+            }
+            (Mode::Look, None, None) => (Tone::Plain, String::new()),
+        };
+        Line(vec![(tone, format!(" {text}"))])
+    }
+
+    fn footer(&self) -> Line {
+        let keys = match self.controls.mode {
+            Mode::Look => " q leave  ↑↓ choose  s sort  r reverse  / filter  e evict",
+            Mode::Filter => " Enter done  Esc shows all",
+            Mode::Confirm { .. } => " y evicts  any other key: nothing is done",
+        };
+        Line(vec![(Tone::Dim, keys.into())])
+    }
+}
+
+/// Who holds the seat, or who was named to follow.
+fn leader(row: &Row) -> String {
+    match (&row.entry, row.leader()) {
+        (_, Some(leader)) => leader.to_owned(),
+        (Entry::Released(release), _) if release.successor.is_some() => {
+            format!("→ {}", release.successor.as_deref().unwrap_or_default())
+        }
+        _ => "-".into(),
+    }
+}
+
+/// How many there are above and below.
+fn more(shown: usize, first: usize, room: usize) -> Line {
+    let below = shown.saturating_sub(first + room);
+    let text = match (first, below) {
+        (0, 0) => String::new(),
+        (0, below) => format!(" {below} more below"),
+        (above, 0) => format!(" {above} more above"),
+        (above, below) => format!(" {above} more above, {below} below"),
+    };
+    Line(vec![(Tone::Dim, text)])
+}
+
+/// `4:05`, `2:04:05`, `3d 4:05 h`; with `>` where it is more.
+fn age(since: Since, now: Instant) -> String {
+    let seconds = now.since(since.at).as_secs();
+    let (days, hours, minutes, seconds) =
+        (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60, seconds % 60);
+    let bound = if since.is_exact { "" } else { ">" };
+    match (days, hours) {
+        (0, 0) => format!("{bound}{minutes}:{seconds:02}"),
+        (0, hours) => format!("{bound}{hours}:{minutes:02}:{seconds:02}"),
+        (days, hours) => format!("{bound}{days}d{hours}h"),
+    }
+}
+
+/// Seconds with one digit behind the point; `<` where it may be less.
+fn short(left: Duration, is_bound: bool) -> String {
+    let bound = if is_bound { "<" } else { "" };
+    format!("{bound}{:.1} s", left.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::board::tests::{at, deleted, held};
+    use super::*;
+    use crate::screen::Key;
+
+    fn board() -> Board {
+        let mut board = Board::new(at(0));
+        board.take(at(1), vec![held("jobs", "ada", 1), held("nightly-report", "ben2", 2)], None);
+        let now = vec![held("jobs", "ada", 3), held("nightly-report", "ben2", 2), deleted("old", 4)];
+        board.take(at(70), now, None);
+        board
+    }
+
+    fn text(lines: &[Line]) -> Vec<String> {
+        let whole = |line: &Line| line.0.iter().map(|(_, text)| text.as_str()).collect::<String>();
+        lines.iter().map(|line| whole(line).trim_end().to_owned()).collect()
+    }
+
+    fn lines(board: &Board, controls: &Controls, width: usize, height: usize) -> Vec<Line> {
+        View { place: "sqlite:elections.db", board, controls, now: at(75) }.lines(width, height)
+    }
+
+    #[test]
+    fn it_shows_who_leads_for_how_long_and_what_is_left_of_the_lease() {
+        assert_eq!(
+            text(&lines(&board(), &Controls::default(), 80, 12)),
+            [
+                " incumbent top  sqlite:elections.db                          3 elections, 2 held",
+                "",
+                " election↓        seat      leader      for        left of the lease  changes",
+                " jobs             held      ada         >1:14      █████▍      10.0 s        0",
+                " nightly-report   overdue   ben2        >1:14                  <0.0 s        0",
+                " old              deleted   -           0:05                                 0",
+                "",
+                "",
+                "",
+                "",
+                "",
+                " q leave  ↑↓ choose  s sort  r reverse  / filter  e evict",
+            ]
+        );
+    }
+
+    #[test]
+    fn every_line_fits_a_terminal_of_any_size() {
+        let mut controls = Controls::default();
+        controls.press(Key::Char('e'), &board(), at(75));
+        for (width, height) in [(0, 0), (1, 1), (10, 3), (80, 24), (120, 40), (300, 2)] {
+            let lines = lines(&board(), &controls, width, height);
+            assert_eq!(lines.len(), height);
+            for line in text(&lines) {
+                assert!(line.chars().count() <= width, "{line:?} in {width}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_chosen_is_on_the_screen_and_what_is_not_is_counted() {
+        let mut board = Board::new(at(0));
+        board.take(at(1), (0..40).map(|n| held(&format!("e{n:02}"), "ada", n)).collect(), None);
+        let mut controls = Controls::default();
+        let first = text(&lines(&board, &controls, 80, 24));
+        assert!(first[3].starts_with(" e00 ") && first[20].starts_with(" e17 "), "{first:#?}");
+        assert_eq!(first[21], " 22 more below");
+        for _ in 0..20 {
+            controls.press(Key::Down, &board, at(75));
+        }
+        let moved = text(&lines(&board, &controls, 80, 24));
+        assert!(moved[20].starts_with(" e20 "), "{moved:#?}");
+        assert_eq!(moved[21], " 3 more above, 19 below");
+    }
+
+    #[test]
+    fn a_store_that_does_not_answer_is_told_with_how_old_the_screen_is() {
+        let mut board = board();
+        assert_eq!(
+            text(&lines(&board, &Controls::default(), 80, 12))[10],
+            " the store has not answered for 5.00 s"
+        );
+        board.trouble("no answer".into());
+        assert_eq!(
+            text(&lines(&board, &Controls::default(), 80, 12))[10],
+            " as it was 5.00 s ago: no answer"
+        );
+    }
+
+    #[test]
+    fn ages_are_short_at_every_length() {
+        let shown = |seconds| age(Since { at: at(0), is_exact: true }, at(seconds));
+        assert_eq!(shown(5), "0:05");
+        assert_eq!(shown(7_445), "2:04:05");
+        assert_eq!(shown(273_845), "3d4h");
+        assert_eq!(age(Since { at: at(0), is_exact: false }, at(60)), ">1:00");
+    }
+}
