@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use incumbent::Instant;
 use incumbent::core::record::{Entry, Nonce};
 use incumbent::store::Watched;
+use incumbent::{Instant, Leader};
 
 /// Since when something has been so, as far as was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,11 +23,16 @@ pub(super) struct Row {
     pub(super) held: Since,
     /// What is there now was written.
     written: Since,
-    /// How often the seat changed hands.
+    /// How many leaders have come.
     pub(super) changes: u64,
+    /// Whose the seat was when it was last observed.
+    observed: Option<Holder>,
     /// How long the lease is that is shown.
     lease: Option<Duration>,
 }
+
+/// Whose a seat is, of one campaign; none where it is vacant.
+type Holder = Option<(String, Option<Nonce>)>;
 
 /// What there is to say of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,24 +88,34 @@ impl Board {
         let mut before = std::mem::take(&mut self.rows);
         for Watched { key, entry } in seen {
             let fresh = Since { at: now, is_exact: !is_first };
-            let row = before.remove(&key);
-            let (held, written, changes) = match &row {
-                None => (fresh, fresh, 0),
-                Some(row) if holder(&row.entry) != holder(&entry) => (fresh, fresh, row.changes + 1),
-                Some(row) if row.entry.revision() != entry.revision() => (row.held, fresh, row.changes),
-                Some(row) => (row.held, row.written, row.changes),
-            };
             let lease = entry.live().and_then(|record| record.lease).or(max_age);
-            self.rows.insert(key, Row { entry, held, written, changes, lease });
+            let row = match before.remove(&key) {
+                None => Row { entry, held: fresh, written: fresh, changes: 0, observed: None, lease },
+                Some(row) if row.entry.revision() != entry.revision() => {
+                    Row { entry, written: fresh, lease, ..row }
+                }
+                Some(row) => row,
+            };
+            self.rows.insert(key, row);
         }
         // What the store has forgotten is vacant, and its line stays.
         for (key, row) in before {
-            let vacated = row.leader().is_some();
-            let held = if vacated { Since { at: now, is_exact: true } } else { row.held };
-            let changes = row.changes + u64::from(vacated);
-            self.rows.insert(key, Row { entry: Entry::Vacant, held, changes, ..row });
+            self.rows.insert(key, Row { entry: Entry::Vacant, ..row });
         }
         (self.max_age, self.answered, self.trouble) = (max_age, Some(now), None);
+    }
+
+    /// Takes in what an observer was told: every change of a seat comes this way, however short.
+    pub(super) fn observe(&mut self, now: Instant, key: &str, leader: Option<&Leader>) {
+        let Some(row) = self.rows.get_mut(key) else { return };
+        let holder: Holder = leader.map(|leader| (leader.name.clone(), leader.nonce));
+        let before = row.observed.replace(holder.clone());
+        // The first observation says what was looked at already, unless it has changed since.
+        let before = before.unwrap_or_else(|| holder_of(&row.entry));
+        if before != holder {
+            row.held = Since { at: now, is_exact: true };
+            row.changes += u64::from(holder.is_some());
+        }
     }
 
     /// The store does not answer.
@@ -109,9 +124,8 @@ impl Board {
     }
 }
 
-/// Whose the seat is, of one campaign; none where it is vacant.
-fn holder(entry: &Entry) -> Option<(&str, Option<Nonce>)> {
-    entry.live().map(|record| (record.candidate.as_str(), record.stamp.map(|stamp| stamp.nonce)))
+fn holder_of(entry: &Entry) -> Holder {
+    entry.live().map(|record| (record.candidate.clone(), record.stamp.map(|stamp| stamp.nonce)))
 }
 
 #[cfg(test)]
@@ -162,15 +176,29 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn every_change_of_hands_is_counted_and_vacancies_too() {
+    fn every_leader_that_comes_is_counted_however_short_the_vacancy() {
         let mut board = Board::new(at(0));
-        board.take(at(1), vec![held("jobs", "ada", 5)], None);
-        board.take(at(2), vec![deleted("jobs", 6)], None);
-        board.take(at(3), vec![deleted("jobs", 6)], None);
-        board.take(at(4), vec![held("jobs", "ben2", 7)], None);
+        let ada = held("jobs", "ada", 5);
+        let leader = Leader::of(ada.entry.live().unwrap());
+        board.take(at(1), vec![ada], None);
+        board.observe(at(1), "jobs", Some(&leader));
         let row = &board.rows["jobs"];
-        assert_eq!((row.changes, row.held), (2, Since { at: at(4), is_exact: true }));
-        assert_eq!(row.leader(), Some("ben2"));
+        assert_eq!((row.changes, row.held), (0, Since { at: at(1), is_exact: false }));
+        board.observe(at(2), "jobs", None);
+        let row = &board.rows["jobs"];
+        assert_eq!((row.changes, row.held), (0, Since { at: at(2), is_exact: true }));
+        board.observe(at(3), "jobs", Some(&leader));
+        let row = &board.rows["jobs"];
+        assert_eq!((row.changes, row.held), (1, Since { at: at(3), is_exact: true }));
+    }
+
+    #[test]
+    fn a_leader_that_came_between_the_look_and_the_observer_is_counted() {
+        let mut board = Board::new(at(0));
+        board.take(at(1), vec![deleted("jobs", 4)], None);
+        let leader = Leader::of(held("jobs", "ada", 5).entry.live().unwrap());
+        board.observe(at(2), "jobs", Some(&leader));
+        assert_eq!(board.rows["jobs"].changes, 1);
     }
 
     #[test]
@@ -188,8 +216,7 @@ pub(super) mod tests {
         board.take(at(1), vec![held("jobs", "ada", 5)], None);
         board.take(at(2), Vec::new(), None);
         board.take(at(3), Vec::new(), None);
-        let row = &board.rows["jobs"];
-        assert_eq!((row.seat(at(3)), row.changes, row.held.at), ("vacant", 1, at(2)));
+        assert_eq!((board.rows["jobs"].seat(at(3)), board.rows["jobs"].leader()), ("vacant", None));
     }
 
     #[test]

@@ -196,7 +196,10 @@ mod tests {
     fn board() -> Board {
         let mut board = Board::new(at(0));
         board.take(at(1), vec![held("alpha", "zoe", 1), held("beta", "adam", 2), deleted("gamma", 3)], None);
-        board.take(at(5), vec![held("alpha", "zoe", 1), held("beta", "cleo2", 4), deleted("gamma", 3)], None);
+        let cleo = held("beta", "cleo2", 4);
+        let leader = Leader::of(cleo.entry.live().unwrap());
+        board.observe(at(5), "beta", Some(&leader));
+        board.take(at(5), vec![held("alpha", "zoe", 1), cleo, deleted("gamma", 3)], None);
         board
     }
 

@@ -1,7 +1,7 @@
 //! `incumbent top`: all elections of a store on a screen, live.
 //!
 //! ```text
-//!   looker ── asks the store again and again, on a task of its own
+//!   looker ── asks the store again and again; an observer of each election tells it when there is something new
 //!   board ── what was seen of each election, and since when
 //!   controls ── what the keys have chosen: order, filter, an election, a question
 //!   view ── the lines of the screen
@@ -11,13 +11,14 @@ mod board;
 mod controls;
 mod view;
 
+use std::collections::HashSet;
 use std::io::IsTerminal as _;
 use std::sync::Arc;
 use std::time::Duration;
 
 use incumbent::store::Watched;
-use incumbent::{Clock, Leader};
-use tokio::sync::mpsc;
+use incumbent::{Clock, Leader, Observation};
+use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
@@ -32,12 +33,12 @@ use view::View;
 
 /// Show all elections of a store on the screen, live
 ///
-/// A line for each election: who holds the seat and for how long, what is left of the lease, how often the seat
-/// has changed hands. It takes no part in any election.
+/// A line for each election: who holds the seat and for how long, what is left of the lease, how many leaders
+/// have come. It takes no part in any election.
 ///
 /// It shows what it sees. A term that was there before it is as old as the sight of it at least, which is
 /// written as `>`, and the lease of a leader that it has not yet seen renewing is an upper bound, drawn dimly.
-/// Changes are counted from its own start. A lease that has run out with nobody renewing it is `overdue`: the
+/// Leaders that come are counted from its own start. A lease that has run out with nobody renewing it is `overdue`: the
 /// leader has crashed or is cut off, and the next one waits until that is certain. Who else would like to
 /// lead is in no store.
 #[derive(Debug, clap::Args)]
@@ -96,6 +97,7 @@ pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
 /// What comes from beside.
 enum News {
     Looked(Result<Look, Failure>),
+    Observed(Observation),
     Evicted { key: String, result: Result<Leader, Failure> },
 }
 
@@ -115,6 +117,10 @@ struct Top {
     keys: Keys,
     tell: mpsc::UnboundedSender<News>,
     news: mpsc::UnboundedReceiver<News>,
+    /// There is something new to look at.
+    look_again: Arc<Notify>,
+    /// The keys of elections that have an observer.
+    observed: HashSet<String>,
     /// Dropped with this, and what it does is given up.
     tasks: JoinSet<()>,
 }
@@ -125,9 +131,23 @@ impl Top {
         let clock = bench.store.clock().clone();
         let board = Board::new(clock.now());
         let bench = Arc::new(bench);
+        let look_again = Arc::new(Notify::new());
         let mut tasks = JoinSet::new();
-        tasks.spawn(look(Arc::clone(&bench), every, tell.clone()));
-        Self { bench, clock, place, board, controls: Controls::default(), screen, keys, tell, news, tasks }
+        tasks.spawn(look(Arc::clone(&bench), every, Arc::clone(&look_again), tell.clone()));
+        Self {
+            bench,
+            look_again,
+            observed: HashSet::new(),
+            clock,
+            place,
+            board,
+            controls: Controls::default(),
+            screen,
+            keys,
+            tell,
+            news,
+            tasks,
+        }
     }
 
     /// Until somebody has seen enough.
@@ -171,10 +191,36 @@ impl Top {
         }
     }
 
+    /// Has every election observed that is not yet.
+    fn observe(&mut self) {
+        for key in self.board.rows.keys() {
+            if !self.observed.insert(key.clone()) {
+                continue;
+            }
+            let (bench, tell, key) = (Arc::clone(&self.bench), self.tell.clone(), key.clone());
+            self.tasks.spawn(async move {
+                // A store that does not let itself be observed is looked at all the same.
+                let Ok(mut observer) = bench.store.observe(&key).await else { return };
+                while let Some(seen) = observer.next().await {
+                    if tell.send(News::Observed(seen)).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    }
+
     fn take(&mut self, news: News) {
         let now = self.clock.now();
         match news {
-            News::Looked(Ok(look)) => self.board.take(now, look.elections, look.max_age),
+            News::Looked(Ok(look)) => {
+                self.board.take(now, look.elections, look.max_age);
+                self.observe();
+            }
+            News::Observed(seen) => {
+                self.board.observe(now, &seen.election, seen.leader.as_ref());
+                self.look_again.notify_one();
+            }
             News::Looked(Err(failure)) => self.board.trouble(failure.to_string()),
             News::Evicted { key, result: Ok(leader) } => {
                 self.controls.say(format!("{} is evicted from {key}", leader.name));
@@ -185,14 +231,18 @@ impl Top {
 }
 
 /// Asks the store again and again.
-async fn look(bench: Arc<Bench>, every: Duration, tell: mpsc::UnboundedSender<News>) {
+async fn look(bench: Arc<Bench>, every: Duration, again: Arc<Notify>, tell: mpsc::UnboundedSender<News>) {
     let once = async || {
         let elections = bench.store.entries().await?;
         let max_age = bench.store.facts().await?.max_age;
         Ok(Look { elections, max_age })
     };
     while tell.send(News::Looked(once().await)).is_ok() {
-        sleep(every).await;
+        sleep(SHORTEST).await;
+        tokio::select! {
+            () = sleep(every - SHORTEST) => {}
+            () = again.notified() => {}
+        }
     }
 }
 

@@ -34,7 +34,7 @@ struct Widths {
 const SEAT: usize = 8;
 const HELD: usize = 9;
 const LEFT: usize = 8;
-const CHANGES: usize = 7;
+const CHANGES: usize = 8;
 
 impl Widths {
     /// What is left beside the other columns, and the two spaces between all of them.
@@ -78,7 +78,8 @@ impl View<'_> {
             shown => format!("{shown} of {all}"),
         };
         let held = self.board.rows.values().filter(|row| row.leader().is_some()).count();
-        let count = format!("{count} elections, {held} held");
+        let elections = if count == "1" { "election" } else { "elections" };
+        let count = format!("{count} {elections}, {held} held");
         let place = format!("  {}", self.place);
         let room = width.saturating_sub(name.len() + count.len() + 2);
         let place = shortened(&place, room);
@@ -215,7 +216,7 @@ fn age(since: Since, now: Instant) -> String {
 
 /// Seconds with one digit behind the point; `<` where it may be less.
 fn short(left: Duration, is_bound: bool) -> String {
-    let bound = if is_bound { "<" } else { "" };
+    let bound = if is_bound && !left.is_zero() { "<" } else { "" };
     format!("{bound}{:.1} s", left.as_secs_f64())
 }
 
@@ -229,7 +230,7 @@ mod tests {
         let mut board = Board::new(at(0));
         board.take(at(1), vec![held("jobs", "ada", 1), held("nightly-report", "ben2", 2)], None);
         let now = vec![held("jobs", "ada", 3), held("nightly-report", "ben2", 2), deleted("old", 4)];
-        board.take(at(70), now, None);
+        board.take(at(74), now, None);
         board
     }
 
@@ -247,12 +248,12 @@ mod tests {
         assert_eq!(
             text(&lines(&board(), &Controls::default(), 80, 12)),
             [
-                " incumbent top  sqlite:elections.db                          3 elections, 2 held",
+                " incumbent top  sqlite:elections.db                         3 elections, 2 held",
                 "",
-                " election↓        seat      leader      for        left of the lease  changes",
-                " jobs             held      ada         >1:14      █████▍      10.0 s        0",
-                " nightly-report   overdue   ben2        >1:14                  <0.0 s        0",
-                " old              deleted   -           0:05                                 0",
+                " election↓          seat      leader      for        left of the lease  changes",
+                " jobs               held      ada         >1:14      ███████▌   14.0 s         0",
+                " nightly-report     overdue   ben2        >1:14                  0.0 s         0",
+                " old                deleted   -           0:01                                 0",
                 "",
                 "",
                 "",
@@ -295,15 +296,13 @@ mod tests {
     #[test]
     fn a_store_that_does_not_answer_is_told_with_how_old_the_screen_is() {
         let mut board = board();
-        assert_eq!(
-            text(&lines(&board, &Controls::default(), 80, 12))[10],
-            " the store has not answered for 5.00 s"
-        );
+        let word = |board: &Board| {
+            let view = View { place: "", board, controls: &Controls::default(), now: at(79) };
+            text(&view.lines(80, 12))[10].clone()
+        };
+        assert_eq!(word(&board), " the store has not answered for 5.00 s");
         board.trouble("no answer".into());
-        assert_eq!(
-            text(&lines(&board, &Controls::default(), 80, 12))[10],
-            " as it was 5.00 s ago: no answer"
-        );
+        assert_eq!(word(&board), " as it was 5.00 s ago: no answer");
     }
 
     #[test]

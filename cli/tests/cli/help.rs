@@ -4,11 +4,12 @@ use crate::snapshot;
 use crate::support::{Running, ended, incumbent};
 
 /// Every command that people are told of.
-pub(crate) const COMMANDS: [&str; 13] = [
+pub(crate) const COMMANDS: [&str; 14] = [
     "demo",
     "run",
     "status",
     "observe",
+    "top",
     "hand-over",
     "evict",
     "init",

@@ -23,3 +23,4 @@ mod sim;
 mod snapshot;
 mod support;
 mod terminal;
+mod top;
