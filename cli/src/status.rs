@@ -1,5 +1,7 @@
 //! `incumbent status`: who holds a seat now.
 
+use std::time::Duration;
+
 use incumbent::core::record::Entry;
 use incumbent::store::Watched;
 use incumbent::{Leader, Store};
@@ -11,9 +13,12 @@ use crate::store::StoreArgs;
 
 /// Say who holds the seat of an election, or of all elections of a store
 ///
-/// It asks whoever leads the store, once, and changes nothing. It says what the store holds: a leader
-/// that crashed is there until its lease is over. Since when somebody leads, with which token, and who else
-/// would like to, no store knows: `observe` tells changes as they come, and a leader its own token.
+/// It asks whoever leads the store and changes nothing. It says what the store holds: a leader that crashed is
+/// there until its lease is over. Of one election it says when its record was last renewed, and what is left of the
+/// lease; the leader itself stops a little earlier, by the margin that `doctor` prints. The revision is that of the
+/// last renewal: the term's token is the one of its first write, which the store has not kept. Since when somebody
+/// leads, with which token, and who else would like to, no store knows: `observe` and `top` tell changes as they
+/// come, and a leader its own token.
 ///
 /// A seat is `held`, or vacant: `released` by its holder, `deleted` by somebody, `expired`, or `vacant` where
 /// nothing is left of any holder.
@@ -55,15 +60,43 @@ pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
 }
 
 async fn one(store: &Store, key: &str, as_json: bool) -> Result<(), Failure> {
-    let entry = store.entry(key).await?;
+    let (entry, ago) = with_age(store, key).await?;
     if as_json {
-        line(json_of(key, &entry))?;
+        let mut told = json_of(key, &entry);
+        if let Some(told) = told.as_object_mut() {
+            told.insert("renewed_ms_ago".into(), json!(ago.map(millis)));
+            told.insert("left_ms".into(), json!(left(&entry, ago).map(millis)));
+        }
+        line(told)?;
         return Ok(());
     }
-    for text in text_of(key, &entry) {
+    for text in text_of(key, &entry, ago) {
         line(text)?;
     }
     Ok(())
+}
+
+/// How often an entry is read that is renewed while we ask for its age.
+const TRIES: usize = 3;
+
+/// What the key holds, and how long ago a live record was written, where the store says so.
+async fn with_age(store: &Store, key: &str) -> Result<(Entry, Option<Duration>), Failure> {
+    let mut entry = store.entry(key).await?;
+    for _ in 0..TRIES {
+        let Some(record) = entry.live() else { break };
+        let Some(written) = store.written(key).await? else { break };
+        if written.revision == record.revision {
+            return Ok((entry, Some(written.ago)));
+        }
+        entry = store.entry(key).await?;
+    }
+    Ok((entry, None))
+}
+
+/// What is left of the holder's lease, by the store's clock.
+fn left(entry: &Entry, ago: Option<Duration>) -> Option<Duration> {
+    let lease = entry.live().and_then(|record| record.lease)?;
+    Some(lease.saturating_sub(ago?))
 }
 
 async fn all(store: &Store, as_json: bool) -> Result<(), Failure> {
@@ -151,7 +184,7 @@ fn json_of(key: &str, entry: &Entry) -> Value {
     })
 }
 
-fn text_of(key: &str, entry: &Entry) -> Vec<String> {
+fn text_of(key: &str, entry: &Entry, ago: Option<Duration>) -> Vec<String> {
     let mut lines = vec![format!("election  {key}")];
     let mut say = |what: &str, value: String| lines.push(format!("{what:<8}  {value}"));
     match entry {
@@ -168,7 +201,11 @@ fn text_of(key: &str, entry: &Entry) -> Vec<String> {
                 say("", "(written by other software)".into());
             }
             if let Some(lease) = record.lease {
-                say("lease", span(lease));
+                let left = left(entry, ago).map(|left| format!(", {} left", span(left)));
+                say("lease", span(lease) + &left.unwrap_or_default());
+            }
+            if let Some(ago) = ago {
+                say("renewed", format!("{} ago", span(ago)));
             }
             for (name, text) in &record.metadata {
                 say("metadata", format!("{name} = {text}"));
@@ -186,7 +223,6 @@ mod tests {
     use super::*;
     use incumbent::core::record::{Attempt, Nonce, Record, Release, Stamp};
     use incumbent::core::{Incarnation, Revision};
-    use std::time::Duration;
 
     fn held() -> Entry {
         Entry::Live(Record {
@@ -211,11 +247,12 @@ mod tests {
     #[test]
     fn a_seat_that_is_held_is_told_with_its_holder() {
         assert_eq!(
-            text_of("jobs", &held()),
+            text_of("jobs", &held(), Some(Duration::from_millis(1_250))),
             [
                 "election  jobs",
                 "leader    worker-7",
-                "lease     15.00 s",
+                "lease     15.00 s, 13.75 s left",
+                "renewed   1.25 s ago",
                 "metadata  address = 10.0.0.7:8080",
                 "revision  42",
             ]
@@ -238,7 +275,7 @@ mod tests {
 
     #[test]
     fn a_seat_that_was_given_up_is_told_with_the_successor() {
-        let text = text_of("jobs", &released());
+        let text = text_of("jobs", &released(), None);
         assert_eq!(text[1], "leader    (vacant: given up, handed over to worker-8)");
         let json = json_of("jobs", &released());
         assert_eq!((json["seat"].as_str(), json["successor"].as_str()), (Some("released"), Some("worker-8")));
@@ -263,7 +300,7 @@ mod tests {
     #[test]
     fn every_vacancy_says_why() {
         let revision = Revision(9);
-        let why = |entry: &Entry| text_of("jobs", entry)[1].clone();
+        let why = |entry: &Entry| text_of("jobs", entry, None)[1].clone();
         assert!(why(&Entry::Vacant).contains("nobody has held it"));
         assert!(why(&Entry::Deleted { revision }).contains("deleted"));
         assert!(why(&Entry::Expired { revision }).contains("the lease is over"));

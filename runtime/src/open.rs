@@ -20,7 +20,7 @@ use crate::observe::Observer;
 use crate::options::CampaignOptions;
 use crate::queue::Queue;
 use crate::standing::Standing;
-use crate::store::{Adapter, StoreSettings, Watched, request};
+use crate::store::{Adapter, StoreSettings, Watched, Written, request};
 use crate::{Error, ErrorKind, Result};
 
 /// A store that is open for elections.
@@ -131,6 +131,15 @@ impl Store {
     /// Those of [`leader`](Self::leader).
     pub async fn entry(&self, election: &str) -> Result<Entry> {
         self.ask(|reply| Request::Read { election: election.into(), reply }).await
+    }
+
+    /// How long ago the live record of an election was written, by the store's own clocks, and which one that is: what
+    /// is left of the holder's lease is its length less that. None where the seat is vacant, or the store cannot say.
+    ///
+    /// # Errors
+    /// Those of [`leader`](Self::leader).
+    pub async fn written(&self, election: &str) -> Result<Option<Written>> {
+        self.ask(|reply| Request::Written { election: election.into(), reply }).await
     }
 
     /// All elections of the store, by key.

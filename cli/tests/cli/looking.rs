@@ -1,8 +1,9 @@
 //! `incumbent status` and `incumbent observe`.
 
+use incumbent_testkit::nats::{NatsServer, Options};
 use serde_json::json;
 
-use crate::support::{Running, Scratch, ended, incumbent, json, leading};
+use crate::support::{Running, Scratch, ended, incumbent, json, leading, sequence};
 
 #[test]
 fn status_tells_the_holder_of_a_seat() {
@@ -11,10 +12,34 @@ fn status_tells_the_holder_of_a_seat() {
     let status = ended(&["status", "jobs", "--store", &scratch.url]);
     assert_eq!(status.code, Some(0), "{status:?}");
     let lines: Vec<&str> = status.stdout.lines().collect();
-    assert_eq!(lines[..3], ["election  jobs", "leader    ada", "lease     2.00 s"]);
-    assert!(lines[3].starts_with("revision  "), "{lines:?}");
+    assert_eq!(lines[..2], ["election  jobs", "leader    ada"]);
+    assert!(lines[2].starts_with("lease     2.00 s, ") && lines[2].ends_with(" left"), "{lines:?}");
+    assert!(lines[3].starts_with("renewed   ") && lines[3].ends_with(" ago"), "{lines:?}");
+    assert!(lines[4].starts_with("revision  "), "{lines:?}");
     let status = json(&ended(&["status", "jobs", "--store", &scratch.url, "--json"]).stdout);
     assert_eq!((&status["seat"], &status["leader"]["name"]), (&json!("held"), &json!("ada")));
+    let (ago, left) = (status["renewed_ms_ago"].as_f64().unwrap(), status["left_ms"].as_f64().unwrap());
+    assert!((ago + left - 2000.0).abs() < 0.01, "{status}");
+}
+
+#[test]
+fn status_tells_what_is_left_of_a_lease_by_the_servers_clock() {
+    let mut server = NatsServer::start(Options::new());
+    let url = format!("{}/ELECTIONS", server.url());
+    let made = ended(&["init", "--store", &url, "--new", "--lease", "30s"]);
+    assert_eq!(made.code, Some(0), "{made:?}");
+    let words = ["run", "--store", &url, "--key", "jobs", "--", "sh", "-c"];
+    let script = "echo leads with $INCUMBENT_SEQUENCE; exec sleep 1000";
+    let mut run = Running::start(incumbent(&[&words[..], &[script]].concat()));
+    sequence(&mut run);
+    let status = json(&ended(&["status", "jobs", "--store", &url, "--json"]).stdout);
+    let (ago, left) = (status["renewed_ms_ago"].as_f64().unwrap(), status["left_ms"].as_f64().unwrap());
+    assert!(ago > 0.0 && (ago + left - 30_000.0).abs() < 0.01, "{status}");
+    run.signal(rustix::process::Signal::TERM);
+    assert_eq!(run.wait().code, Some(0));
+    let status = json(&ended(&["status", "jobs", "--store", &url, "--json"]).stdout);
+    assert_eq!((&status["seat"], &status["left_ms"]), (&json!("released"), &json!(null)));
+    server.stop();
 }
 
 #[test]

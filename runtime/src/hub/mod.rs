@@ -45,7 +45,7 @@ use crate::observe::Observation;
 use crate::options::CampaignOptions;
 use crate::queue::Queue;
 use crate::standing::Standing;
-use crate::store::Watched;
+use crate::store::{Watched, Written};
 
 pub(crate) use self::start::{Opening, open, start};
 
@@ -69,6 +69,10 @@ pub(crate) enum Request {
     Read {
         election: String,
         reply: Answer<Entry>,
+    },
+    Written {
+        election: String,
+        reply: Answer<Option<Written>>,
     },
     List {
         reply: Answer<Vec<Watched>>,

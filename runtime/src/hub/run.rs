@@ -130,6 +130,7 @@ impl Hub {
             Some(Request::To(id, command)) => self.command(id, command),
             Some(Request::Observe { election, queue, reply }) => self.observe(election, queue, reply),
             Some(Request::Read { election, reply }) => self.read(election, reply),
+            Some(Request::Written { election, reply }) => self.written(election, reply),
             Some(Request::List { reply }) => self.list(reply),
             Some(Request::Inspect { reply }) => self.facts(reply),
             // The one that was asked for tells it too.

@@ -5,7 +5,7 @@ use futures_util::stream::BoxStream;
 use incumbent_core::record::Entry;
 use incumbent_core::store::{Capabilities, Facts, Fault, Outcome, Write};
 
-use super::{Adapter, Watched};
+use super::{Adapter, Watched, Written};
 use crate::Result;
 
 #[async_trait]
@@ -32,6 +32,10 @@ impl<A: Adapter + ?Sized> Adapter for Box<A> {
 
     async fn read(&self, key: &str) -> Result<Entry, Fault> {
         (**self).read(key).await
+    }
+
+    async fn written(&self, key: &str) -> Result<Option<Written>, Fault> {
+        (**self).written(key).await
     }
 
     async fn list(&self) -> Result<Vec<Watched>, Fault> {

@@ -27,7 +27,7 @@ use incumbent_core::record::Entry;
 use incumbent_core::store::{Capabilities, Facts, Fault, FaultKind, Outcome, Write};
 use tokio::sync::watch;
 
-use super::{Adapter, Operate, Watched};
+use super::{Adapter, Operate, Watched, Written};
 use crate::Result;
 
 /// A store that behaves as the one inside it, but for the faults its [`Faults`] make.
@@ -314,6 +314,10 @@ impl<A: Adapter> Adapter for Faulty<A> {
             }
         };
         self.faults.ask(reading).await
+    }
+
+    async fn written(&self, key: &str) -> Result<Option<Written>, Fault> {
+        self.faults.ask(self.inner.written(key)).await
     }
 
     async fn list(&self) -> Result<Vec<Watched>, Fault> {

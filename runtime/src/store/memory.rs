@@ -17,7 +17,7 @@ use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
 use super::message::{FOREIGN_LEASE, Message, pairs};
-use super::{Adapter, Operate, Watched, incarnation, names};
+use super::{Adapter, Operate, Watched, Written, incarnation, names};
 use crate::clock::Clock;
 use crate::{Error, ErrorKind, Result};
 
@@ -283,6 +283,14 @@ impl Adapter for Memory {
 
     async fn read(&self, key: &str) -> Result<Entry, Fault> {
         Ok(self.life()?.entry(key))
+    }
+
+    async fn written(&self, key: &str) -> Result<Option<Written>, Fault> {
+        let life = self.life()?;
+        let row = life.rows.get(key);
+        let record = row.and_then(|row| Some((row, row.entry.live()?.revision)));
+        let ago = |row: &Row| self.shared.clock.now().since(row.over.before(row.lease));
+        Ok(record.map(|(row, revision)| Written { revision, ago: ago(row) }))
     }
 
     async fn list(&self) -> Result<Vec<Watched>, Fault> {

@@ -16,8 +16,11 @@ pub(crate) mod request;
 mod sqlite;
 mod url;
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
+use incumbent_core::Revision;
 use incumbent_core::record::Entry;
 use incumbent_core::store::{Capabilities, Facts, Fault, Outcome, Write};
 
@@ -61,6 +64,13 @@ pub trait Adapter: Send + Sync + 'static {
     /// Reads the newest entry of a key, served by whoever leads the store, never from a replica or a cache.
     async fn read(&self, key: &str) -> Result<Entry, Fault>;
 
+    /// How long ago the live record of a key was written, by the store's own clocks, and which one that is; none
+    /// where there is no live record, or the store cannot say.
+    async fn written(&self, key: &str) -> Result<Option<Written>, Fault> {
+        let _ = key;
+        Ok(None)
+    }
+
     /// The newest entry of every key.
     async fn list(&self) -> Result<Vec<Watched>, Fault>;
 
@@ -75,6 +85,15 @@ pub trait Adapter: Send + Sync + 'static {
 
     /// Closes the connection. Nothing is written.
     async fn close(&self);
+}
+
+/// How old a live record is, which is renewed as long as its holder is well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// The record's revision.
+    pub revision: Revision,
+    /// How long ago it was written.
+    pub ago: Duration,
 }
 
 /// An entry seen under a key.

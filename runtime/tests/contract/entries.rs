@@ -52,6 +52,23 @@ pub(crate) async fn a_release_that_names_a_successor_reads_back(fixture: &impl F
     assert_eq!(store.read("jobs").await.unwrap(), Entry::Released(released(revision, Some("worker-8"))));
 }
 
+pub(crate) async fn a_live_record_knows_how_long_ago_it_was_written(fixture: &impl Fixture) {
+    let store = fixture.connect().await;
+    assert_eq!(store.written("jobs").await.unwrap(), None);
+    let first = take(&*store, "jobs", "a", fixture.lease()).await;
+    let new = store.written("jobs").await.unwrap().unwrap();
+    assert_eq!(new.revision, first);
+    let passed = fixture.lease() / 10;
+    fixture.pass(passed).await;
+    let old = store.written("jobs").await.unwrap().unwrap();
+    assert!(old.ago >= new.ago + passed, "{new:?}, then {old:?}");
+    let second = applied(store.write("jobs", &renew(2, first, "a", fixture.lease())).await);
+    let renewed = store.written("jobs").await.unwrap().unwrap();
+    assert_eq!(renewed.revision, second);
+    applied(store.write("jobs", &release(3, second, None)).await);
+    assert_eq!(store.written("jobs").await.unwrap(), None);
+}
+
 pub(crate) async fn an_operators_deletion_certifies_nothing(fixture: &impl Fixture) {
     let (store, operator) = (fixture.connect().await, fixture.operator().await);
     take(&*store, "jobs", "a", fixture.lease()).await;

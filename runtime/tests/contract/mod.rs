@@ -89,6 +89,7 @@ macro_rules! store_contract {
                 an_empty_foreign_value_is_a_record_too,
                 a_write_is_read_at_once_over_another_connection,
                 a_list_tells_the_newest_entry_of_every_key,
+                a_live_record_knows_how_long_ago_it_was_written,
             }
             expiry {
                 a_record_lives_no_shorter_than_its_lease,

@@ -12,7 +12,7 @@ use crate::hub::seat::Seat;
 use crate::hub::wakes::Sleeper;
 use crate::observe::Observation;
 use crate::queue::Queue;
-use crate::store::Watched;
+use crate::store::{Watched, Written};
 
 impl Hub {
     pub(super) fn read(&mut self, election: String, reply: Answer<Entry>) {
@@ -21,6 +21,14 @@ impl Hub {
         }
         let adapter = Arc::clone(&self.errands.adapter);
         self.under_way.push(self.errands.answer(reply, async move { adapter.read(&election).await }));
+    }
+
+    pub(super) fn written(&mut self, election: String, reply: Answer<Option<Written>>) {
+        if let Err(error) = self.check_election(&election) {
+            return drop(reply.send(Err(error)));
+        }
+        let adapter = Arc::clone(&self.errands.adapter);
+        self.under_way.push(self.errands.answer(reply, async move { adapter.written(&election).await }));
     }
 
     pub(super) fn list(&mut self, reply: Answer<Vec<Watched>>) {

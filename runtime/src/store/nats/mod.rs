@@ -48,6 +48,7 @@ use std::time::Duration;
 
 use async_nats::jetstream;
 use async_nats::jetstream::context::{RequestError, RequestErrorKind};
+use async_nats::jetstream::message::StreamMessage;
 use async_nats::jetstream::stream::{LastRawMessageError, LastRawMessageErrorKind};
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
@@ -67,7 +68,7 @@ use self::api::{Api, ApiError, Bucket, Failure};
 use self::connection::{Connection, Silence, chain};
 use self::follow::Follow;
 use self::stream::{AccountInfo, StreamInfo};
-use super::{Adapter, Watched};
+use super::{Adapter, Watched, Written};
 use crate::clock::Clock;
 use crate::{Error, ErrorKind, Result};
 
@@ -194,19 +195,17 @@ impl Adapter for Nats {
     }
 
     async fn read(&self, key: &str) -> Result<Entry, Fault> {
-        let bucket = &self.api.bucket;
-        // Not the direct get that a bucket may allow: any replica answers that.
-        let request = bucket.api_subject(&format!("STREAM.MSG.GET.{}", bucket.stream));
-        let subject = bucket.subject(key);
-        let answer = self.stream.get_last_raw_message_by_subject(&subject);
-        match self.api.connection.await_answer(&request, answer).await {
-            Ok(Ok(found)) => Ok(message::decode(found.sequence, Some(&found.headers), &found.payload)),
-            Ok(Err(error)) => match error.kind() {
-                LastRawMessageErrorKind::NoMessageFound => Ok(Entry::Vacant),
-                _ => Err(read_failure(&error).fault(bucket)),
-            },
-            Err(silence) => Err(api::silence_fault(&silence, bucket)),
-        }
+        Ok(self.newest(key).await?.map_or(Entry::Vacant, |found| entry(&found)))
+    }
+
+    async fn written(&self, key: &str) -> Result<Option<Written>, Fault> {
+        let Some(found) = self.newest(key).await? else { return Ok(None) };
+        let Entry::Live(record) = entry(&found) else { return Ok(None) };
+        let info: StreamInfo =
+            self.api.stream_info().await.map_err(|failure| failure.fault(&self.api.bucket))?;
+        // Both times are of whoever leads the stream, and its clock may have been set back between them.
+        let ago = info.since(found.time);
+        Ok(ago.map(|ago| Written { revision: record.revision, ago }))
     }
 
     async fn list(&self) -> Result<Vec<Watched>, Fault> {
@@ -226,6 +225,29 @@ impl Adapter for Nats {
     async fn close(&self) {
         self.api.connection.close().await;
     }
+}
+
+impl Nats {
+    /// The newest message under a key.
+    async fn newest(&self, key: &str) -> Result<Option<StreamMessage>, Fault> {
+        let bucket = &self.api.bucket;
+        // Not the direct get that a bucket may allow: any replica answers that.
+        let request = bucket.api_subject(&format!("STREAM.MSG.GET.{}", bucket.stream));
+        let subject = bucket.subject(key);
+        let answer = self.stream.get_last_raw_message_by_subject(&subject);
+        match self.api.connection.await_answer(&request, answer).await {
+            Ok(Ok(found)) => Ok(Some(found)),
+            Ok(Err(error)) => match error.kind() {
+                LastRawMessageErrorKind::NoMessageFound => Ok(None),
+                _ => Err(read_failure(&error).fault(bucket)),
+            },
+            Err(silence) => Err(api::silence_fault(&silence, bucket)),
+        }
+    }
+}
+
+fn entry(found: &StreamMessage) -> Entry {
+    message::decode(found.sequence, Some(&found.headers), &found.payload)
 }
 
 impl fmt::Debug for Nats {

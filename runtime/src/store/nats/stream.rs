@@ -154,6 +154,12 @@ impl StreamInfo {
         }
     }
 
+    /// How long before this answer that was, by the server's clock; none where the answer has no time.
+    pub(super) fn since(&self, time: OffsetDateTime) -> Option<Duration> {
+        let then = u64::try_from(time.unix_timestamp_nanos()).ok()?;
+        self.answered.map(|now| Duration::from_nanos(now.0.saturating_sub(then)))
+    }
+
     pub(super) fn is_never_used(&self) -> bool {
         self.config.metadata.get(NEVER_USED).is_some_and(|text| *text == self.created.0.to_string())
     }

@@ -52,7 +52,7 @@ use tokio::sync::mpsc;
 
 pub use settings::SqliteSettings;
 
-use super::{Adapter, Operate, Watched, names};
+use super::{Adapter, Operate, Watched, Written, names};
 use crate::clock::Clock;
 use crate::{Error, ErrorKind, Result};
 use connection::Connection;
@@ -186,6 +186,11 @@ impl Adapter for Sqlite {
     async fn read(&self, key: &str) -> Result<Entry, Fault> {
         let key = key.to_owned();
         Ok(self.on_reader(move |database| database.read(&key)).await?)
+    }
+
+    async fn written(&self, key: &str) -> Result<Option<Written>, Fault> {
+        let key = key.to_owned();
+        Ok(self.on_reader(move |database| database.written(&key)).await?)
     }
 
     async fn list(&self) -> Result<Vec<Watched>, Fault> {

@@ -11,7 +11,7 @@ use super::failure::{Cause, is_io};
 use super::file::Database;
 use crate::ErrorKind;
 use crate::store::message::{FOREIGN_LEASE, Message, pairs};
-use crate::store::{Watched, incarnation};
+use crate::store::{Watched, Written, incarnation};
 
 /// One row says what the store is, and one row a key what is under it. Instants and spans are
 /// nanoseconds, instants on the clock of the boot that is written down.
@@ -120,6 +120,24 @@ impl Database {
             .query_row(params![key, LIVE, signed(now.as_nanos())], watched)
             .optional()?;
         Ok(found.map_or(Entry::Vacant, |watched| watched.entry))
+    }
+
+    /// How long ago the live record under a key was written.
+    pub(super) fn written(&mut self, key: &str) -> Result<Option<Written>, Cause> {
+        let now = self.clock.now();
+        let reading = self.sql.transaction()?;
+        head(&reading, &self.boot)?;
+        let found = reading
+            .prepare_cached(
+                "SELECT revision, lease, over FROM entry WHERE key = ?1 AND kind = ?2 AND over > ?3",
+            )?
+            .query_row(params![key, LIVE, signed(now.as_nanos())], |row| {
+                let revision = row.get(0).map(unsigned).map(Revision)?;
+                let (lease, over): (Duration, Instant) = (row.get(1).map(span)?, row.get(2).map(instant)?);
+                Ok(Written { revision, ago: now.since(over.before(lease)) })
+            })
+            .optional()?;
+        Ok(found)
     }
 
     /// The newest entry of every key written after `seen`.
