@@ -63,6 +63,8 @@ pub(crate) enum Command {
     Candidate(demo::CandidateArgs),
     #[command(name = "run-guard", hide = true)]
     Guard(run::GuardArgs),
+    #[command(name = "run-heir", hide = true)]
+    Heir(run::HeirArgs),
     #[command(name = "run-exec", hide = true)]
     Exec(run::ExecArgs),
 }

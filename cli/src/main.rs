@@ -79,6 +79,7 @@ fn carry_out(cli: Cli) -> Result<u8, Failure> {
                 run::guard(args).await;
                 Ok(Exit::Done as u8)
             }
+            Command::Heir(args) => Ok(run::heir(&args, as_json).await.map(done)?),
             Command::Exec(args) => run::exec(&args),
         }
     });

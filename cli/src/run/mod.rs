@@ -29,6 +29,7 @@ mod supervisor;
 
 pub(crate) use args::{Args, ExecArgs, GuardArgs};
 pub(crate) use command::exec;
+pub(crate) use elector::{HeirArgs, heir};
 pub(crate) use guard::guard;
 
 use crate::failure::Failure;

@@ -38,7 +38,8 @@ use view::View;
 ///
 /// It shows what it sees. A term that was there before it is as old as the sight of it at least, which is
 /// written as `>`, and the lease of a leader that it has not yet seen renewing is an upper bound, drawn dimly.
-/// Leaders that come are counted from its own start. A lease that has run out with nobody renewing it is `overdue`: the
+/// Leaders that come are counted from its own start; one that was evicted and takes the seat again within
+/// milliseconds may not be seen to. A lease that has run out with nobody renewing it is `overdue`: the
 /// leader has crashed or is cut off, and the next one waits until that is certain. Who else would like to
 /// lead is in no store.
 #[derive(Debug, clap::Args)]

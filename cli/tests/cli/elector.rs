@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use incumbent_testkit::nats::{NatsServer, Options};
 use incumbent_testkit::process::is_running;
 use incumbent_testkit::wait;
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::run::{delete, seat};
-use crate::support::{Ended, Running, Scratch, ended, incumbent};
+use crate::support::{Ended, Running, Scratch, children, ended, incumbent};
 
 /// Arguments of a candidate whose lease is not over just because the machine is busy.
 fn arguments<'a>(scratch: &'a Scratch, name: &'a str) -> Vec<&'a str> {
@@ -259,4 +259,55 @@ fn a_supervisor_that_was_stopped_for_longer_ends_the_work_first_of_all() {
     told(&mut ada, "on-lost: ends");
     assert_eq!(ends(ben).code, Some(0));
     assert_eq!(ends(ada).code, Some(0));
+}
+
+#[test]
+fn work_whose_supervisor_is_killed_is_ended_in_its_place() {
+    let scratch = Scratch::made();
+    let ended = file(&scratch, "ended");
+    let end =
+        format!("echo $INCUMBENT_REASON $INCUMBENT_SEQUENCE > {0}.new; mv {0}.new {0}", ended.display());
+    let begin = "echo begins with $INCUMBENT_SEQUENCE";
+    let mut run = started(&scratch, "ada", &["--on-won", begin, "--on-lost", &end, "-v"]);
+    let begun = told(&mut run, "on-won: begins with ");
+    told(&mut run, "\"state\":\"LEADER\"");
+    run.kill();
+    wait::until("the end of the work", wait::GENEROUS, || ended.exists());
+    let sequence = begun.rsplit(' ').next().unwrap();
+    assert_eq!(fs::read_to_string(&ended).unwrap(), format!("KILLED {sequence}\n"));
+    // Nobody else can lead yet: the lease of the one that was killed is not over.
+    assert_eq!(seat(&scratch), "held");
+}
+
+#[test]
+fn a_begin_that_runs_when_the_supervisor_is_killed_is_killed_before_the_end() {
+    let scratch = Scratch::made();
+    let (pid, ended) = (file(&scratch, "pid"), file(&scratch, "ended"));
+    let begin = format!("echo $$ > {0}.new; mv {0}.new {0}; exec sleep 1000", pid.display());
+    let end = format!(
+        "ps -o stat= -p $(cat {}) | grep -qv Z && echo alive > {2}; echo ended >> {2}; mv {2} {1}",
+        pid.display(),
+        ended.display(),
+        file(&scratch, "new").display()
+    );
+    let mut run = started(&scratch, "ada", &["--on-won", &begin, "--on-lost", &end]);
+    wait::until("the begin", wait::GENEROUS, || pid.exists());
+    run.kill();
+    wait::until("the end of the work", wait::GENEROUS, || ended.exists());
+    assert_eq!(fs::read_to_string(&ended).unwrap(), "ended\n");
+}
+
+#[test]
+fn an_heir_that_is_killed_is_replaced_and_a_will_that_is_revoked_is_not_executed() {
+    let scratch = Scratch::made();
+    let count = file(&scratch, "count");
+    let end = format!("echo x >> {}", count.display());
+    let mut run = started(&scratch, "ada", &["--on-won", "echo begins", "--on-lost", &end, "-v"]);
+    told(&mut run, "\"state\":\"LEADER\"");
+    let heir = || children(run.pid());
+    let first = wait::until_some("the heir", wait::GENEROUS, || heir().first().copied());
+    kill_process(Pid::from_raw(first.try_into().unwrap()).unwrap(), Signal::KILL).unwrap();
+    wait::until("another heir", wait::GENEROUS, || heir().first().is_some_and(|heir| *heir != first));
+    assert_eq!(ends(run).code, Some(0));
+    assert_eq!(fs::read_to_string(&count).unwrap(), "x\n");
 }

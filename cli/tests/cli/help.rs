@@ -61,7 +61,7 @@ fn shells_complete_the_commands_and_nothing_that_is_hidden() {
         for command in COMMANDS {
             assert!(script.stdout.contains(command), "{command} in {shell}");
         }
-        for hidden in ["run-guard", "run-exec", "demo-candidate"] {
+        for hidden in ["run-guard", "run-exec", "run-heir", "demo-candidate"] {
             assert!(!script.stdout.contains(hidden), "{hidden} in {shell}");
         }
     }

@@ -7,11 +7,11 @@ use std::sync::mpsc::Receiver;
 use std::time::Instant;
 
 use incumbent_testkit::nats::{NatsServer, Options};
-use incumbent_testkit::process::ChildGuard;
+use incumbent_testkit::process::{self, ChildGuard};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
 
-use crate::support::{PATIENCE, Running, Scratch, ended, incumbent, leading, sequence};
+use crate::support::{PATIENCE, Running, Scratch, ended, incumbent, sequence};
 use crate::terminal::{pieces, terminal};
 
 /// The program on a terminal of its own.
@@ -71,7 +71,8 @@ impl Top {
         let started = Instant::now();
         while !self.shown.contains("\u{1b}[?1049l") || !self.shown.contains("\u{1b}[?25h") {
             let piece = self.pieces.recv_timeout(PATIENCE.saturating_sub(started.elapsed()));
-            self.shown.push_str(&piece.expect("the terminal is not restored"));
+            self.shown
+                .push_str(&piece.unwrap_or_else(|error| panic!("not restored ({error}): {}", self.shown)));
         }
     }
 }
@@ -94,11 +95,15 @@ fn last_picture(shown: &str) -> Vec<String> {
 
 /// A leader whose lease is not over just because the machine is busy.
 fn settled(store: &str, key: &str, name: &str) -> Running {
-    let words = ["run", "--store", store, "--key", key, "--name", name, "--lease", "30s", "--", "sh", "-c"];
-    let script = "echo leads with $INCUMBENT_SEQUENCE; exec sleep 1000";
-    let mut run = Running::start(incumbent(&[&words[..], &[script]].concat()));
+    let mut run = campaigning_for_long(store, key, name);
     sequence(&mut run);
     run
+}
+
+fn campaigning_for_long(store: &str, key: &str, name: &str) -> Running {
+    let words = ["run", "--store", store, "--key", key, "--name", name, "--lease", "30s", "--", "sh", "-c"];
+    let script = "echo leads with $INCUMBENT_SEQUENCE; exec sleep 1000";
+    Running::start(incumbent(&[&words[..], &[script]].concat()))
 }
 
 #[test]
@@ -136,21 +141,23 @@ fn a_large_terminal_is_filled_and_another_size_is_noticed() {
 #[test]
 fn a_leader_is_evicted_after_a_question() {
     let scratch = Scratch::made();
-    let mut ada = leading(&scratch.url, "jobs", "ada");
+    let ada = settled(&scratch.url, "jobs", "ada");
     let mut top = Top::start(&scratch.url, 80, 24);
     top.until_line("ada");
     top.press("e");
-    top.until_line("Evict ada from jobs? The next leader waits 2.00 s. [y/N]");
+    top.until_line("Evict ada from jobs? The next leader waits 30.00 s. [y/N]");
     top.press("n");
     top.until_line("nothing was done");
+    // It does not hear of it, so that another one takes the seat.
+    process::pause(ada.pid());
+    let _ben = campaigning_for_long(&scratch.url, "jobs", "ben");
     top.press("e");
     top.until_line("[y/N]");
     top.press("y");
     top.until_line("ada is evicted from jobs");
-    sequence(&mut ada);
-    // It leads again, which is a leader that has come, and its term began before our eyes.
+    // A leader that came, and whose beginning was seen.
     let lines = top.until("the change", |lines| {
-        lines.get(3).is_some_and(|line| line.contains("ada") && line.ends_with(" 1"))
+        lines.get(3).is_some_and(|line| line.contains("ben") && line.ends_with(" 1"))
     });
     assert!(!lines[3].contains('>'), "{lines:#?}");
     top.press("q");

@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use incumbent::Instant;
 use incumbent::core::reconcile::{Handler, RunId};
 use rustix::process::{Pid, Signal, kill_process_group};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::net::unix::pipe::Receiver;
 use tokio::process::{Child, ChildStderr, ChildStdout};
@@ -23,7 +24,7 @@ const AT_ONCE: usize = 64 * 1024;
 const LONGEST_LINE: usize = 8 * 1024;
 
 /// What a handler runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Script {
     /// A line for the shell.
     Shell(String),
@@ -47,7 +48,7 @@ impl Script {
         }
     }
 
-    fn command(&self) -> Command {
+    pub(super) fn command(&self) -> Command {
         match self {
             Self::Shell(line) => {
                 let mut shell = Command::new("sh");
@@ -114,6 +115,16 @@ impl Running {
         if let Some(reason) = reason {
             command.env("INCUMBENT_REASON", reason);
         }
+        Self::spawn(run, handler, command, as_json)
+    }
+
+    /// Starts a handler that has been told everything.
+    pub(super) fn spawn(
+        run: RunId,
+        handler: Handler,
+        mut command: Command,
+        as_json: bool,
+    ) -> io::Result<Self> {
         command.process_group(0).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = tokio::process::Command::from(command).spawn()?;
         let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
@@ -125,6 +136,11 @@ impl Running {
             [Output::new(stdout, name, "stdout", as_json)?, Output::new(stderr, name, "stderr", as_json)?];
         let process = Process { child, group, output, has_ended: false };
         Ok(Self { run, handler, process: Ok(process), kill_at: None })
+    }
+
+    /// Its process group, while it runs.
+    pub(super) fn group(&self) -> Option<Pid> {
+        self.process.as_ref().ok().filter(|process| !process.has_ended).map(|process| process.group)
     }
 
     /// Sends a signal to it and to whatever it started in its group.

@@ -7,6 +7,7 @@
 mod console;
 mod defaults;
 mod handler;
+mod heir;
 
 use std::io::Write;
 use std::time::Duration;
@@ -19,9 +20,11 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 pub(super) use defaults::take_defaults;
+pub(crate) use heir::{HeirArgs, heir};
 
 use self::console::Console;
 use self::handler::{Running, Script, option};
+use self::heir::{Heir, Will};
 use super::args::Args;
 use super::deadline::DeadlineFile;
 use super::health::Health;
@@ -71,13 +74,17 @@ pub(super) async fn run(args: Args, as_json: bool) -> Result<u8, Failure> {
         retries: args.handlers.retries,
         cool_down: args.handlers.error_timeout.unwrap_or_else(|| Settings::default().cool_down),
     };
+    let file = DeadlineFile::new()?;
+    let heir = Heir::start(file.folder(), &args, as_json)?;
     let mut elector = Elector {
         reconciler: Reconciler::new(settings, clock.now()),
         scripts,
         clock,
         candidate,
         health: Health::start(&args),
-        file: DeadlineFile::new()?,
+        file,
+        heir,
+        work: Work::None,
         running: None,
         wake: None,
         term: None,
@@ -95,6 +102,9 @@ pub(super) async fn run(args: Args, as_json: bool) -> Result<u8, Failure> {
     };
     let result = elector.reconcile(&mut seat, &mut signals).await;
     elector.term = None;
+    if result.is_ok() {
+        elector.heir.dismiss().await;
+    }
     if let Seat::Store { store, .. } = seat {
         store.close().await?;
     }
@@ -193,6 +203,8 @@ struct Elector {
     candidate: Option<Candidate>,
     health: Health,
     file: DeadlineFile,
+    heir: Heir,
+    work: Work,
     running: Option<Running>,
     /// When the reconciler wants to know the time.
     wake: Option<Instant>,
@@ -213,7 +225,17 @@ struct Elector {
     result: Option<Exit>,
 }
 
+/// What there is to end where this process is killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Work {
+    None,
+    /// The handler that begins it runs.
+    Begins,
+    Begun,
+}
+
 enum Next {
+    HeirGone,
     News(News),
     Signal(Asked),
     Returned(Option<String>),
@@ -235,6 +257,7 @@ impl Elector {
                 signal = signals.next() => signal.map_or(Next::Look, Next::Signal),
                 ended = returned(&mut self.running) => Next::Returned(ended),
                 () = self.health.changed() => Next::Look,
+                () = self.heir.gone() => Next::HeirGone,
                 () = &mut patience, if waits => Next::OutOfPatience,
                 () = tokio::time::sleep(nap) => Next::Look,
             };
@@ -242,6 +265,7 @@ impl Elector {
             self.look()?;
             match next {
                 Next::Look => {}
+                Next::HeirGone => self.heir.replaced(self.file.folder(), &self.args, self.as_json)?,
                 Next::News(News::Event(event)) => self.take(event)?,
                 Next::News(News::Typed(message)) => {
                     self.give(Input::Message(message))?;
@@ -389,6 +413,11 @@ impl Elector {
         if let Some(how) = &failure {
             self.warn(&format!("{} failed: {how}", option(running.handler)));
         }
+        match running.handler {
+            Handler::Begin => self.bequeath(Work::Begun),
+            Handler::End if failure.is_some() => self.bequeath(Work::Begun),
+            Handler::End | Handler::Error => {}
+        }
         self.give(Input::Returned { run: running.run, succeeded: failure.is_none() })
     }
 
@@ -454,30 +483,42 @@ impl Elector {
         if handler == Handler::Begin {
             self.begun = self.token;
         }
+        // An end that has begun goes on without us.
+        self.bequeath(if handler == Handler::Begin { Work::Begins } else { Work::None });
         let Some(script) = self.scripts.of(handler) else {
             self.running = Some(Running::nothing(run, handler));
             return;
         };
-        let host;
-        let name = match &self.candidate {
-            Some(candidate) => candidate.name(),
-            None => {
-                host = self.args.name.clone().unwrap_or_else(|| "console".into());
-                &host
-            }
-        };
-        let told = command::Told {
-            key: self.args.key.as_deref().unwrap_or("console"),
-            name,
-            token: self.token,
-            deadline_file: self.file.path(),
-        };
         let reason = self.reason.filter(|_| handler != Handler::Begin).map(Reason::code);
-        let started = Running::start(run, handler, script, &told, reason, self.as_json);
+        let started = Running::start(run, handler, script, &self.what_is_told(), reason, self.as_json);
         self.tell(json!({ "event": "handler", "handler": option(handler) }));
         let mut running = started.unwrap_or_else(|error| Running::not_started(run, handler, &error));
         running.kill_at = self.args.handlers.handler_timeout.map(|limit| self.clock.now() + limit);
         self.running = Some(running);
+        self.bequeath(self.work);
+    }
+
+    fn what_is_told(&self) -> command::Told<'_> {
+        let name = self.candidate.as_ref().map(Candidate::name);
+        command::Told {
+            key: self.args.key.as_deref().unwrap_or("console"),
+            name: name.or(self.args.name.as_deref()).unwrap_or("console"),
+            token: self.token,
+            deadline_file: self.file.path(),
+        }
+    }
+
+    /// Says what there is to end, should this process be killed.
+    fn bequeath(&mut self, work: Work) {
+        self.work = work;
+        let begins = self.running.as_ref().filter(|_| work == Work::Begins).and_then(Running::group);
+        let will = match (&self.scripts.end, work) {
+            (None, _) | (_, Work::None) => None,
+            (Some(script), Work::Begins | Work::Begun) => {
+                Some(Will::new(script, &self.what_is_told(), begins))
+            }
+        };
+        self.heir.tell(will);
     }
 
     /// Ends a begin that has no purpose any more: in time, where there is a lease.
@@ -564,13 +605,7 @@ impl Elector {
 
     /// Something that a person should read.
     fn warn(&self, message: &str) {
-        // Nobody may be reading any more; that is no reason to end.
-        let mut stderr = std::io::stderr().lock();
-        let _ = if self.as_json {
-            writeln!(stderr, "{}", json!({ "event": "trouble", "message": message }))
-        } else {
-            writeln!(stderr, "incumbent: {message}")
-        };
+        say(self.as_json, message);
     }
 
     fn tell(&self, event: Value) {
@@ -580,6 +615,17 @@ impl Elector {
             tracing::info!("{event}");
         }
     }
+}
+
+/// Says something that a person should read.
+fn say(as_json: bool, message: &str) {
+    // Nobody may be reading any more; that is no reason to end.
+    let mut stderr = std::io::stderr().lock();
+    let _ = if as_json {
+        writeln!(stderr, "{}", json!({ "event": "trouble", "message": message }))
+    } else {
+        writeln!(stderr, "incumbent: {message}")
+    };
 }
 
 /// How the running handler ended; never where none runs. Cancel-safe.

@@ -1,0 +1,184 @@
+//! A process of its own that ends the work where the supervisor was killed.
+//!
+//! While there is work to end it holds a will: what to run, and with which environment. It executes it when its
+//! standard input ends, which happens when the supervisor is gone, however that came about. One that ends in good
+//! order revokes the will first.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use incumbent::core::reconcile::{Handler, RunId};
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::process::Child;
+use tokio::sync::mpsc;
+
+use super::handler::{Running, Script};
+use crate::run::args::Args;
+use crate::run::command::Told;
+use crate::run::signals::Signals;
+
+/// What is to be done when the supervisor is gone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Will {
+    /// What ends the work.
+    script: Script,
+    environment: Vec<(String, String)>,
+    /// The process group of the handler that began the work, while it runs: it is killed first.
+    begins: Option<i32>,
+}
+
+impl Will {
+    pub(super) fn new(script: &Script, told: &Told<'_>, begins: Option<Pid>) -> Self {
+        let mut named = Command::new("");
+        told.tell(&mut named);
+        let text = |text: &std::ffi::OsStr| text.to_string_lossy().into_owned();
+        let environment = named.get_envs().filter_map(|(name, value)| Some((text(name), text(value?))));
+        Self {
+            script: script.clone(),
+            environment: environment.collect(),
+            begins: begins.map(|group| group.as_raw_nonzero().get()),
+        }
+    }
+
+    fn command(&self) -> Command {
+        let mut command = self.script.command();
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command.env("INCUMBENT_REASON", "KILLED");
+        command
+    }
+}
+
+/// The hidden command of the heir's process.
+#[derive(Debug, clap::Args)]
+pub(crate) struct HeirArgs {
+    /// A folder to remove when the supervisor is gone
+    #[arg(long)]
+    folder: PathBuf,
+    /// How often to try again
+    #[arg(long)]
+    retries: u32,
+    /// How long after a failure
+    #[arg(long, value_parser = humantime::parse_duration)]
+    retry_every: Duration,
+}
+
+/// The hidden command of the heir's process. It ends when its standard input does, after what is to be done then.
+pub(crate) async fn heir(args: &HeirArgs, as_json: bool) -> io::Result<()> {
+    let mut lines = BufReader::new(tokio::io::stdin()).lines();
+    // What asks the supervisor to end is often sent to every process of a service: that is for the supervisor to do.
+    let mut signals = Signals::new()?;
+    let mut will: Option<Will> = None;
+    loop {
+        let line = tokio::select! {
+            line = lines.next_line() => line,
+            _ = signals.next() => continue,
+        };
+        // Half a line: the supervisor died while it wrote, and what it wrote before holds.
+        match line.ok().flatten().and_then(|line| serde_json::from_str(&line).ok()) {
+            Some(next) => will = next,
+            None => break,
+        }
+    }
+    if let Some(will) = will {
+        tokio::select! {
+            () = execute(&will, args, as_json) => {}
+            () = async { loop { signals.next().await; } } => {}
+        }
+    }
+    // Removed already by a supervisor that ended in good order.
+    let _ = std::fs::remove_dir_all(&args.folder);
+    Ok(())
+}
+
+async fn execute(will: &Will, args: &HeirArgs, as_json: bool) {
+    super::say(as_json, "the process that led is gone, and on-lost is run in its place");
+    if let Some(group) = will.begins.and_then(Pid::from_raw) {
+        // One that is gone is what is wanted.
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+    for tried in 0..=args.retries {
+        if tried > 0 {
+            tokio::time::sleep(args.retry_every).await;
+        }
+        let failure = match Running::spawn(RunId(0), Handler::End, will.command(), as_json) {
+            Ok(mut running) => running.ended().await,
+            Err(error) => Some(format!("it cannot be started: {error}")),
+        };
+        match failure {
+            None => return,
+            Some(how) => super::say(as_json, &format!("on-lost failed: {how}")),
+        }
+    }
+    super::say(as_json, "giving up: what on-won began may still be going on here");
+}
+
+/// The heir as its supervisor sees it.
+pub(super) struct Heir {
+    wills: mpsc::UnboundedSender<Option<Will>>,
+    process: Child,
+    /// What it was told last.
+    last: Option<Will>,
+}
+
+impl Heir {
+    pub(super) fn start(folder: &Path, args: &Args, as_json: bool) -> io::Result<Self> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.arg("run-heir").arg("--folder").arg(folder);
+        command.arg("--retries").arg(args.handlers.retries.to_string());
+        let pause = humantime::format_duration(args.handlers.retry_every).to_string();
+        command.arg("--retry-every").arg(pause);
+        if as_json {
+            command.arg("--json");
+        }
+        let mut command = tokio::process::Command::from(command);
+        // A process group of its own: what is sent to the terminal's does not concern it.
+        command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null());
+        let mut process = command.spawn()?;
+        let (wills, mut to_send) = mpsc::unbounded_channel::<Option<Will>>();
+        if let Some(mut stdin) = process.stdin.take() {
+            tokio::spawn(async move {
+                while let Some(will) = to_send.recv().await {
+                    let Ok(line) = serde_json::to_string(&will) else { return };
+                    if stdin.write_all(format!("{line}\n").as_bytes()).await.is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        Ok(Self { wills, process, last: None })
+    }
+
+    /// What is to be done from now on; none: nothing.
+    pub(super) fn tell(&mut self, will: Option<Will>) {
+        if self.last != will {
+            self.last.clone_from(&will);
+            // One that is gone is noticed by `gone`.
+            let _ = self.wills.send(will);
+        }
+    }
+
+    /// Returns when the heir has ended, which it should not. Cancel-safe.
+    pub(super) async fn gone(&mut self) {
+        let _ = self.process.wait().await;
+    }
+
+    /// Another one that holds the same will.
+    pub(super) fn replaced(&mut self, folder: &Path, args: &Args, as_json: bool) -> io::Result<()> {
+        let last = self.last.take();
+        *self = Self::start(folder, args, as_json)?;
+        self.tell(last);
+        Ok(())
+    }
+
+    /// Revokes the will, and waits until that is known.
+    pub(super) async fn dismiss(self) {
+        let Self { wills, mut process, .. } = self;
+        let _ = wills.send(None);
+        drop(wills);
+        let _ = process.wait().await;
+    }
+}
