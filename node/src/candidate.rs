@@ -68,6 +68,12 @@ impl Candidate {
         outcome(self.candidate.events().map(Feed::of_events))
     }
 
+    /// The same, but that a term is held from the moment it is won: its win comes with a hold.
+    #[napi]
+    pub fn holding_events(&self) -> Outcome<Feed> {
+        outcome(self.candidate.holding_events().map(Feed::of_held_events))
+    }
+
     /// Answers with the present or the next term, held, or nothing once the campaign is over; after a term that is
     /// given, with the next one.
     #[napi]

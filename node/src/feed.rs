@@ -5,7 +5,7 @@ use napi_derive::napi;
 
 use crate::bell::Bell;
 use crate::outcome::Failure;
-use crate::term::Term;
+use crate::term::{Hold, Term};
 use crate::value::LeaderRow;
 
 /// What a feed had: an event, an observation, an error; or none of them, where nothing comes any more.
@@ -22,6 +22,8 @@ pub struct Item {
 pub struct EventRow {
     pub kind: &'static str,
     pub term: Option<Term>,
+    /// Of a term that was held since it was won.
+    pub hold: Option<Hold>,
     pub detail: Option<&'static str>,
     pub message: Option<String>,
     pub leader: Option<LeaderRow>,
@@ -83,7 +85,11 @@ where
 
 impl Feed {
     pub(crate) fn of_events(feed: incumbent_ffi::Feed<Event>) -> Self {
-        Self { source: Box::new(Mapped { feed, map: event }) }
+        Self { source: Box::new(Mapped { feed, map: |told| item(told, None) }) }
+    }
+
+    pub(crate) fn of_held_events(feed: incumbent_ffi::Feed<(Event, Option<incumbent_ffi::Hold>)>) -> Self {
+        Self { source: Box::new(Mapped { feed, map: |(told, hold)| item(told, hold) }) }
     }
 
     pub(crate) fn of_observations(feed: incumbent_ffi::Feed<Observed>) -> Self {
@@ -119,9 +125,9 @@ impl Feed {
     }
 }
 
-fn event(event: Event) -> Item {
-    let kind = event.kind().code();
-    let mut row = EventRow { kind, term: None, detail: None, message: None, leader: None };
+fn item(event: Event, hold: Option<incumbent_ffi::Hold>) -> Item {
+    let (kind, hold) = (event.kind().code(), hold.map(Hold::from));
+    let mut row = EventRow { kind, term: None, hold, detail: None, message: None, leader: None };
     match event {
         Event::Won(term) => row.term = Some(term.into()),
         Event::Draining(term, reason) | Event::Lost(term, reason) => {

@@ -51,6 +51,28 @@ test('who listens late is told what holds', async () => {
   expect(told).toBe(token);
 });
 
+test('a drain that begins before the win was read waits for the listeners all the same', async () => {
+  const { candidate } = election;
+  let finish = (): void => undefined;
+  const drained = new Promise<void>((resolve) => (finish = resolve));
+  const told: unknown[] = [];
+  candidate.on('draining', async (term) => {
+    told.push(['draining', term.isCurrent()]);
+    await drained;
+  });
+  candidate.on('lost', (term, reason) => told.push(['lost', term.isCurrent(), reason]));
+  election.acquire();
+  // Within one turn of the event loop: nobody has read of the win.
+  election.drain('RESIGNED');
+  await until('the drain is told', () => told.length === 1);
+  finish();
+  await until('the loss is told', () => told.length === 2);
+  expect(told).toEqual([
+    ['draining', true],
+    ['lost', false, 'RESIGNED'],
+  ]);
+});
+
 test('a term that drains goes on until the listeners are done', async () => {
   const { candidate } = election;
   let finish = (): void => undefined;

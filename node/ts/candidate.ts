@@ -5,7 +5,7 @@ import { EventEmitter } from 'node:events';
 import { answer, keepAlive, news, whenDone } from './bell.js';
 import { answerOf, check } from './errors.js';
 import { isEvent, type CandidateEmitter } from './emitter.js';
-import { Handlers } from './handlers.js';
+import { Handlers, type Held } from './handlers.js';
 import { Work, isInside } from './inside.js';
 import { lead } from './lead.js';
 import type { Candidate as NativeCandidate, Feed, Hold as NativeHold, Item, Term as NativeTerm } from './native.js';
@@ -47,7 +47,7 @@ export class Candidate extends Emitter implements AsyncDisposable {
     this.#keepsAlive = keepsAlive;
     this.#wait = keepsAlive ? answer : news;
     this.#handlers = new Handlers(
-      () => this.events(),
+      () => this.#heldEvents(),
       (term) => Term.nativeOf(term).hold(),
       (name) => this.rawListeners(name),
       this,
@@ -203,6 +203,12 @@ export class Candidate extends Emitter implements AsyncDisposable {
       this.#present = Term.of(native, (operation) => this.#wait(operation));
     }
     return this.#present;
+  }
+
+  /** As {@link events}, but that a term is held from the moment it is won. */
+  #heldEvents(): Stream<Held> {
+    const held = (item: Item): Held => ({ event: this.#event(item), hold: item.event?.hold });
+    return Stream.of(answerOf<Feed>(this.#native.holdingEvents()), held, this.#keepsAlive);
   }
 
   #event({ event }: Item): Event {

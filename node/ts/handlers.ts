@@ -7,12 +7,18 @@ import type { Stream } from './stream.js';
 import type { Term } from './term.js';
 import type { Event, Reason, Trouble } from './types.js';
 
+/** An event, and with a win the hold of its term: a leader that leaves before the win was read waits all the same. */
+export interface Held {
+  event: Event;
+  hold: Hold | undefined;
+}
+
 // eslint-disable-next-line @typescript-eslint/no-unsafe-function-type -- as the emitter has them
 type Listener = Function;
 
 /** Calls the listeners of a candidate. */
 export class Handlers {
-  readonly #events: () => Stream<Event>;
+  readonly #events: () => Stream<Held>;
   readonly #hold: (term: Term) => Hold;
   readonly #listeners: (name: string) => Listener[];
   readonly #self: object;
@@ -20,7 +26,7 @@ export class Handlers {
   #isRunning = false;
 
   constructor(
-    events: () => Stream<Event>,
+    events: () => Stream<Held>,
     hold: (term: Term) => Hold,
     listeners: (name: string) => Listener[],
     self: object,
@@ -39,7 +45,7 @@ export class Handlers {
       return;
     }
     this.#isRunning = true;
-    let events: Stream<Event>;
+    let events: Stream<Held>;
     try {
       events = this.#events();
     } catch (error) {
@@ -64,15 +70,15 @@ export class Handlers {
     }
   }
 
-  async #run(events: Stream<Event>): Promise<void> {
+  async #run(events: Stream<Held>): Promise<void> {
     // With a listener of it, a drain waits until that has been called and is done.
     let work: Work | undefined;
-    for await (const event of events) {
+    for await (const { event, hold } of events) {
       switch (event.type) {
         case 'won':
           work?.finish();
           work = new Work();
-          work.begin(this.#hold(event.term), event.term.token);
+          work.begin(hold ?? this.#hold(event.term), event.term.token);
           this.#call('won', [event.term], this.#ending(event.term));
           if (this.#listeners('draining').length === 0 && this.#settings.drain === undefined) {
             work.finish();

@@ -127,16 +127,15 @@ fn the_package_can_be_published_by_itself() {
     assert_eq!(resolve.packages.len(), 1, "it depends on no other package");
     let name = resolve.packages[package].name.to_string();
     assert_eq!(name, format!("incumbent:election@{}", env!("CARGO_PKG_VERSION")));
+    let items = |resolve: &Resolve, package: PackageId| {
+        let package = &resolve.packages[package];
+        package.worlds.keys().chain(package.interfaces.keys()).cloned().collect::<BTreeSet<_>>()
+    };
     let wasm = wit_component::encode(&resolve, package, false).unwrap();
     match wit_component::decode(&wasm).unwrap() {
-        DecodedWasm::WitPackage(decoded, package) => {
-            assert_eq!(decoded.packages[package].name.to_string(), name);
-            let of = |resolve: &Resolve, package: PackageId| {
-                let package = &resolve.packages[package];
-                let names = package.worlds.keys().chain(package.interfaces.keys());
-                names.cloned().collect::<BTreeSet<_>>()
-            };
-            assert_eq!(of(&decoded, package), of(&resolve, parsed().1));
+        DecodedWasm::WitPackage(decoded, published) => {
+            assert_eq!(decoded.packages[published].name.to_string(), name);
+            assert_eq!(items(&decoded, published), items(&resolve, package));
         }
         DecodedWasm::Component(..) => panic!("a package of WIT was encoded"),
     }

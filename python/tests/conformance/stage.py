@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from asyncio.subprocess import PIPE, Process
 from pathlib import Path
 
@@ -13,6 +14,9 @@ from conformance.scenario import Fields
 PROTOCOL = 1
 PATIENCE = 90.0
 """Longer than any request takes: a server may have to start on a busy machine."""
+ENVIRONMENT = dict(os.environ)
+"""As it was: pytest writes the name of each test into the real one, and to start a program from another thread, with the
+environment in the hands of C, meanwhile, fails now and then with EFAULT."""
 
 
 class Stage:
@@ -26,7 +30,7 @@ class Stage:
 
     @classmethod
     async def start(cls, program: Path) -> Stage:
-        process = await asyncio.create_subprocess_exec(program, stdin=PIPE, stdout=PIPE)
+        process = await asyncio.create_subprocess_exec(program, stdin=PIPE, stdout=PIPE, env=ENVIRONMENT)
         stage = cls(process)
         try:
             hello = await stage._hear()

@@ -25,7 +25,7 @@ pub(crate) struct Hostile {
     pub(crate) key: Option<Message>,
     /// What was under it before, all of it.
     past: Vec<Message>,
-    /// What the next writes are answered, whatever becomes of them.
+    /// What the next writes are answered, which change nothing.
     pub(crate) answers: VecDeque<Outcome>,
     /// What it was asked to put, answered late.
     forgotten: Option<Put>,
@@ -113,6 +113,9 @@ impl Hostile {
                 }
             };
         }
+        if let Some(told) = self.answers.pop_front() {
+            return told;
+        }
         let current = self.key.as_ref().map_or(0, |message| message.revision);
         if current != expect {
             return Outcome::Refused(current);
@@ -121,8 +124,7 @@ impl Hostile {
             Some(put) => self.put(Kind::Live, put.value.into_bytes(), put.headers),
             None => self.put(Kind::Tombstone, Vec::new(), headers),
         };
-        let told = self.answers.pop_front();
-        told.unwrap_or(Outcome::Applied(Applied { revision, incarnation: None }))
+        Outcome::Applied(Applied { revision, incarnation: None })
     }
 
     /// What is under the key, or was, or never was.
