@@ -12,6 +12,7 @@ mod init;
 mod listen;
 mod looking;
 mod operate;
+mod outputs;
 mod permissions;
 mod readme;
 mod run;
