@@ -7,7 +7,7 @@ use incumbent::store::{Operate as _, Sqlite, SqliteSettings};
 use incumbent_testkit::nats::{NatsServer, Options};
 use serde_json::json;
 
-use crate::support::{Running, Scratch, ended, incumbent, json, leading, sequence};
+use crate::support::{Running, Scratch, ended, incumbent, json, leading, sequence, takes_part};
 use crate::terminal::terminal;
 
 /// A server with a bucket for leases of that length.
@@ -23,14 +23,15 @@ fn server(lease: &str) -> (NatsServer, String) {
 fn hands_over_in(store: &str) {
     // The others hold back for a tenth of the lease, within which the successor has to be given some processor time.
     let candidate = |name| {
-        let words = ["run", "--store", store, "--key", "jobs", "--name", name, "--lease", "10s", "-v"];
+        let words = ["run", "--store", store, "--key", "jobs", "--name", name, "--lease", "10s"];
+        let words = [&words[..], &["--splay", "0s", "-v"]].concat();
         let script = "echo leads with $INCUMBENT_SEQUENCE; exec sleep 1000";
         Running::start(incumbent(&[&words[..], &["--", "sh", "-c", script]].concat()))
     };
     let mut ada = candidate("ada");
     sequence(&mut ada);
     let mut ben = candidate("ben");
-    ben.until_told("that it takes part", |line| line.contains("the leader changed") && line.contains("ada"));
+    takes_part(&mut ben, "ada");
     let handed = ended(&["hand-over", "jobs", "--to", "ben", "--yes", "--patience", "60s", "--store", store]);
     assert_eq!(handed.code, Some(0), "{handed:?}");
     assert!(handed.stdout.starts_with("jobs: ada handed over to ben, in "), "{handed:?}");

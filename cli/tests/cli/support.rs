@@ -138,12 +138,22 @@ pub(crate) fn campaigning(store: &str, key: &str, name: &str) -> Running {
     arguments.extend([
         "--preset",
         "fast",
+        "--splay",
+        "0s",
+        "-v",
         "--",
         "sh",
         "-c",
         "echo leads with $INCUMBENT_SEQUENCE; exec sleep 1000",
     ]);
     Running::start(incumbent(&arguments))
+}
+
+/// Waits until a candidate takes part in an election that somebody else leads. It has to have been started with `-v`.
+#[track_caller]
+pub(crate) fn takes_part(run: &mut Running, leader: &str) {
+    let told = |line: &str| line.contains("the leader changed") && line.contains(leader);
+    run.until_told("that it takes part", told);
 }
 
 /// A candidate that leads.
