@@ -146,6 +146,7 @@ pub(super) mod tests {
             candidate: by.into(),
             stamp: Some(stamp),
             lease: Some(Duration::from_secs(15)),
+            claim: None,
             metadata: Vec::new(),
         };
         Watched { key: key.into(), entry: Entry::Live(record) }

@@ -404,6 +404,7 @@ impl Campaign {
             candidate: self.rules.name.clone(),
             stamp: Some(Stamp { nonce: self.nonce, attempt }),
             lease: Some(self.rules.lease),
+            claim: None,
             metadata: self.rules.metadata.clone(),
         }
     }
