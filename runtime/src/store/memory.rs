@@ -17,7 +17,8 @@ use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
 use super::message::{FOREIGN_LEASE, Message, pairs};
-use super::{Adapter, Operate, Watched, Written, incarnation, names};
+use super::roll::WeakRoll;
+use super::{Adapter, Operate, Present, Roll, Watched, Written, incarnation, names};
 use crate::clock::Clock;
 use crate::{Error, ErrorKind, Result};
 
@@ -72,6 +73,8 @@ struct Shared {
     markers: bool,
     clock: Clock,
     life: Mutex<Life>,
+    /// Of the connections that have candidates.
+    rolls: Mutex<Vec<WeakRoll>>,
 }
 
 /// One life of the store, from its making to its [reset](Memory::reset).
@@ -155,7 +158,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Shared {
     fn new(markers: bool, clock: &Clock) -> Self {
-        Self { markers, clock: clock.clone(), life: Mutex::new(Life::new(clock)) }
+        Self { markers, clock: clock.clone(), life: Mutex::new(Life::new(clock)), rolls: Mutex::default() }
     }
 
     fn swept(&self) -> MutexGuard<'_, Life> {
@@ -309,6 +312,21 @@ impl Adapter for Memory {
     }
 
     async fn reconnect(&self) {}
+
+    async fn enlist(&self, roll: &Roll) -> Result<(), Fault> {
+        let mut rolls = lock(&self.shared.rolls);
+        rolls.retain(|known| known.upgrade().is_some());
+        if !rolls.iter().any(|known| known.is_of(roll)) {
+            rolls.push(roll.downgrade());
+        }
+        Ok(())
+    }
+
+    async fn roll_call(&self) -> Result<Option<Vec<Present>>, Fault> {
+        drop(self.life()?);
+        let rolls = lock(&self.shared.rolls);
+        Ok(Some(rolls.iter().filter_map(WeakRoll::upgrade).flat_map(|roll| roll.call()).collect()))
+    }
 
     async fn close(&self) {
         self.closed.cancel();
