@@ -29,7 +29,7 @@ pub(super) fn json_of(seen: &Seen) -> Value {
         Led::For(led) | Led::AtLeast(led) => Some(millis(led)),
         Led::NotYetSaid => None,
     });
-    let candidate = |candidate| {
+    let candidate = |candidate: &Present| {
         let Present { name, nonce, standing_for, .. } = candidate;
         json!({
             "name": name,
