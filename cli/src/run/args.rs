@@ -88,10 +88,10 @@ pub(crate) struct HandlerArgs {
     /// How long to stay out of the election after an error; 30s by default
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub(super) error_timeout: Option<Duration>,
-    /// How often --on-lost is run again where it fails, before this process gives up
+    /// How often --on-lost is run in an error before this process gives up: at once, and again where it fails
     #[arg(long, value_name = "TIMES", default_value_t = 12)]
     pub(super) retries: u32,
-    /// How long after it failed
+    /// How long after it failed in an error --on-lost is run again
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, default_value = "5s")]
     pub(super) retry_every: Duration,
     /// Kill a handler that takes longer, which counts as a failure; never by default

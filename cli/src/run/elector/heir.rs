@@ -60,10 +60,10 @@ pub(crate) struct HeirArgs {
     /// A folder to remove when the supervisor is gone
     #[arg(long)]
     folder: PathBuf,
-    /// How often to try again
+    /// How often to try again, the first time at once
     #[arg(long)]
     retries: u32,
-    /// How long after a failure
+    /// How long after a failure, from the second on
     #[arg(long, value_parser = humantime::parse_duration)]
     retry_every: Duration,
 }
@@ -102,8 +102,9 @@ async fn execute(will: &Will, args: &HeirArgs, as_json: bool) {
         // One that is gone is what is wanted.
         let _ = kill_process_group(group, Signal::KILL);
     }
+    // As the reconciler does: where it fails it is run again at once, and from then on every so often.
     for tried in 0..=args.retries {
-        if tried > 0 {
+        if tried > 1 {
             tokio::time::sleep(args.retry_every).await;
         }
         let failure = match Running::spawn(RunId(0), Handler::End, will.command(), as_json) {
