@@ -16,6 +16,7 @@ use rustix::process::{
 use super::args::ExecArgs;
 use super::cgroup::{self, Cgroup};
 use crate::failure::Failure;
+use crate::output::tell;
 use crate::process;
 
 /// How long the kernel may take to take down what was killed.
@@ -174,7 +175,7 @@ pub(crate) fn exec(args: &ExecArgs) -> Result<u8, Failure> {
         return Err(Failure::usage("no command is given"));
     };
     let error = Command::new(program).args(arguments).exec();
-    eprintln!("incumbent: {} cannot be run: {error}", program.to_string_lossy());
+    tell(format_args!("incumbent: {} cannot be run: {error}", program.to_string_lossy()));
     Ok(if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 })
 }
 

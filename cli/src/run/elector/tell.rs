@@ -1,10 +1,9 @@
 //! What a person should read, or another program.
 
-use std::io::Write;
-
 use serde_json::{Value, json};
 
 use super::Elector;
+use crate::output;
 
 impl Elector {
     /// Something that a person should read.
@@ -14,7 +13,7 @@ impl Elector {
 
     pub(super) fn tell(&self, event: Value) {
         if self.as_json {
-            let _ = writeln!(std::io::stderr().lock(), "{event}");
+            output::tell(event);
         } else {
             tracing::info!("{event}");
         }
@@ -23,11 +22,9 @@ impl Elector {
 
 /// Says something that a person should read.
 pub(super) fn say(as_json: bool, message: &str) {
-    // Nobody may be reading any more; that is no reason to end.
-    let mut stderr = std::io::stderr().lock();
-    let _ = if as_json {
-        writeln!(stderr, "{}", json!({ "event": "trouble", "message": message }))
+    if as_json {
+        output::tell(json!({ "event": "trouble", "message": message }));
     } else {
-        writeln!(stderr, "incumbent: {message}")
-    };
+        output::tell(format_args!("incumbent: {message}"));
+    }
 }

@@ -19,6 +19,7 @@ use super::signals::{Asked, Signals};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::listen::Listener;
+use crate::output::tell;
 
 /// How often the guard is told of a new deadline, and the command's end is looked for where no signal told.
 const TICK: Duration = Duration::from_millis(50);
@@ -167,7 +168,7 @@ impl Supervisor {
                 if self.as_json {
                     self.tell(json!({ "event": "trouble", "message": trouble.to_string() }));
                 } else {
-                    eprintln!("incumbent: {trouble}");
+                    tell(format_args!("incumbent: {trouble}"));
                 }
             }
             Event::LeaderChanged(leader) => {
@@ -229,7 +230,7 @@ impl Supervisor {
         let leader = self.candidate.leader();
         let who = leader.map_or("nobody".into(), |leader| leader.name);
         let limit = self.args.wait.unwrap_or_default();
-        eprintln!("incumbent: not elected within {limit:?}; the seat is held by {who}");
+        tell(format_args!("incumbent: not elected within {limit:?}; the seat is held by {who}"));
         self.result = Some(Exit::NotElected as u8);
         drop(self.candidate.close());
     }
@@ -237,7 +238,7 @@ impl Supervisor {
     /// A term was lost, and there is to be no other.
     fn lost(&mut self, reason: Reason) {
         if self.asked.is_none() {
-            eprintln!("incumbent: the term was lost ({reason}), and --once asks for no other");
+            tell(format_args!("incumbent: the term was lost ({reason}), and --once asks for no other"));
             self.result = Some(Exit::Failure as u8);
             drop(self.candidate.close());
         }
@@ -247,7 +248,7 @@ impl Supervisor {
     /// nanoseconds, which all processes share.
     fn tell(&self, event: Value) {
         if self.as_json {
-            eprintln!("{event}");
+            tell(event);
         } else {
             tracing::info!("{event}");
         }

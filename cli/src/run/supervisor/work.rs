@@ -8,6 +8,7 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use super::{DYING, Exit, Failure, Supervisor, TICK};
+use crate::output::tell;
 use crate::run::args::OnExit;
 use crate::run::command::{Group, Told, exit_code};
 use crate::run::guard::{Watch, Word};
@@ -142,7 +143,9 @@ impl Supervisor {
         match self.args.on_exit {
             OnExit::Restart => {
                 let wait = self.backoff.after(work.group.ran());
-                eprintln!("incumbent: the command exited with code {code}, and is started again in {wait:?}");
+                tell(format_args!(
+                    "incumbent: the command exited with code {code}, and is started again in {wait:?}"
+                ));
                 self.rest = Some((work.term, self.clock.now() + wait));
             }
             OnExit::Resign if !self.args.once => {
