@@ -5,7 +5,7 @@
 //! the next caller, or by a watcher that wakes at that instant where expiry is told by markers.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -20,6 +20,7 @@ use super::message::{FOREIGN_LEASE, Message, pairs};
 use super::roll::WeakRoll;
 use super::{Adapter, Operate, Present, Roll, Watched, Written, incarnation, names};
 use crate::clock::Clock;
+use crate::fork::Own;
 use crate::{Error, ErrorKind, Result};
 
 /// The longest lease, in a store that has no reason for a limit: a year.
@@ -58,8 +59,8 @@ impl MemorySettings {
     }
 }
 
-/// The named stores somebody has open.
-static NAMED: LazyLock<Mutex<HashMap<String, Weak<Shared>>>> = LazyLock::new(Mutex::default);
+/// The named stores somebody has open, in this process: in a forked child those of its parent are nobody's.
+static NAMED: Own<HashMap<String, Weak<Shared>>> = Own::new();
 
 /// A connection to a store in memory. A clone is another connection to the same store.
 #[derive(Debug)]
@@ -107,7 +108,7 @@ impl Memory {
         let Some(name) = &settings.name else {
             return Ok(Self::on(Arc::new(Shared::new(settings.markers, clock))));
         };
-        let mut open = lock(&NAMED);
+        let mut open = lock(NAMED.get());
         open.retain(|_, store| store.strong_count() > 0);
         if let Some(shared) = open.get(name).and_then(Weak::upgrade) {
             if shared.markers != settings.markers {
