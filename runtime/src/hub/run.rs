@@ -204,6 +204,10 @@ impl Hub {
                 let since = self.clock.now();
                 self.watch.stands(stream, since);
                 self.feed_all(&Input::Watching { since });
+                // The store may be another than before, which knows of nobody.
+                if !self.roll.is_empty() {
+                    self.enlist();
+                }
                 // What vanished while nobody watched is told by no watch.
                 let keys: Vec<_> = self.seats.keys().cloned().collect();
                 keys.iter().for_each(|key| self.look(key));
