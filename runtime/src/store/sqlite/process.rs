@@ -1,4 +1,7 @@
 //! Which process this is, and whether another still runs.
+//!
+//! Where the system does not show when a process was started, as here outside of Linux, one that was killed seems to
+//! run once its number is given to another.
 
 /// A process of this boot of the machine. Its number alone is given again to others.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
