@@ -2,14 +2,15 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgAction, Parser, Subcommand};
+use clap::{ArgAction, CommandFactory as _, Parser, Subcommand};
 
 use crate::{demo, doctor, exit, init, observe, operate, pages, permissions, run, sim, status, top};
 
 /// Leader election on the infrastructure you already run
 ///
-/// Of the candidates of an election at most one leads at any time, and when it resigns, crashes,
-/// hangs or is cut off, another leads as soon as that is safe. They meet in a store, named by a URL:
+/// Of the candidates of an election at most one leads at any time, and when it
+/// resigns, crashes, hangs or is cut off, another leads as soon as that is safe.
+/// They meet in a store, named by a URL:
 ///
 ///   sqlite:elections.db        the processes of this machine
 ///   nats://HOST:4222/BUCKET    a NATS JetStream key-value bucket
@@ -32,15 +33,33 @@ pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
     /// Write JSON, a line for each thing told; errors too
-    #[arg(long, global = true, help_heading = "Output")]
+    #[arg(long, global = true, help_heading = OF_ALL)]
     pub(crate) json: bool,
     /// Read settings from this file, instead of incumbent.toml where that is in the working directory
-    #[arg(long, global = true, help_heading = "Settings", value_name = "FILE")]
+    #[arg(long, global = true, help_heading = OF_ALL, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Log to the standard error; -vv and -vvv for more. The variable INCUMBENT_LOG takes a filter, such as
     /// incumbent=debug
-    #[arg(short, long, global = true, help_heading = "Output", action = ArgAction::Count)]
+    #[arg(short, long, global = true, help_heading = OF_ALL, action = ArgAction::Count)]
     pub(crate) verbose: u8,
+}
+
+/// The heading of what every command takes.
+const OF_ALL: &str = "Of every command";
+
+impl Cli {
+    /// The command line whole: every page of help ends with the exit codes of its command.
+    pub(crate) fn whole() -> clap::Command {
+        Self::command().mut_subcommands(|command| {
+            if command.is_hide_set() {
+                return command;
+            }
+            let said = command.get_after_long_help().or(command.get_after_help());
+            let said = said.map(|said| format!("{said}\n\n")).unwrap_or_default();
+            let codes = exit::page(command.get_name());
+            command.after_long_help(said + &codes)
+        })
+    }
 }
 
 #[derive(Debug, Subcommand)]

@@ -30,27 +30,104 @@ pub(crate) enum Exit {
     Inconsistent = 9,
 }
 
-/// The end of `--help`: where settings come from, and what the exit codes mean.
+/// The end of the first page of help: where settings come from, and what the exit codes mean. No line is wider
+/// than eighty columns, or a terminal would break it elsewhere.
 pub(crate) const HELP: &str = "\
 Settings:
-  Every option that is no act is a setting. --lease 5s is the variable INCUMBENT_LEASE=5s, and the
-  line lease = \"5s\" of incumbent.toml: for every command that has such an option, or for one
-  command in a table of its name, [run]. A flag counts before the environment, and that before the
-  file. INCUMBENT_CONFIG or --config names another file, INCUMBENT_LOG says what to log.
+  Every option that is no act is a setting: --lease 5s is the variable
+  INCUMBENT_LEASE=5s, and the line lease = \"5s\" of incumbent.toml, for every
+  command that has such an option, or for one command in a table of its name,
+  [run]. A flag counts before the environment, and that before the file.
+  INCUMBENT_CONFIG or --config names another file, INCUMBENT_LOG says what to
+  log. A time is a number with a unit: 1500ms, 30s, 5m, 1h 30m.
 
 Exit codes:
   0  done
-  1  failed; for demo: two leaders at once, or nobody ever led; for sim: an invariant does not hold;
-     for hand-over: the successor does not hold the seat
+  1  failed; for demo: two leaders at once, or nobody ever led; for sim: an
+     invariant does not hold; for hand-over: the successor does not hold the
+     seat
   2  the command line, a URL, a key or a name cannot be
   3  the store does not answer (with --fail-fast)
-  4  a setting is refused, or the store is not safe for an election, or not as asked for
+  4  a setting is refused, or the store is not safe for an election, or not as
+     asked for
   5  the bucket or file does not exist; `incumbent init` makes it
   6  not allowed, or the credentials cannot be read
   7  the store is there and cannot serve: full, locked or damaged
   8  not elected in time (run --wait)
-  9  a leader's work could not be ended (run --on-lost): look before you start it again
-`run` passes on the exit code of its command.";
+  9  a leader's work could not be ended (run --on-lost): look before you start
+     it again
+`run` passes on the exit code of its command.
+
+`incumbent COMMAND --help` has the options of a command, with examples.";
+
+/// An exit code, and when a command ends with it.
+type Code = (u8, &'static str);
+
+/// What any command that opens a store may end with.
+const OF_STORES: [Code; 6] = [
+    (2, "the command line, a URL, a key or a name cannot be"),
+    (3, "the store does not answer (with --fail-fast)"),
+    (4, "a setting is refused, or the store is not safe for an election"),
+    (5, "the bucket or file does not exist; `incumbent init` makes it"),
+    (6, "not allowed, or the credentials cannot be read"),
+    (7, "the store is there and cannot serve: full, locked or damaged"),
+];
+/// What any other may end with.
+const OF_OTHERS: [Code; 1] = [(2, "the command line cannot be")];
+
+/// What a command's exit codes mean, for its page of help: what is said of it in particular, and the rest.
+pub(crate) fn page(command: &str) -> String {
+    let (own, common): (&[Code], &[Code]) = match command {
+        "demo" => (
+            &[
+                (0, "at no time were there two leaders"),
+                (1, "two led at once, or nobody ever did"),
+                (5, "the file's folder does not exist"),
+            ],
+            &OF_STORES,
+        ),
+        "run" => (
+            &[
+                (0, "asked to end, and nothing is left of the work"),
+                (1, "with --once: the term was lost"),
+                (8, "with --wait: not elected in time"),
+                (9, "--on-lost failed too often, or was not waited for: look at this\nsystem first"),
+            ],
+            &OF_STORES,
+        ),
+        "observe" => (&[(0, "asked to end, or --count or --for is over")], &OF_STORES),
+        "hand-over" => (
+            &[
+                (0, "the successor holds the seat"),
+                (1, "somebody else does, or nobody, or the leader does not answer"),
+            ],
+            &OF_STORES,
+        ),
+        "evict" => {
+            (&[(0, "the seat is vacant, also where it was before"), (1, "the answer was no")], &OF_STORES)
+        }
+        "init" => (
+            &[
+                (0, "it is there, and as asked for"),
+                (4, "it differs, and --update was not given; or that cannot be had here"),
+                (5, "the file's folder does not exist"),
+            ],
+            &OF_STORES,
+        ),
+        "doctor" => (
+            &[(0, "nothing is broken, weak or not"), (4, "something is broken, or a setting is refused")],
+            &OF_STORES,
+        ),
+        "sim" => (&[(0, "whatever happened, every invariant held"), (1, "one does not hold")], &OF_OTHERS),
+        "permissions" | "completions" | "man" => (&[(0, "written"), (1, "it cannot be written")], &OF_OTHERS),
+        _ => (&[(0, "done")], &OF_STORES),
+    };
+    let mut codes: Vec<Code> = own.to_vec();
+    codes.extend(common.iter().filter(|(code, _)| own.iter().all(|(said, _)| said != code)));
+    codes.sort_unstable();
+    let lines = codes.iter().map(|(code, text)| format!("\n  {code}  {}", text.replace('\n', "\n     ")));
+    format!("Exit codes:{}", lines.collect::<String>())
+}
 
 impl From<ErrorKind> for Exit {
     fn from(kind: ErrorKind) -> Self {

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::exit::Exit;
+use crate::output::tell;
 
 /// Why a command could not do what was asked.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -77,9 +78,9 @@ impl Failure {
         if as_json {
             let Self { exit, code, message, causes } = self;
             let error = json!({ "code": code, "exit": *exit as u8, "message": message, "causes": causes });
-            eprintln!("{}", json!({ "error": error }));
+            tell(json!({ "error": error }));
         } else {
-            eprintln!("incumbent: {self}");
+            tell(format_args!("incumbent: {self}"));
         }
     }
 }

@@ -46,11 +46,15 @@ pub(crate) struct Args {
 
 const EXAMPLES: &str = "\
 Examples:
-  incumbent init --store nats://127.0.0.1:4222/ELECTIONS --lease 15s --replicas 3 --new
-  incumbent init --store nats://127.0.0.1:4222/ELECTIONS --lease 15s --update
+  export INCUMBENT_STORE=nats://127.0.0.1:4222/ELECTIONS
+  incumbent init --lease 15s --replicas 3 --new
+      A bucket on three servers, for leases of 15 s.
+  incumbent init --lease 15s --replicas 3
+      Says whether it is as asked for, and how it differs.
+  incumbent init --lease 30s --replicas 3 --update
+      Makes it so.
   incumbent init --store sqlite:/var/lib/app/elections.db --new
-
-A bucket that differs and is not updated is told, and the exit code is 4.";
+      A file for the processes of this machine.";
 
 /// `incumbent init`.
 pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {

@@ -4,6 +4,8 @@ use std::io::IsTerminal;
 
 use tracing_subscriber::EnvFilter;
 
+use crate::output::tell;
+
 /// The variable that says more exactly what to log, in the notation of `RUST_LOG`.
 pub(crate) const VARIABLE: &str = "INCUMBENT_LOG";
 
@@ -18,7 +20,7 @@ pub(crate) fn start(verbosity: u8) {
     };
     let asked = std::env::var(VARIABLE).ok().filter(|_| verbosity == 0);
     let filter = EnvFilter::try_new(asked.as_deref().unwrap_or(by_flag)).unwrap_or_else(|error| {
-        eprintln!("incumbent: {VARIABLE} cannot be read, and is ignored: {error}");
+        tell(format_args!("incumbent: {VARIABLE} cannot be read, and is ignored: {error}"));
         EnvFilter::new(by_flag)
     });
     let in_colour = std::io::stderr().is_terminal();
@@ -26,5 +28,7 @@ pub(crate) fn start(verbosity: u8) {
         .with_env_filter(filter)
         .with_ansi(in_colour)
         .with_writer(std::io::stderr)
+        // It would tell of them on the standard error, where nobody reads, and panic.
+        .log_internal_errors(false)
         .init();
 }

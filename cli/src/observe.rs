@@ -33,7 +33,9 @@ pub(crate) struct Args {
 const EXAMPLES: &str = "\
 Examples:
   incumbent observe nightly-report --store nats://127.0.0.1:4222/ELECTIONS
-  incumbent observe nightly-report --store sqlite:elections.db --json --count 1";
+      Until Ctrl-C.
+  incumbent observe nightly-report --store sqlite:elections.db --json --count 1
+      Who leads now, as a line of JSON.";
 
 /// `incumbent observe`.
 pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use clap::{Command, CommandFactory as _};
+use clap::Command;
 use clap_complete::Shell;
 use clap_mangen::Man;
 
@@ -22,7 +22,7 @@ pub(crate) struct CompletionsArgs {
 
 const COMPLETIONS: &str = "\
 Examples:
-  incumbent completions bash > ~/.local/share/bash-completion/completions/incumbent
+  incumbent completions bash > /etc/bash_completion.d/incumbent
   incumbent completions zsh > ~/.zfunc/_incumbent
   incumbent completions fish > ~/.config/fish/completions/incumbent.fish";
 
@@ -76,7 +76,7 @@ pub(crate) fn man(args: &ManArgs) -> Result<(), Failure> {
 
 /// The command line without what only the program itself calls.
 fn visible() -> Command {
-    let whole = Cli::command();
+    let whole = Cli::whole();
     let commands: Vec<_> =
         whole.get_subcommands().filter(|command| !command.is_hide_set()).cloned().collect();
     let mut visible = Command::new("incumbent").version(env!("CARGO_PKG_VERSION")).subcommands(commands);

@@ -31,9 +31,14 @@ pub(crate) struct Args {
 
 const EXAMPLES: &str = "\
 Examples:
-  incumbent permissions nightly-report --role candidate --store nats:///ELECTIONS
-  incumbent permissions --role observer --store 'nats://h/ELECTIONS?inbox_prefix=_INBOX_monitor'
-  incumbent permissions --role operator --store nats://h/ELECTIONS --json";
+  incumbent permissions nightly-report --role candidate \\
+      --store nats://10.0.0.1/ELECTIONS
+      What a candidate of one election needs.
+  incumbent permissions --role observer \\
+      --store 'nats://10.0.0.1/ELECTIONS?inbox_prefix=_INBOX_monitor'
+      What somebody needs who looks on, with an inbox of its own.
+  incumbent permissions --role operator --store nats://10.0.0.1/ELECTIONS --json
+      As claims of a JWT.";
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Does {

@@ -8,6 +8,7 @@ use incumbent::store::{NatsSettings, StoreSettings};
 use incumbent::{Store, StoreBuilder};
 
 use crate::failure::Failure;
+use crate::output::tell;
 
 /// Which store, on the command line of every command.
 #[derive(Clone, Debug, clap::Args)]
@@ -101,7 +102,7 @@ impl Teller {
 
     fn say(&self, text: &str) {
         if !self.0.load(Ordering::Relaxed) {
-            eprintln!("incumbent: {text}");
+            tell(format_args!("incumbent: {text}"));
         }
     }
 }

@@ -52,11 +52,15 @@ Examples:
   incumbent demo
       Ten processes on an SQLite file, until Ctrl-C.
   incumbent demo --for 60s --faults kill,stop --json
-      Only these two faults for a minute, as lines of JSON. The last line is a summary:
-      terms, overlaps, faults by kind, and for how long nobody led (p50, p90, p99, max).
+      Only these two faults for a minute, as lines of JSON. The last line is a
+      summary: terms, overlaps, faults by kind, and for how long nobody led
+      (p50, p90, p99, max).
   incumbent demo --store nats://127.0.0.1:4222/ELECTIONS
-      On a NATS server, with the lease that the bucket says. A bucket that is missing is made.
+      On a NATS server, with the lease that the bucket says. A bucket that is
+      missing is made.
   incumbent demo --in-process --workers 3
+      Three tasks of one process.
 
-The lease is 2 s (preset fast) on an embedded store and what the bucket says on NATS, unless --lease \
-says otherwise. Ctrl-C ends the demo in good order: everybody resigns. A second Ctrl-C kills.";
+The lease is 2 s (preset fast) on an embedded store and what the bucket says on
+NATS, unless --lease says otherwise. Ctrl-C ends the demo in good order:
+everybody resigns. A second Ctrl-C kills.";

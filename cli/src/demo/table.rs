@@ -95,7 +95,8 @@ impl View {
     }
 
     fn totals(&self) -> Line {
-        let mut pieces = vec![(Tone::Plain, format!(" {} terms", self.terms))];
+        let terms = if self.terms == 1 { "term" } else { "terms" };
+        let mut pieces = vec![(Tone::Plain, format!(" {} {terms}", self.terms))];
         if let Some((median, longest)) = self.vacancy {
             let text = format!("   nobody led for {} (p50), {} (longest)", span(median), span(longest));
             pieces.push((Tone::Plain, text));

@@ -36,9 +36,7 @@ const EXAMPLES: &str = "\
 Examples:
   incumbent doctor --store nats://127.0.0.1:4222/ELECTIONS
   incumbent doctor --store nats://127.0.0.1:4222/ELECTIONS --lease 5s --json
-  incumbent doctor --store sqlite:elections.db --preset fast
-
-The exit code is 0 where nothing is broken, weak or not, and 4 where something is.";
+  incumbent doctor --store sqlite:elections.db --preset fast";
 
 /// `incumbent doctor`.
 pub(crate) async fn run(args: &Args, as_json: bool) -> Result<Exit, Failure> {

@@ -20,6 +20,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 use crate::failure::Failure;
+use crate::output::tell;
 use answer::answer;
 use metrics::Metrics;
 
@@ -49,9 +50,9 @@ impl Listener {
         };
         if let Some(address) = socket.as_ref().and_then(|socket| socket.local_addr().ok()) {
             if as_json {
-                eprintln!("{}", json!({ "event": "listening", "address": address.to_string() }));
+                tell(json!({ "event": "listening", "address": address.to_string() }));
             } else {
-                eprintln!("incumbent: listening on {address}");
+                tell(format_args!("incumbent: listening on {address}"));
             }
         }
         Ok(Self { socket, metrics: Arc::default(), tasks: JoinSet::new() })

@@ -1,6 +1,6 @@
 //! "Are you sure?"
 
-use std::io::{self, BufRead as _, IsTerminal as _};
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -18,7 +18,7 @@ pub(super) async fn confirm(question: String, yes: bool) -> Result<(), Failure> 
             "{question} Nobody is here to say so: the standard input is no terminal. Say it with --yes"
         )));
     }
-    eprint!("{question} [y/N] ");
+    let _ = write!(io::stderr(), "{question} [y/N] ");
     let answer = tokio::task::spawn_blocking(|| {
         let mut answer = String::new();
         io::stdin().lock().read_line(&mut answer).map(|_| answer)

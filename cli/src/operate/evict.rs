@@ -35,9 +35,7 @@ pub(crate) struct Args {
 const EXAMPLES: &str = "\
 Examples:
   incumbent evict nightly-report --store nats://127.0.0.1:4222/ELECTIONS
-  incumbent evict nightly-report --store sqlite:elections.db --yes --json
-
-The exit code is 0 when the seat is vacant, also when it was before.";
+  incumbent evict nightly-report --store sqlite:elections.db --yes --json";
 
 /// `incumbent evict`.
 pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
@@ -102,6 +100,7 @@ mod tests {
             candidate: "ada".into(),
             stamp: None,
             lease: lease.map(Duration::from_secs),
+            claim: None,
             metadata: Vec::new(),
         };
         wait_of_the_next(&Entry::Live(record), max_age.map(Duration::from_secs)).map(|wait| wait.as_secs())

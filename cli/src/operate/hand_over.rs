@@ -43,11 +43,9 @@ pub(crate) struct Args {
 
 const EXAMPLES: &str = "\
 Examples:
-  incumbent hand-over nightly-report --to worker-8 --store nats://127.0.0.1:4222/ELECTIONS
-  incumbent hand-over nightly-report --to worker-8 --store sqlite:elections.db --yes --patience 2m
-
-The exit code is 0 when the successor holds the seat, and 1 when somebody else does, or the leader does \
-not answer the request.";
+  export INCUMBENT_STORE=nats://127.0.0.1:4222/ELECTIONS
+  incumbent hand-over nightly-report --to worker-8
+  incumbent hand-over nightly-report --to worker-8 --yes --patience 2m";
 
 /// `incumbent hand-over`.
 pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {

@@ -88,10 +88,10 @@ pub(crate) struct HandlerArgs {
     /// How long to stay out of the election after an error; 30s by default
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub(super) error_timeout: Option<Duration>,
-    /// How often --on-lost is run again where it fails, before this process gives up
+    /// How often --on-lost is run in an error before this process gives up: at once, and again where it fails
     #[arg(long, value_name = "TIMES", default_value_t = 12)]
     pub(super) retries: u32,
-    /// How long after it failed
+    /// How long after it failed in an error --on-lost is run again
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, default_value = "5s")]
     pub(super) retry_every: Duration,
     /// Kill a handler that takes longer, which counts as a failure; never by default
@@ -127,17 +127,24 @@ impl Args {
 
 const EXAMPLES: &str = "\
 Examples:
-  incumbent run --store nats://10.0.0.1:4222/ELECTIONS --key mailer -- mailer --queue out
+  export INCUMBENT_STORE=nats://10.0.0.1:4222/ELECTIONS
+
+  incumbent run --key mailer -- mailer --queue out
       Of all machines that run this, one runs the mailer.
 
-  incumbent run --store sqlite:/var/lib/app/elections.db --key nightly --wait 60s -- ./nightly.sh
-      Of several processes on a machine one does the job; the others give up after a minute.
+  incumbent run --store sqlite:/var/lib/app/elections.db --key nightly \\
+      --wait 60s -- ./nightly.sh
+      Of several processes on a machine one does the job; the others give up
+      after a minute.
 
-  incumbent run --store $URL --key api --on-exit restart --health 'curl -fs localhost/ok' -- api
-      A server is started again when it exits, and leaves its seat when it is not well.
+  incumbent run --key api --on-exit restart --health 'curl -fs localhost/ok' \\
+      -- api
+      A server is started again when it exits, and leaves its seat when it is
+      not well.
 
-  incumbent run --store $URL --key vip \\
-      --on-won 'ip addr add 10.0.0.7/24 dev eth0' --on-lost 'ip addr del 10.0.0.7/24 dev eth0'
+  incumbent run --key vip \\
+      --on-won 'ip addr add 10.0.0.7/24 dev eth0' \\
+      --on-lost 'ip addr del 10.0.0.7/24 dev eth0'
       An address follows the leader.
 
   incumbent run --store console: --on-won 'echo begins' --on-lost 'echo ends'
@@ -148,24 +155,25 @@ What a command is told, in its environment:
   INCUMBENT_NAME           this candidate
   INCUMBENT_TOKEN          the fencing token as text, which sorts
   INCUMBENT_SEQUENCE       the number in it that grows
-  INCUMBENT_DEADLINE_FILE  a file with one line: until when the lease is proven, in nanoseconds of
-                           the machine's clock and in seconds since 1970, and the token. It is
-                           replaced at every renewal, never half-written:
+  INCUMBENT_DEADLINE_FILE  a file with one line: until when the lease is proven,
+                           in nanoseconds of the machine's clock and in seconds
+                           since 1970, and the token. It is replaced at every
+                           renewal, never half-written:
                            read -r until unix token < $INCUMBENT_DEADLINE_FILE
   INCUMBENT_REASON         for --on-lost: why, such as RESIGNED or EXPIRED
-Send the token with every request, and let the resource refuse a smaller one than it has seen.
+Send the token with every request, and let the resource refuse a smaller one
+than it has seen.
 
 Signals:
-  SIGTERM, SIGINT and SIGQUIT end the candidacy: the command gets the same signal, or --on-lost is
-  run, and the seat is held until that is done. A second one kills it. SIGHUP, SIGUSR1 and SIGUSR2
-  are passed on. The command has a process group of its own, and no terminal to read from.
+  SIGTERM, SIGINT and SIGQUIT end the candidacy: the command gets the same
+  signal, or --on-lost is run, and the seat is held until that is done. A second
+  one kills it. SIGHUP, SIGUSR1 and SIGUSR2 are passed on. The command has a
+  process group of its own, and no terminal to read from.
 
-Exit codes, beside those of incumbent:
-  the command's own, with --on-exit exit; 128 and the number of the signal that ended it; 127 where
-  there is no such command, 126 where it cannot be run; 0 where it was ended by the signal that we
-  were sent, or before that with its lease. 1 where --once was asked for and the term was lost; 8
-  where --wait is over; 9 where --on-lost failed too often, so that nobody knows what
-  goes on.";
+The exit code is the command's own with --on-exit exit: 128 and the number of
+the signal that ended it, 127 where there is no such command, 126 where it
+cannot be run. A command that was ended by the signal that we were sent, or
+before that with its lease, counts as done.";
 
 /// The hidden command that becomes the user's.
 #[derive(Debug, clap::Args)]

@@ -10,6 +10,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::sync::watch;
 
 use super::args::Args;
+use crate::output::tell;
 
 /// Whether the candidate may take part: its check succeeds, and nothing else keeps it out.
 pub(super) struct Health {
@@ -30,11 +31,11 @@ impl Health {
                     let is_well = ask(&command, interval).await;
                     say.send_if_modified(|before| {
                         if *before && !is_well {
-                            eprintln!(
+                            tell(format_args!(
                                 "incumbent: the health check fails, and this candidate stays out of the race"
-                            );
+                            ));
                         } else if !*before && is_well {
-                            eprintln!("incumbent: the health check succeeds again");
+                            tell(format_args!("incumbent: the health check succeeds again"));
                         }
                         std::mem::replace(before, is_well) != is_well
                     });
@@ -71,7 +72,7 @@ async fn ask(command: &str, limit: Duration) -> bool {
     let mut child = match started {
         Ok(child) => child,
         Err(error) => {
-            eprintln!("incumbent: the health check cannot be started: {error}");
+            tell(format_args!("incumbent: the health check cannot be started: {error}"));
             return false;
         }
     };

@@ -10,7 +10,7 @@ mod source;
 use std::ffi::OsString;
 
 use clap::error::ErrorKind;
-use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory as _, FromArgMatches as _};
+use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches as _};
 
 use crate::args::Cli;
 use crate::failure::Failure;
@@ -28,7 +28,7 @@ const ACTS: [&str; 8] = ["all", "config", "help", "new", "update", "verbose", "v
 /// wrong with the command line itself ends the process here, as clap does it.
 pub(crate) fn parse(arguments: &[OsString]) -> Result<(Cli, Sources), Failure> {
     let config = Config::find(arguments)?;
-    let plain = Cli::command();
+    let plain = Cli::whole();
     if let Some(config) = &config {
         config.check(&plain, is_setting)?;
     }

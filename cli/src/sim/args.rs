@@ -58,7 +58,8 @@ impl Args {
 const EXAMPLES: &str = "\
 Examples:
   incumbent sim --seeds 10000
-      Ten thousand runs: simulated hours, faults by kind, terms, the longest vacancy.
+      Ten thousand runs: simulated hours, faults by kind, terms, the longest
+      vacancy.
   incumbent sim --seeds 1000 --faults loss,delay,pause --candidates 20
   incumbent sim --faults help
       Every kind of fault, with what is promised under it.
@@ -66,5 +67,5 @@ Examples:
   incumbent sim --seed 5 --timeline run.html
       One run, as text and as a picture.
 
-The exit code is 1 where an invariant does not hold. With --json the last line is the summary; where a \
-seed failed, a line before it says which.";
+With --json the last line is the summary; where a seed failed, a line before it
+says which.";

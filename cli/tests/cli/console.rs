@@ -100,6 +100,17 @@ fn an_end_that_keeps_failing_gives_up_loudly() {
 }
 
 #[test]
+fn an_error_told_to_a_leader_runs_the_end_as_often_as_is_asked_for_in_all() {
+    let options = ["--on-won", "true", "--on-lost", "exit 1", "--retries", "2", "--retry-every", "10ms"];
+    let ended = typed(&options, "LEADER\nERROR\n");
+    assert_eq!(ended.code, Some(9), "{ended:?}");
+    let told: Vec<&str> = ended.stderr.lines().collect();
+    assert_eq!(told.len(), 3, "{told:?}");
+    assert!(told[..2].iter().all(|line| *line == "incumbent: on-lost failed: exit status: 1"), "{told:?}");
+    assert!(told[2].starts_with("incumbent: giving up: the end handler failed 2 times, "), "{told:?}");
+}
+
+#[test]
 fn output_that_would_fill_the_pipe_is_logged_to_its_end() {
     let ended = typed(&["--on-won", "yes line | head -n 200000; echo done"], "LEADER\n");
     assert_eq!(ended.stderr.lines().count(), 200_001);

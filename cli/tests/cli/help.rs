@@ -23,8 +23,14 @@ pub(crate) const COMMANDS: [&str; 14] = [
 
 #[track_caller]
 fn help(arguments: &[&str]) -> String {
+    help_on(arguments, 100)
+}
+
+/// On a terminal of so many columns.
+#[track_caller]
+fn help_on(arguments: &[&str], columns: u32) -> String {
     let mut command = incumbent(arguments);
-    command.env("COLUMNS", "100");
+    command.env("COLUMNS", columns.to_string());
     let help = Running::start(command).wait();
     assert_eq!(help.code, Some(0), "{help:?}");
     help.stdout
@@ -36,10 +42,12 @@ fn the_first_page_is_as_it_is() {
 }
 
 #[test]
-fn the_page_of_every_command_has_examples_and_is_as_it_is() {
-    for command in COMMANDS.iter().filter(|command| !["demo", "sim", "help"].contains(command)) {
+fn the_page_of_every_command_has_examples_and_exit_codes_and_is_as_it_is() {
+    for command in COMMANDS.iter().filter(|command| **command != "help") {
         let page = help(&[command, "--help"]);
-        assert!(page.contains("Examples:\n  incumbent "), "{page}");
+        assert!(page.contains("Examples:\n  "), "{page}");
+        assert!(page.contains(&format!("\n  incumbent {command}")), "{page}");
+        assert!(page.contains("Exit codes:\n  0  "), "{page}");
         snapshot::assert(&format!("help-{command}"), &page);
     }
 }
@@ -51,6 +59,46 @@ fn no_line_of_help_is_wider_than_a_hundred_and_ten_columns() {
         let wide: Vec<&str> = page.lines().filter(|line| line.chars().count() > 110).collect();
         assert!(wide.is_empty(), "{command}: {wide:#?}");
     }
+}
+
+#[test]
+fn no_heading_comes_twice_on_a_page() {
+    for command in COMMANDS.iter().filter(|command| **command != "help") {
+        let page = help(&[command, "--help"]);
+        let mut headings: Vec<&str> = page.lines().filter(|line| is_heading(line)).collect();
+        headings.sort_unstable();
+        assert!(headings.windows(2).all(|two| two[0] != two[1]), "{command}: {headings:?}");
+    }
+    let first = help(&["--help"]);
+    let headings: Vec<&str> = first.lines().filter(|line| is_heading(line)).collect();
+    assert_eq!(headings, ["Commands:", "Options:", "Of every command:", "Settings:", "Exit codes:"]);
+}
+
+fn is_heading(line: &str) -> bool {
+    line.ends_with(':') && line.len() < 20 && line.starts_with(|c: char| c.is_ascii_uppercase())
+}
+
+#[test]
+fn what_is_set_by_hand_is_not_broken_on_a_terminal_of_eighty_columns() {
+    let by_hand = |page: &str| {
+        page[page.rfind("\nOf every command:").unwrap()..]
+            .split_once("\nExamples:")
+            .map(|two| two.1.to_owned())
+    };
+    // Its keys are told in one line each.
+    for command in COMMANDS.iter().filter(|command| !["top", "help"].contains(command)) {
+        let [wide, narrow] = [100, 80].map(|columns| help_on(&[command, "--help"], columns));
+        assert_eq!(by_hand(&narrow), by_hand(&wide), "{command}");
+        let wide: Vec<&str> = narrow
+            .lines()
+            .filter(|line| line.chars().count() > 80 && !line.contains("--on-won <CMD>"))
+            .collect();
+        assert!(wide.is_empty(), "{command}: {wide:#?}");
+    }
+    let [wide, narrow] = [100, 80].map(|columns| help_on(&["--help"], columns));
+    let about = |page: &str| page.split_once("Usage:").unwrap().0.to_owned();
+    let codes = |page: &str| page[page.find("\nSettings:").unwrap()..].to_owned();
+    assert_eq!((about(&narrow), codes(&narrow)), (about(&wide), codes(&wide)));
 }
 
 #[test]

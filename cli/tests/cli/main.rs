@@ -18,6 +18,7 @@ mod readme;
 mod run;
 mod run_children;
 mod run_options;
+mod screens;
 mod service_pages;
 mod settings;
 mod sim;

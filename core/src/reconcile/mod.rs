@@ -24,6 +24,13 @@
 //! It takes no part in an election and runs nothing itself. It does not end a handler that hangs: it asks
 //! for a *begin* that has no purpose any more to be [stopped](Output::Stop), and whoever can do that does.
 //!
+//! # How often *end* is run
+//!
+//! Once when the work is to end. Where that fails it is an error, and in an error *end* is run at once, and
+//! again every [`retry_every`](Settings::retry_every) until it succeeds, [`retries`](Settings::retries) times at
+//! most: so twelve times by default where an error was told, and thirteen in all where *end* itself was the
+//! error. That is what the tool elector did, after which this is modelled.
+//!
 //! # What it adds to the rules of a lease
 //!
 //! A leader that leaves of its own will keeps the seat until its work has ended: so an *end* that runs while
@@ -72,14 +79,16 @@ enum Stage {
     Leader,
     /// *End* runs, outside of an error.
     Ending(RunId),
-    /// *End* runs in an error; it failed that often before.
+    /// *End* runs in an error; it failed that often before, and may be run that often again.
     Mending {
         run: RunId,
         failed: u32,
+        left: u32,
     },
-    /// *End* failed that often, and is run again at that time.
+    /// *End* failed that often, is run again at that time, and after that that often at most.
     Retrying {
         failed: u32,
+        left: u32,
         at: Instant,
     },
     /// *Error* runs.
@@ -216,13 +225,29 @@ impl Reconciler {
             Stage::Ending(_) => {
                 self.drop_pending();
                 self.outputs.push_back(Output::StandDown);
-                self.end_failed(1);
+                self.tell(Event::State(State::Error));
+                self.tell(Event::Failed(Handler::End));
+                // From here on it is an error like any other, which begins by ending the work.
+                match self.settings.retries.checked_sub(1) {
+                    Some(left) => self.mend(1, left),
+                    None => self.give_up(1),
+                }
             }
             Stage::Mending { .. } if succeeded => {
                 self.ended();
                 self.handle_error();
             }
-            Stage::Mending { failed, .. } => self.end_failed(failed.saturating_add(1)),
+            Stage::Mending { failed, left, .. } => {
+                let failed = failed.saturating_add(1);
+                self.tell(Event::Failed(Handler::End));
+                match left.checked_sub(1) {
+                    Some(left) => {
+                        self.stage =
+                            Stage::Retrying { failed, left, at: self.now + self.settings.retry_every };
+                    }
+                    None => self.give_up(failed),
+                }
+            }
             Stage::Handling(_) if succeeded => self.cool(),
             Stage::Handling(_) => {
                 self.tell(Event::Failed(Handler::Error));
@@ -278,25 +303,22 @@ impl Reconciler {
         self.outputs.push_back(Output::StandDown);
         self.tell(Event::State(State::Error));
         if led {
-            let run = self.run(Handler::End);
-            self.stage = Stage::Mending { run, failed: 0 };
+            self.mend(0, self.settings.retries.saturating_sub(1));
         } else {
             self.handle_error();
         }
     }
 
-    fn end_failed(&mut self, failed: u32) {
-        if self.state() != State::Error {
-            self.tell(Event::State(State::Error));
-        }
-        self.tell(Event::Failed(Handler::End));
-        if failed > self.settings.retries {
-            self.stage = Stage::Closed;
-            let overdue = self.overdue.map(|since| self.now.since(since));
-            self.outputs.push_back(Output::GiveUp(GaveUp { failed, overdue, dropped: self.dropped }));
-        } else {
-            self.stage = Stage::Retrying { failed, at: self.now + self.settings.retry_every };
-        }
+    /// Runs *end* in an error.
+    fn mend(&mut self, failed: u32, left: u32) {
+        let run = self.run(Handler::End);
+        self.stage = Stage::Mending { run, failed, left };
+    }
+
+    fn give_up(&mut self, failed: u32) {
+        self.stage = Stage::Closed;
+        let overdue = self.overdue.map(|since| self.now.since(since));
+        self.outputs.push_back(Output::GiveUp(GaveUp { failed, overdue, dropped: self.dropped }));
     }
 
     fn handle_error(&mut self) {
@@ -334,10 +356,7 @@ impl Reconciler {
     /// Does what is due.
     fn pass(&mut self) {
         match self.stage {
-            Stage::Retrying { failed, at } if at <= self.now => {
-                let run = self.run(Handler::End);
-                self.stage = Stage::Mending { run, failed };
-            }
+            Stage::Retrying { failed, left, at } if at <= self.now => self.mend(failed, left),
             Stage::Again(at) if at <= self.now => self.handle_error(),
             Stage::Cooling(at) if at <= self.now => {
                 self.stage = Stage::NotLeader;

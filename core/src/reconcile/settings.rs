@@ -5,9 +5,10 @@ use core::time::Duration;
 /// How long a [`Reconciler`](super::Reconciler) waits, and how often it tries. Every value is possible.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// How long after *end* failed it is run again. 5 s by default.
+    /// How long after *end* failed in an error it is run again. 5 s by default.
     pub retry_every: Duration,
-    /// How often *end* is run again before the whole is given up. 12 by default.
+    /// How often *end* is run in an error before the whole is given up. 12 by default. The run that led to the
+    /// error is not counted; a leader whose error is another has *end* run once even where this is 0.
     pub retries: u32,
     /// How long after *error* succeeded the candidacy resumes. 30 s by default.
     pub cool_down: Duration,

@@ -19,15 +19,13 @@ fn who_leads_ends_its_work_before_the_error_is_handled() {
 }
 
 #[test]
-fn in_an_error_a_first_end_and_twelve_retries_are_run() {
-    let mut bench = Bench::leader();
-    bench.says(Message::Error);
-    for run in 2..14 {
-        assert_eq!(bench.fails(run), ["end failed"]);
-        assert_eq!(bench.pass(secs(5)), [format!("run end {}", run + 1)]);
-    }
-    assert_eq!(bench.fails(14).len(), 2);
-    assert_eq!(bench.reconciler.state(), State::Closed);
+fn in_an_error_a_leaders_end_is_run_once_even_without_retries() {
+    let mut bench = Bench::leader_with(Settings { retries: 0, ..Settings::default() });
+    assert_eq!(bench.says(Message::Error), ["stand down", "state ERROR", "run end 2"]);
+    let told = bench.fails(2);
+    assert_eq!(told[0], "end failed");
+    assert!(told[1].starts_with("give up: the end handler failed 1 time, "), "{told:?}");
+    assert_eq!((told.len(), bench.reconciler.state()), (2, State::Closed));
 }
 
 #[test]
@@ -56,7 +54,6 @@ fn what_waited_for_a_handler_that_failed_is_dropped_and_counted() {
     bench.says(Message::NotLeader);
     bench.says(Message::Leader);
     bench.fails(2);
-    bench.pass(secs(5));
     bench.succeeds(3);
     bench.succeeds(4);
     assert_eq!(bench.pass(secs(30)), ["state NOTLEADER", "resumed, 1 dropped", "stand up"]);

@@ -41,11 +41,18 @@ impl Bench {
         bench
     }
 
-    /// One that led, whose *end*, run 2, has failed.
+    /// One that led, whose *end*, run 2, has failed: it is run again at once, as run 3.
     pub fn mending() -> Self {
         let mut bench = Self::leader();
         bench.says(Message::NotLeader);
-        assert_eq!(bench.fails(2), ["stand down", "state ERROR", "end failed"]);
+        assert_eq!(bench.fails(2), ["stand down", "state ERROR", "end failed", "run end 3"]);
+        bench
+    }
+
+    /// One whose run 3 has failed too.
+    pub fn retrying() -> Self {
+        let mut bench = Self::mending();
+        assert_eq!(bench.fails(3), ["end failed"]);
         bench
     }
 

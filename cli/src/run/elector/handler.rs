@@ -8,12 +8,11 @@ use std::process::{Command, Stdio};
 use incumbent::Instant;
 use incumbent::core::reconcile::{Handler, RunId};
 use rustix::process::{Pid, Signal, kill_process_group};
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::net::unix::pipe::Receiver;
 use tokio::process::{Child, ChildStderr, ChildStdout};
 
-use crate::failure::Failure;
+use super::script::Script;
 use crate::run::command::Told;
 
 /// More than a pipe holds: what a handler has written by its end is logged before anything else happens.
@@ -22,47 +21,6 @@ const LAST_WORDS: usize = 1024 * 1024;
 const AT_ONCE: usize = 64 * 1024;
 /// The longest piece of a line that is logged as one.
 const LONGEST_LINE: usize = 8 * 1024;
-
-/// What a handler runs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Script {
-    /// A line for the shell.
-    Shell(String),
-    /// A program and its arguments.
-    Words(Vec<String>),
-}
-
-impl Script {
-    /// Reads the value of an option: a JSON list of words, or else a line for the shell.
-    pub(super) fn read(option: &str, text: &str) -> Result<Self, Failure> {
-        if !text.trim_start().starts_with('[') {
-            return Ok(Self::Shell(text.into()));
-        }
-        match serde_json::from_str::<Vec<String>>(text) {
-            Ok(words) if !words.is_empty() => Ok(Self::Words(words)),
-            // `[ -f x ] && y` begins like a list, and is a line for the shell.
-            _ if text.trim_start().starts_with("[ ") => Ok(Self::Shell(text.into())),
-            _ => Err(Failure::usage(format!(
-                "{option} begins like a JSON list and is none: write it as [\"program\", \"argument\"]"
-            ))),
-        }
-    }
-
-    pub(super) fn command(&self) -> Command {
-        match self {
-            Self::Shell(line) => {
-                let mut shell = Command::new("sh");
-                shell.arg("-c").arg(line);
-                shell
-            }
-            Self::Words(words) => {
-                let mut command = Command::new(words.first().map_or("", String::as_str));
-                command.args(words.iter().skip(1));
-                command
-            }
-        }
-    }
-}
 
 /// The option that sets a handler, which is its name in logs.
 pub(super) fn option(handler: Handler) -> &'static str {
@@ -267,22 +225,6 @@ fn say(line: &[u8], name: &str, of: &str, as_json: bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_handler_is_a_line_for_the_shell_or_a_list_of_words() {
-        let read = |text| Script::read("--on-won", text).unwrap();
-        assert_eq!(read("echo 'a b' && true"), Script::Shell("echo 'a b' && true".into()));
-        assert_eq!(read("[\"echo\", \"a b\"]"), Script::Words(vec!["echo".into(), "a b".into()]));
-        assert_eq!(read("[ -f x ] && rm x"), Script::Shell("[ -f x ] && rm x".into()));
-    }
-
-    #[test]
-    fn a_list_that_is_none_is_refused() {
-        for text in ["[", "[]", "[1, 2]", "[\"echo\""] {
-            let refused = Script::read("--on-won", text).unwrap_err().to_string();
-            assert!(refused.starts_with("--on-won begins like a JSON list"), "{text}: {refused}");
-        }
-    }
 
     #[test]
     fn a_line_ends_at_its_end_or_where_it_is_too_long() {

@@ -16,7 +16,9 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::Child;
 use tokio::sync::mpsc;
 
-use super::handler::{Running, Script};
+use super::handler::Running;
+use super::script::Script;
+use super::tell::say;
 use crate::run::args::Args;
 use crate::run::command::Told;
 use crate::run::signals::Signals;
@@ -58,10 +60,10 @@ pub(crate) struct HeirArgs {
     /// A folder to remove when the supervisor is gone
     #[arg(long)]
     folder: PathBuf,
-    /// How often to try again
+    /// How often to try again, the first time at once
     #[arg(long)]
     retries: u32,
-    /// How long after a failure
+    /// How long after a failure, from the second on
     #[arg(long, value_parser = humantime::parse_duration)]
     retry_every: Duration,
 }
@@ -95,13 +97,14 @@ pub(crate) async fn heir(args: &HeirArgs, as_json: bool) -> io::Result<()> {
 }
 
 async fn execute(will: &Will, args: &HeirArgs, as_json: bool) {
-    super::say(as_json, "the process that led is gone, and on-lost is run in its place");
+    say(as_json, "the process that led is gone, and on-lost is run in its place");
     if let Some(group) = will.begins.and_then(Pid::from_raw) {
         // One that is gone is what is wanted.
         let _ = kill_process_group(group, Signal::KILL);
     }
+    // As the reconciler does: where it fails it is run again at once, and from then on every so often.
     for tried in 0..=args.retries {
-        if tried > 0 {
+        if tried > 1 {
             tokio::time::sleep(args.retry_every).await;
         }
         let failure = match Running::spawn(RunId(0), Handler::End, will.command(), as_json) {
@@ -110,10 +113,10 @@ async fn execute(will: &Will, args: &HeirArgs, as_json: bool) {
         };
         match failure {
             None => return,
-            Some(how) => super::say(as_json, &format!("on-lost failed: {how}")),
+            Some(how) => say(as_json, &format!("on-lost failed: {how}")),
         }
     }
-    super::say(as_json, "giving up: what on-won began may still be going on here");
+    say(as_json, "giving up: what on-won began may still be going on here");
 }
 
 /// The heir as its supervisor sees it.

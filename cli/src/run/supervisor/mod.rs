@@ -1,23 +1,25 @@
-//! Campaigns, and runs the command in every term.
+//! Campaigns, and runs the [command](work) in every term.
 
-use std::process::ExitStatus;
+mod work;
+
 use std::time::Duration;
 
 use incumbent::{Candidate, Clock, Event, Instant, Reason, Store, Term};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::args::{Args, OnExit};
+use self::work::Work;
+use super::args::Args;
 use super::backoff::Backoff;
 use super::cgroup::Cgroup;
-use super::command::{Group, Told, exit_code};
 use super::deadline::DeadlineFile;
-use super::guard::{Guard, Watch, Word};
+use super::guard::{Guard, Word};
 use super::health::Health;
 use super::signals::{Asked, Signals};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::listen::Listener;
+use crate::output::tell;
 
 /// How often the guard is told of a new deadline, and the command's end is looked for where no signal told.
 const TICK: Duration = Duration::from_millis(50);
@@ -111,31 +113,6 @@ enum Next {
     OutOfPatience,
 }
 
-/// The command in a term.
-struct Work {
-    group: Group,
-    /// Holds up a drain for as long as the command lives.
-    term: Term,
-    /// The longest time to a deadline so far.
-    longest: Duration,
-    /// What the guard was last told, and for which deadline.
-    watch: Option<(Instant, Watch)>,
-    /// When it is killed at the latest, where it was asked to end.
-    kill_at: Option<Instant>,
-    /// It was asked to end, or its term is over: its exit is not its own.
-    is_ending: bool,
-    /// It was ended before anybody asked us to end, for a lease that was not renewed.
-    is_overdue: bool,
-}
-
-impl Work {
-    fn end(&mut self, signal: Signal, kill_at: Instant) {
-        self.is_ending = true;
-        self.kill_at = Some(kill_at);
-        self.group.signal(signal);
-    }
-}
-
 impl Supervisor {
     async fn supervise(&mut self, signals: &mut Signals) -> Result<u8, Failure> {
         let mut events = self.candidate.events();
@@ -165,14 +142,14 @@ impl Supervisor {
                 Next::OutOfPatience => self.not_elected(),
             }
             self.health.tell(&self.candidate);
-            self.start_again()?;
+            self.start_again().await?;
             self.look()?;
         }
     }
 
     async fn take(&mut self, event: Event) -> Result<(), Failure> {
         match event {
-            Event::Won(term) => self.start(term)?,
+            Event::Won(term) => self.start(term).await?,
             Event::Draining { reason, .. } => {
                 tracing::info!(%reason, "leaving");
                 self.rest = None;
@@ -191,7 +168,7 @@ impl Supervisor {
                 if self.as_json {
                     self.tell(json!({ "event": "trouble", "message": trouble.to_string() }));
                 } else {
-                    eprintln!("incumbent: {trouble}");
+                    tell(format_args!("incumbent: {trouble}"));
                 }
             }
             Event::LeaderChanged(leader) => {
@@ -202,125 +179,14 @@ impl Supervisor {
         Ok(())
     }
 
-    fn start(&mut self, term: Term) -> Result<(), Failure> {
+    async fn start(&mut self, term: Term) -> Result<(), Failure> {
         let (token, at) = (term.token().to_string(), term.started().as_nanos());
         self.tell(json!({ "event": "won", "token": token, "at": at }));
         self.has_led = true;
         if self.result.is_some() || self.asked.is_some() {
             return Ok(());
         }
-        self.begin(term)
-    }
-
-    fn begin(&mut self, term: Term) -> Result<(), Failure> {
-        let deadline = term.deadline();
-        if deadline == Instant::ZERO {
-            // It is over already, which is about to be told.
-            return Ok(());
-        }
-        self.file.say(deadline, term.token(), &self.clock)?;
-        let told = Told {
-            key: term.election(),
-            name: self.candidate.name(),
-            token: Some(term.token()),
-            deadline_file: self.file.path(),
-        };
-        let group = Group::start(&self.args.command, &told, self.cgroup.as_ref())?;
-        tracing::info!(pid = group.pid().as_raw_nonzero().get(), token = %term.token(), "the command runs");
-        self.work = Some(Work {
-            group,
-            term,
-            longest: Duration::ZERO,
-            watch: None,
-            kill_at: None,
-            is_ending: false,
-            is_overdue: false,
-        });
-        Ok(())
-    }
-
-    /// Starts the command again, when it has rested.
-    fn start_again(&mut self) -> Result<(), Failure> {
-        let now = self.clock.now();
-        match self.rest.take_if(|(_, at)| *at <= now) {
-            Some((term, _)) if term.is_current() && term.drains_until().is_none() => self.begin(term),
-            _ => Ok(()),
-        }
-    }
-
-    /// Ends what should end, sees what has ended, and tells the guard what is new.
-    fn look(&mut self) -> Result<(), Failure> {
-        let Some(work) = &mut self.work else { return Ok(()) };
-        let now = self.clock.now();
-        if work.watch.is_some_and(|(_, watch)| watch.is_pressing(now)) && !work.is_ending {
-            tracing::warn!("the lease is not renewed in time, and the command is ended");
-            work.is_overdue = self.asked.is_none();
-            work.is_ending = true;
-            work.kill_at = Some(now + self.args.drain);
-            // The guard sends it, as it would without us: a command that got two would think itself in a hurry.
-            self.guard.tell(Word::Terminate);
-        }
-        let is_over = work.watch.is_some_and(|(_, watch)| watch.is_over(now));
-        if is_over || work.kill_at.is_some_and(|at| now >= at) {
-            work.group.kill(self.cgroup.as_ref());
-        }
-        let deadline = work.term.deadline();
-        if deadline != Instant::ZERO && work.watch.is_none_or(|(told, _)| told != deadline) {
-            work.longest = work.longest.max(deadline.since(now));
-            let watch = Watch::new(work.group.pid(), deadline, work.longest, self.args.drain);
-            work.watch = Some((deadline, watch));
-            self.guard.tell(Word::Watch(watch));
-            // What the file says then is too early a deadline, which does no harm.
-            if let Err(error) = self.file.say(deadline, work.term.token(), &self.clock) {
-                tracing::warn!(%error, "the deadline cannot be written to its file");
-            }
-        }
-        if let Some(status) = work.group.reap(self.cgroup.as_ref())? {
-            self.exited(status);
-        }
-        Ok(())
-    }
-
-    /// The command has ended.
-    fn exited(&mut self, status: ExitStatus) {
-        self.guard.tell(Word::Rest);
-        let Some(work) = self.work.take() else { return };
-        let (code, at) = (exit_code(status), self.clock.now().as_nanos());
-        self.tell(json!({ "event": "exited", "code": code, "at": at }));
-        if let Some(asked) = self.asked {
-            // That the signal ended it is what was asked for; what the lease has ended says nothing by its code.
-            let obeyed = i32::from(exit_code(status)) == 128 + asked.as_raw();
-            self.result = Some(if obeyed || work.is_overdue { Exit::Done as u8 } else { exit_code(status) });
-        } else if !work.is_ending {
-            self.exited_by_itself(work, code);
-        } else if work.term.is_current() && work.term.drains_until().is_none() {
-            // It was ended for a lease that was renewed after all: whoever is well may have it.
-            drop(self.candidate.resign());
-        }
-    }
-
-    /// The command's own end: what is to follow it.
-    fn exited_by_itself(&mut self, work: Work, code: u8) {
-        match self.args.on_exit {
-            OnExit::Restart => {
-                let wait = self.backoff.after(work.group.ran());
-                eprintln!("incumbent: the command exited with code {code}, and is started again in {wait:?}");
-                self.rest = Some((work.term, self.clock.now() + wait));
-            }
-            OnExit::Resign if !self.args.once => {
-                tracing::info!(code, "the command exited, and the seat is given up");
-                if code == 0 {
-                    drop(self.candidate.resign());
-                } else {
-                    // A candidate whose work keeps failing rests longer each time.
-                    work.term.fail();
-                }
-            }
-            OnExit::Resign | OnExit::Exit => {
-                self.result = Some(code);
-                drop(self.candidate.close());
-            }
-        }
+        self.begin(term).await
     }
 
     fn signalled(&mut self, asked: Asked) {
@@ -364,36 +230,15 @@ impl Supervisor {
         let leader = self.candidate.leader();
         let who = leader.map_or("nobody".into(), |leader| leader.name);
         let limit = self.args.wait.unwrap_or_default();
-        eprintln!("incumbent: not elected within {limit:?}; the seat is held by {who}");
+        tell(format_args!("incumbent: not elected within {limit:?}; the seat is held by {who}"));
         self.result = Some(Exit::NotElected as u8);
         drop(self.candidate.close());
-    }
-
-    fn end_work(&mut self, signal: Signal) {
-        let by_grace = self.clock.now() + self.args.drain;
-        if let Some(work) = self.work.as_mut().filter(|work| !work.is_ending) {
-            let by_drain = work.term.drains_until().map(|until| until.before(DYING));
-            work.end(signal, by_drain.unwrap_or(by_grace).min(by_grace));
-        }
-    }
-
-    /// The term is over: nothing may be left of the command.
-    async fn kill_work(&mut self) -> Result<(), Failure> {
-        if let Some(work) = &mut self.work {
-            work.is_ending = true;
-            work.group.kill(self.cgroup.as_ref());
-        }
-        while self.work.is_some() {
-            self.look()?;
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-        Ok(())
     }
 
     /// A term was lost, and there is to be no other.
     fn lost(&mut self, reason: Reason) {
         if self.asked.is_none() {
-            eprintln!("incumbent: the term was lost ({reason}), and --once asks for no other");
+            tell(format_args!("incumbent: the term was lost ({reason}), and --once asks for no other"));
             self.result = Some(Exit::Failure as u8);
             drop(self.candidate.close());
         }
@@ -403,7 +248,7 @@ impl Supervisor {
     /// nanoseconds, which all processes share.
     fn tell(&self, event: Value) {
         if self.as_json {
-            eprintln!("{event}");
+            tell(event);
         } else {
             tracing::info!("{event}");
         }

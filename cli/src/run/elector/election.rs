@@ -1,0 +1,72 @@
+//! What an election's events mean to the reconciler.
+
+use std::time::Duration;
+
+use incumbent::core::reconcile::{Input, Message};
+use incumbent::{Event, Instant, Reason, Term};
+use serde_json::json;
+
+use super::{Elector, Exit, Failure};
+
+impl Elector {
+    pub(super) fn take(&mut self, event: Event) -> Result<(), Failure> {
+        match event {
+            Event::Won(term) => self.won(term),
+            Event::Draining { reason, .. } => {
+                self.reason = Some(reason);
+                self.say(Message::NotLeader)
+            }
+            Event::Lost { term, reason } => self.lost(&term, reason),
+            Event::Trouble(trouble) => {
+                self.warn(&trouble.to_string());
+                Ok(())
+            }
+            Event::LeaderChanged(leader) => {
+                tracing::info!(leader = leader.map(|leader| leader.name), "the leader changed");
+                Ok(())
+            }
+            Event::Campaigned(_) => Ok(()),
+        }
+    }
+
+    fn won(&mut self, term: Term) -> Result<(), Failure> {
+        let token = term.token();
+        self.tell(json!({ "event": "won", "token": token.to_string(), "at": term.started().as_nanos() }));
+        self.has_led = true;
+        (self.token, self.reason, self.hurried) = (Some(token), None, false);
+        (self.deadline, self.longest) = (Instant::ZERO, Duration::ZERO);
+        let deadline = term.deadline();
+        if deadline == Instant::ZERO {
+            // It is over already, which is about to be told.
+            return Ok(());
+        }
+        self.term = Some(term);
+        self.learn(deadline)?;
+        self.say(Message::Leader)
+    }
+
+    fn lost(&mut self, term: &Term, reason: Reason) -> Result<(), Failure> {
+        let (token, now) = (term.token().to_string(), self.clock.now());
+        self.tell(json!({ "event": "lost", "token": token, "reason": reason.code(), "at": now.as_nanos() }));
+        self.reason = Some(reason);
+        // After a deletion whoever saw our record waits for our lease to run out. After anything else there
+        // may be another leader now.
+        let until = if reason == Reason::Deleted { self.deadline } else { self.deadline.min(now) };
+        self.give(Input::Lease { until })?;
+        self.say(Message::NotLeader)?;
+        self.term = None;
+        if self.args.once && !self.asked {
+            self.result = Some(if reason.may_drain() { Exit::Done } else { Exit::Failure });
+            self.close()?;
+        }
+        Ok(())
+    }
+
+    /// Passes on what the election says; not that we leave because of an error, for that is known.
+    fn say(&mut self, message: Message) -> Result<(), Failure> {
+        if self.health.stays_out && message == Message::NotLeader {
+            return Ok(());
+        }
+        self.give(Input::Message(message))
+    }
+}

@@ -1,0 +1,70 @@
+//! What the clock says: deadlines, and the end of the work in good time before them.
+
+use std::time::Duration;
+
+use incumbent::core::reconcile::{Input, Message};
+use incumbent::{Instant, Reason, Term};
+use rustix::process::Signal;
+
+use super::{Elector, Failure, guard};
+
+/// How often the lease is looked at while there is one.
+const TICK: Duration = Duration::from_millis(50);
+/// The longest sleep between two looks at the clock: timers stand still while the machine is suspended.
+const NAP: Duration = Duration::from_secs(1);
+
+impl Elector {
+    /// How long there is nothing to look at.
+    pub(super) fn nap(&self) -> Duration {
+        let kills = self.running.as_ref().is_some_and(|running| running.kill_at.is_some());
+        if self.term.is_some() || kills {
+            return TICK;
+        }
+        self.wake.map_or(NAP, |at| at.since(self.clock.now()).min(NAP))
+    }
+
+    /// Does what the clock says.
+    pub(super) fn look(&mut self) -> Result<(), Failure> {
+        let now = self.clock.now();
+        if let Some(running) = &self.running
+            && running.kill_at.is_some_and(|at| at <= now)
+        {
+            running.signal(Signal::KILL);
+        }
+        let deadline = self.term.as_ref().map(Term::deadline).filter(|deadline| *deadline != Instant::ZERO);
+        if let Some(deadline) = deadline {
+            self.learn(deadline)?;
+            self.hurry()?;
+        }
+        self.give(Input::Tick)
+    }
+
+    /// Takes in the deadline of the term that is held.
+    pub(super) fn learn(&mut self, deadline: Instant) -> Result<(), Failure> {
+        let (Some(token), true) = (self.token, deadline != self.deadline) else { return Ok(()) };
+        self.deadline = deadline;
+        self.longest = self.longest.max(deadline.since(self.clock.now()));
+        // What the file says then is too early a deadline, which does no harm.
+        if let Err(error) = self.file.say(deadline, token, &self.clock) {
+            tracing::warn!(%error, "the deadline cannot be written to its file");
+        }
+        self.give(Input::Lease { until: deadline })
+    }
+
+    /// Ends the work in good time where the lease is not renewed.
+    fn hurry(&mut self) -> Result<(), Failure> {
+        let (at, _) = guard::times(self.deadline, self.longest, self.args.drain);
+        let leaves = self.term.as_ref().is_some_and(|term| term.drains_until().is_some());
+        if self.hurried || leaves || self.clock.now() < at {
+            return Ok(());
+        }
+        self.hurried = true;
+        self.reason = Some(Reason::Expired);
+        self.warn("the lease is not renewed in time, and the work is ended");
+        // Should it be renewed after all, whoever is well may have it.
+        if let Some(candidate) = &self.candidate {
+            drop(candidate.resign());
+        }
+        self.give(Input::Message(Message::NotLeader))
+    }
+}

@@ -1,0 +1,166 @@
+//! What the reconciler wants done.
+
+use incumbent::core::reconcile::{Event as Told, Handler, Input, Output, RunId};
+use incumbent::{Candidate, Instant, Reason, Term};
+use rustix::process::Signal;
+use serde_json::json;
+
+use super::handler::{Running, option};
+use super::heir::Will;
+use super::{Elector, Exit, Failure, Work, command, guard};
+
+impl Elector {
+    pub(super) fn returned(&mut self, failure: Option<String>) -> Result<(), Failure> {
+        let Some(running) = self.running.take() else { return Ok(()) };
+        if let Some(how) = &failure {
+            self.warn(&format!("{} failed: {how}", option(running.handler)));
+        }
+        match running.handler {
+            Handler::Begin => self.bequeath(Work::Begun),
+            Handler::End if failure.is_some() => self.bequeath(Work::Begun),
+            Handler::End | Handler::Error => {}
+        }
+        self.give(Input::Returned { run: running.run, succeeded: failure.is_none() })
+    }
+
+    pub(super) fn give(&mut self, input: Input) -> Result<(), Failure> {
+        self.reconciler
+            .handle(self.clock.now(), input)
+            .map_err(|misuse| Failure::failed(misuse.to_string()))?;
+        loop {
+            match self.reconciler.poll() {
+                Output::WakeAt(wake) => {
+                    self.wake = wake.map(|wake| wake.at);
+                    return Ok(());
+                }
+                output => self.carry_out(output)?,
+            }
+        }
+    }
+
+    fn carry_out(&mut self, output: Output) -> Result<(), Failure> {
+        match output {
+            Output::Run { run, handler } => self.start(run, handler),
+            Output::Stop(_) => self.stop(),
+            Output::StandDown => self.health.stays_out = true,
+            Output::StandUp => {
+                self.health.stays_out = false;
+                self.term = None;
+                // A win that was dropped would be a seat at which nobody works.
+                if let Some(candidate) = self.candidate.as_ref().filter(|candidate| candidate.is_leader()) {
+                    drop(candidate.resign());
+                }
+            }
+            Output::Relinquish => self.relinquish(),
+            Output::Event(event) => self.told(event),
+            Output::GiveUp(gave_up) => {
+                let key = self.args.key.as_deref().unwrap_or("the console");
+                let leader = self.candidate.as_ref().and_then(Candidate::leader);
+                let leader = leader.map_or("nobody, as far as is known".into(), |leader| leader.name);
+                self.warn(&format!(
+                    "giving up: {gave_up}. The election is {key}, and its seat is held by {leader}. \
+                     Look at this system before you start a candidate here again"
+                ));
+                self.result = Some(Exit::Inconsistent);
+                self.term = None;
+            }
+            Output::WakeAt(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Nothing is left of the work: its term is not held any more. One that was won since is another.
+    fn relinquish(&mut self) {
+        let Some(term) = self.term.take_if(|term| Some(term.token()) == self.begun) else { return };
+        // The work was ended by the clock, and then the lease was renewed after all: nobody works there.
+        if term.is_current()
+            && term.drains_until().is_none()
+            && let Some(candidate) = &self.candidate
+        {
+            drop(candidate.resign());
+        }
+    }
+
+    fn start(&mut self, run: RunId, handler: Handler) {
+        if handler == Handler::Begin {
+            self.begun = self.token;
+        }
+        // An end that has begun goes on without us.
+        self.bequeath(if handler == Handler::Begin { Work::Begins } else { Work::None });
+        let Some(script) = self.scripts.of(handler) else {
+            self.running = Some(Running::nothing(run, handler));
+            return;
+        };
+        let reason = self.reason.filter(|_| handler != Handler::Begin).map(Reason::code);
+        let started = Running::start(run, handler, script, &self.what_is_told(), reason, self.as_json);
+        self.tell(json!({ "event": "handler", "handler": option(handler) }));
+        let mut running = started.unwrap_or_else(|error| Running::not_started(run, handler, &error));
+        running.kill_at = self.args.handlers.handler_timeout.map(|limit| self.clock.now() + limit);
+        self.running = Some(running);
+        self.bequeath(self.work);
+    }
+
+    fn what_is_told(&self) -> command::Told<'_> {
+        let name = self.candidate.as_ref().map(Candidate::name);
+        command::Told {
+            key: self.args.key.as_deref().unwrap_or("console"),
+            name: name.or(self.args.name.as_deref()).unwrap_or("console"),
+            token: self.token,
+            deadline_file: self.file.path(),
+        }
+    }
+
+    /// Says what there is to end, should this process be killed.
+    fn bequeath(&mut self, work: Work) {
+        self.work = work;
+        let begins = self.running.as_ref().filter(|_| work == Work::Begins).and_then(Running::group);
+        let will = match (&self.scripts.end, work) {
+            (None, _) | (_, Work::None) => None,
+            (Some(script), Work::Begins | Work::Begun) => {
+                Some(Will::new(script, &self.what_is_told(), begins))
+            }
+        };
+        self.heir.tell(will);
+    }
+
+    /// Ends a begin that has no purpose any more: in time, where there is a lease.
+    fn stop(&mut self) {
+        let now = self.clock.now();
+        let by_grace = now + self.args.drain;
+        let by_lease = match self.deadline {
+            Instant::ZERO => by_grace,
+            deadline => guard::times(deadline, self.longest, self.args.drain).1,
+        };
+        if let Some(running) = &mut self.running {
+            running.signal(Signal::TERM);
+            let at = by_grace.min(by_lease);
+            running.kill_at = Some(running.kill_at.map_or(at, |before| before.min(at)));
+        }
+    }
+
+    fn told(&mut self, event: Told) {
+        match event {
+            Told::State(state) => self.tell(json!({ "event": "state", "state": state.to_string() })),
+            Told::Failed(Handler::Begin) => {
+                // Nothing is drained: nothing was begun.
+                self.term.iter().for_each(Term::fail);
+            }
+            Told::Failed(_) => {}
+            Told::Overdue { since } => {
+                let by = self.clock.now().since(since);
+                let doing = match &self.running {
+                    Some(running) => format!("{} is still running", option(running.handler)),
+                    None => "on-lost failed, and will be run again".into(),
+                };
+                self.warn(&format!(
+                    "the promise of one leader is broken: the lease has been over for {by:?}, and what \
+                     on-won began has not ended ({doing}). Another candidate may lead beside it"
+                ));
+            }
+            Told::Late { by } => self.warn(&format!("the work has ended, {by:?} too late")),
+            Told::Resumed { dropped } => {
+                self.warn(&format!("the candidacy resumes; messages dropped meanwhile: {dropped}"));
+            }
+        }
+    }
+}

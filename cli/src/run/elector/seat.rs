@@ -1,0 +1,70 @@
+//! Where messages come from: an election, or a person.
+
+use incumbent::core::reconcile::Message;
+use incumbent::{Candidate, Event, Events, Store};
+
+use super::console::Console;
+use super::{Args, Failure, Listener, no_key, supervisor};
+
+/// The store that is no store.
+pub(in crate::run) const CONSOLE: &str = "console:";
+
+/// Where messages come from.
+pub(super) enum Seat {
+    Store {
+        store: Store,
+        candidate: Candidate,
+        events: Events,
+    },
+    /// None once nothing more is typed.
+    Console(Option<Console>),
+}
+
+pub(super) enum News {
+    Event(Event),
+    Typed(Message),
+    Over,
+}
+
+impl Seat {
+    /// A person who types.
+    pub(super) fn console() -> Self {
+        Self::Console(Some(Console::new()))
+    }
+
+    /// Takes part in the election that the command line names.
+    pub(super) async fn campaign(args: &Args, listener: &mut Listener) -> Result<Self, Failure> {
+        let key = args.key.as_deref().ok_or_else(no_key)?;
+        let store = supervisor::open_store(args, listener).await?;
+        let candidate = store.campaign(key, args.options(args.drain)).await?;
+        listener.serve(&candidate);
+        let events = candidate.events();
+        Ok(Self::Store { store, candidate, events })
+    }
+
+    /// What happens next. Cancel-safe.
+    pub(super) async fn next(&mut self) -> News {
+        match self {
+            Self::Store { events, .. } => events.next().await.map_or(News::Over, News::Event),
+            Self::Console(Some(console)) => match console.next().await {
+                Some(message) => News::Typed(message),
+                None => {
+                    *self = Self::Console(None);
+                    News::Over
+                }
+            },
+            Self::Console(None) => std::future::pending().await,
+        }
+    }
+
+    /// Whether it has anything to say: what is typed is read when the handler before it has returned.
+    pub(super) fn speaks(&self, is_running: bool) -> bool {
+        matches!(self, Self::Store { .. }) || !is_running
+    }
+
+    pub(super) fn prompt(&self) {
+        if let Self::Console(Some(console)) = self {
+            console.prompt();
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! What a person should read, or another program.
+
+use serde_json::{Value, json};
+
+use super::Elector;
+use crate::output;
+
+impl Elector {
+    /// Something that a person should read.
+    pub(super) fn warn(&self, message: &str) {
+        say(self.as_json, message);
+    }
+
+    pub(super) fn tell(&self, event: Value) {
+        if self.as_json {
+            output::tell(event);
+        } else {
+            tracing::info!("{event}");
+        }
+    }
+}
+
+/// Says something that a person should read.
+pub(super) fn say(as_json: bool, message: &str) {
+    if as_json {
+        output::tell(json!({ "event": "trouble", "message": message }));
+    } else {
+        output::tell(format_args!("incumbent: {message}"));
+    }
+}

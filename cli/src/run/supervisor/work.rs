@@ -1,0 +1,187 @@
+//! The command in a term: its beginning, its end by the clock, and what follows its own end.
+
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use incumbent::{Instant, Term};
+use rustix::process::Signal;
+use serde_json::json;
+
+use super::{DYING, Exit, Failure, Supervisor, TICK};
+use crate::output::tell;
+use crate::run::args::OnExit;
+use crate::run::command::{Group, Told, exit_code};
+use crate::run::guard::{Watch, Word};
+
+/// The command in a term.
+pub(super) struct Work {
+    pub(super) group: Group,
+    /// Holds up a drain for as long as the command lives.
+    pub(super) term: Term,
+    /// The longest time to a deadline so far.
+    longest: Duration,
+    /// What the guard was last told, and for which deadline.
+    pub(super) watch: Option<(Instant, Watch)>,
+    /// When it is killed at the latest, where it was asked to end.
+    kill_at: Option<Instant>,
+    /// It was asked to end, or its term is over: its exit is not its own.
+    is_ending: bool,
+    /// It was ended before anybody asked us to end, for a lease that was not renewed.
+    pub(super) is_overdue: bool,
+}
+
+impl Work {
+    fn end(&mut self, signal: Signal, kill_at: Instant) {
+        self.is_ending = true;
+        self.kill_at = Some(kill_at);
+        self.group.signal(signal);
+    }
+}
+
+impl Supervisor {
+    pub(super) async fn begin(&mut self, term: Term) -> Result<(), Failure> {
+        let deadline = term.deadline();
+        if deadline == Instant::ZERO {
+            // It is over already, which is about to be told.
+            return Ok(());
+        }
+        self.file.say(deadline, term.token(), &self.clock)?;
+        let told = Told {
+            key: term.election(),
+            name: self.candidate.name(),
+            token: Some(term.token()),
+            deadline_file: self.file.path(),
+        };
+        let group = Group::start(&self.args.command, &told, self.cgroup.as_ref())?;
+        tracing::info!(pid = group.pid().as_raw_nonzero().get(), token = %term.token(), "the command runs");
+        self.work = Some(Work {
+            group,
+            term,
+            longest: Duration::ZERO,
+            watch: None,
+            kill_at: None,
+            is_ending: false,
+            is_overdue: false,
+        });
+        // The guard first: from then on the command ends in time whatever becomes of us.
+        self.look()?;
+        let has_heard = self.guard.has_heard().await;
+        match self.work.take() {
+            Some(work) if has_heard => {
+                work.group.go_on().await?;
+                self.work = Some(work);
+            }
+            // Another guard is about to be started.
+            Some(work) => self.rest = Some((work.term.clone(), self.clock.now() + TICK)),
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// Starts the command again, when it has rested.
+    pub(super) async fn start_again(&mut self) -> Result<(), Failure> {
+        let now = self.clock.now();
+        match self.rest.take_if(|(_, at)| *at <= now) {
+            Some((term, _)) if term.is_current() && term.drains_until().is_none() => self.begin(term).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Ends what should end, sees what has ended, and tells the guard what is new.
+    pub(super) fn look(&mut self) -> Result<(), Failure> {
+        let Some(work) = &mut self.work else { return Ok(()) };
+        let now = self.clock.now();
+        if work.watch.is_some_and(|(_, watch)| watch.is_pressing(now)) && !work.is_ending {
+            tracing::warn!("the lease is not renewed in time, and the command is ended");
+            work.is_overdue = self.asked.is_none();
+            work.is_ending = true;
+            work.kill_at = Some(now + self.args.drain);
+            // The guard sends it, as it would without us: a command that got two would think itself in a hurry.
+            self.guard.tell(Word::Terminate);
+        }
+        let is_over = work.watch.is_some_and(|(_, watch)| watch.is_over(now));
+        if is_over || work.kill_at.is_some_and(|at| now >= at) {
+            work.group.kill(self.cgroup.as_ref());
+        }
+        let deadline = work.term.deadline();
+        if deadline != Instant::ZERO && work.watch.is_none_or(|(told, _)| told != deadline) {
+            work.longest = work.longest.max(deadline.since(now));
+            let watch = Watch::new(work.group.pid(), deadline, work.longest, self.args.drain);
+            work.watch = Some((deadline, watch));
+            self.guard.tell(Word::Watch(watch));
+            // What the file says then is too early a deadline, which does no harm.
+            if let Err(error) = self.file.say(deadline, work.term.token(), &self.clock) {
+                tracing::warn!(%error, "the deadline cannot be written to its file");
+            }
+        }
+        if let Some(status) = work.group.reap(self.cgroup.as_ref())? {
+            self.exited(status);
+        }
+        Ok(())
+    }
+
+    /// The command has ended.
+    fn exited(&mut self, status: ExitStatus) {
+        self.guard.tell(Word::Rest);
+        let Some(work) = self.work.take() else { return };
+        let (code, at) = (exit_code(status), self.clock.now().as_nanos());
+        self.tell(json!({ "event": "exited", "code": code, "at": at }));
+        if let Some(asked) = self.asked {
+            // That the signal ended it is what was asked for; what the lease has ended says nothing by its code.
+            let obeyed = i32::from(exit_code(status)) == 128 + asked.as_raw();
+            self.result = Some(if obeyed || work.is_overdue { Exit::Done as u8 } else { exit_code(status) });
+        } else if !work.is_ending {
+            self.exited_by_itself(work, code);
+        } else if work.term.is_current() && work.term.drains_until().is_none() {
+            // It was ended for a lease that was renewed after all: whoever is well may have it.
+            drop(self.candidate.resign());
+        }
+    }
+
+    /// The command's own end: what is to follow it.
+    fn exited_by_itself(&mut self, work: Work, code: u8) {
+        match self.args.on_exit {
+            OnExit::Restart => {
+                let wait = self.backoff.after(work.group.ran());
+                tell(format_args!(
+                    "incumbent: the command exited with code {code}, and is started again in {wait:?}"
+                ));
+                self.rest = Some((work.term, self.clock.now() + wait));
+            }
+            OnExit::Resign if !self.args.once => {
+                tracing::info!(code, "the command exited, and the seat is given up");
+                if code == 0 {
+                    drop(self.candidate.resign());
+                } else {
+                    // A candidate whose work keeps failing rests longer each time.
+                    work.term.fail();
+                }
+            }
+            OnExit::Resign | OnExit::Exit => {
+                self.result = Some(code);
+                drop(self.candidate.close());
+            }
+        }
+    }
+
+    pub(super) fn end_work(&mut self, signal: Signal) {
+        let by_grace = self.clock.now() + self.args.drain;
+        if let Some(work) = self.work.as_mut().filter(|work| !work.is_ending) {
+            let by_drain = work.term.drains_until().map(|until| until.before(DYING));
+            work.end(signal, by_drain.unwrap_or(by_grace).min(by_grace));
+        }
+    }
+
+    /// The term is over: nothing may be left of the command.
+    pub(super) async fn kill_work(&mut self) -> Result<(), Failure> {
+        if let Some(work) = &mut self.work {
+            work.is_ending = true;
+            work.group.kill(self.cgroup.as_ref());
+        }
+        while self.work.is_some() {
+            self.look()?;
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        Ok(())
+    }
+}

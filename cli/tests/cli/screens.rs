@@ -1,0 +1,317 @@
+//! `incumbent top` and `incumbent demo` as a terminal shows them: on a pseudo-terminal, in an emulator.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::num::NonZero;
+use std::os::fd::OwnedFd;
+use std::sync::mpsc::{self, Receiver};
+use std::time::Instant;
+
+use incumbent_testkit::process::ChildGuard;
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
+
+use crate::support::{PATIENCE, Running, Scratch, incumbent, sequence};
+use crate::terminal::terminal;
+
+/// What was on the terminal before, and has to be there afterwards.
+const BEFORE: &str = "$ what was typed before";
+/// The end of a picture.
+const DRAWN: &[u8] = b"\x1b[?2026l";
+
+/// The program on a terminal of its own, and what that shows.
+struct Terminal {
+    child: ChildGuard,
+    keyboard: File,
+    program_side: OwnedFd,
+    modes: Termios,
+    bytes: Receiver<Vec<u8>>,
+    unseen: Vec<u8>,
+    emulator: vt100::Parser,
+    /// There was always room for what was there before.
+    is_wide: bool,
+}
+
+impl Terminal {
+    #[track_caller]
+    fn start(arguments: &[&str], columns: u16, rows: u16) -> Self {
+        Self::start_with(arguments, &[], columns, rows)
+    }
+
+    #[track_caller]
+    fn start_with(arguments: &[&str], environment: &[(&str, &str)], columns: u16, rows: u16) -> Self {
+        let (ours, theirs) = terminal();
+        tcsetwinsize(&ours, size(columns, rows)).unwrap();
+        let modes = tcgetattr(&theirs).unwrap();
+        let mut command = incumbent(arguments);
+        command.envs(environment.iter().copied());
+        command.stdin(theirs.try_clone().unwrap());
+        command.stdout(theirs.try_clone().unwrap()).stderr(theirs.try_clone().unwrap());
+        let mut emulator = vt100::Parser::new(NonZero::new(rows).unwrap(), NonZero::new(columns).unwrap(), 0);
+        emulator.process(format!("{BEFORE}\r\n").as_bytes());
+        let child = ChildGuard::spawn(command).unwrap();
+        let keyboard = File::from(ours.try_clone().unwrap());
+        let program_side = theirs.into();
+        Self {
+            child,
+            keyboard,
+            program_side,
+            modes,
+            bytes: read(ours),
+            unseen: Vec::new(),
+            emulator,
+            is_wide: columns >= 60,
+        }
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keyboard.write_all(keys.as_bytes()).unwrap();
+    }
+
+    fn resize(&mut self, columns: u16, rows: u16) {
+        self.emulator.screen_mut().set_size(NonZero::new(rows).unwrap(), NonZero::new(columns).unwrap());
+        tcsetwinsize(&self.keyboard, size(columns, rows)).unwrap();
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_raw(self.child.pid().try_into().unwrap()).unwrap(), signal).unwrap();
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let screen = self.emulator.screen();
+        let (_, columns) = screen.size();
+        screen.rows(0, columns.get()).map(|row| row.trim_end().to_owned()).collect()
+    }
+
+    /// The lines of the first whole picture that is as it should be, none of which is broken.
+    #[track_caller]
+    fn until(&mut self, what: &str, found: impl Fn(&[String]) -> bool) -> Vec<String> {
+        let started = Instant::now();
+        loop {
+            while let Some(at) = self.unseen.windows(DRAWN.len()).position(|bytes| bytes == DRAWN) {
+                let picture: Vec<u8> = self.unseen.drain(..at + DRAWN.len()).collect();
+                self.emulator.process(&picture);
+                let lines = self.lines();
+                let screen = self.emulator.screen();
+                // One for the size before may be broken.
+                let mut rows = 0..screen.size().0.get();
+                if found(&lines) && !rows.any(|row| screen.row_wrapped(row)) {
+                    assert!(screen.alternate_screen() && screen.hide_cursor(), "{lines:#?}");
+                    return lines;
+                }
+            }
+            match self.bytes.recv_timeout(PATIENCE.saturating_sub(started.elapsed())) {
+                Ok(bytes) => self.unseen.extend(bytes),
+                Err(error) => panic!("{what} never came ({error}): {:#?}", self.lines()),
+            }
+        }
+    }
+
+    /// Waits for its end, after which the terminal is as it was before; what it said then.
+    #[track_caller]
+    fn ends(mut self, code: i32) -> Vec<String> {
+        assert_eq!(self.child.wait(PATIENCE).code(), Some(code), "{:#?}", self.lines());
+        let modes = tcgetattr(&self.program_side).unwrap();
+        assert_eq!(
+            (modes.local_modes, modes.input_modes, modes.output_modes),
+            (self.modes.local_modes, self.modes.input_modes, self.modes.output_modes)
+        );
+        // The last of its ends that is open: whoever reads hears of it.
+        drop(self.program_side);
+        self.emulator.process(&self.unseen);
+        while let Ok(bytes) = self.bytes.recv_timeout(PATIENCE) {
+            self.emulator.process(&bytes);
+        }
+        let screen = self.emulator.screen();
+        let (_, columns) = screen.size();
+        let mut lines: Vec<String> =
+            screen.rows(0, columns.get()).map(|row| row.trim_end().to_owned()).collect();
+        assert!(!screen.alternate_screen() && !screen.hide_cursor(), "{lines:#?}");
+        assert_eq!((screen.fgcolor(), screen.bold()), (vt100::Color::Default, false));
+        let first = lines.remove(0);
+        if self.is_wide {
+            assert_eq!(first, BEFORE);
+        }
+        while lines.last().is_some_and(String::is_empty) {
+            lines.pop();
+        }
+        lines
+    }
+}
+
+fn size(columns: u16, rows: u16) -> Winsize {
+    Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }
+}
+
+/// Bytes as they come, until nobody can write any more.
+fn read(terminal: OwnedFd) -> Receiver<Vec<u8>> {
+    let (give, take) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut terminal = File::from(terminal);
+        let mut buffer = [0; 4096];
+        while let Ok(size @ 1..) = terminal.read(&mut buffer) {
+            if give.send(buffer[..size].to_vec()).is_err() {
+                return;
+            }
+        }
+    });
+    take
+}
+
+/// Leaders whose leases are not over just because the machine is busy.
+fn leaders(scratch: &Scratch, keys: &[&str]) -> Vec<Running> {
+    let started = keys.iter().map(|key| {
+        let words = ["run", "--store", &scratch.url, "--key", key, "--name", "ada", "--lease", "30s", "--"];
+        let script = ["sh", "-c", "echo leads with $INCUMBENT_SEQUENCE; exec sleep 1000"];
+        Running::start(incumbent(&[&words[..], &script].concat()))
+    });
+    let mut leaders: Vec<Running> = started.collect();
+    for run in &mut leaders {
+        sequence(run);
+    }
+    leaders
+}
+
+/// A long key, which has to be cut where there is little room.
+const LONG: &str =
+    "reports-of-every-night-and-of-every-day-that-are-so-long-that-no-column-can-hold-their-name";
+
+/// Every line of `top` at that size.
+#[track_caller]
+fn shows_all_of_top(terminal: &mut Terminal, columns: usize, rows: usize) {
+    let lines = terminal.until("three elections", |lines| {
+        lines.len() == rows
+            && lines[0].chars().count() == columns - 1
+            && lines[0].ends_with("3 elections, 3 held")
+            && lines[rows - 1].starts_with(" q leave")
+    });
+    assert!(lines[0].starts_with(" incumbent top  sqlite:"), "{lines:#?}");
+    assert!(lines[2].starts_with(" election"), "{lines:#?}");
+    let words = |line: &str| line.split_whitespace().skip(1).take(2).collect::<Vec<_>>().join(" ");
+    assert!(lines[3..6].iter().all(|line| words(line) == "held ada"), "{lines:#?}");
+    assert!(lines[3].starts_with(" jobs ") && lines[5].starts_with(" reports-"), "{lines:#?}");
+    assert!(lines[6..rows - 2].iter().all(String::is_empty), "{lines:#?}");
+    assert!(lines.iter().all(|line| line.chars().count() <= columns), "{lines:#?}");
+}
+
+#[test]
+fn top_fits_80_by_24_and_q_leaves_the_terminal_as_it_was() {
+    let scratch = Scratch::made();
+    let _leaders = leaders(&scratch, &["jobs", "mailer", LONG]);
+    let mut top = Terminal::start(&["top", "--store", &scratch.url], 80, 24);
+    shows_all_of_top(&mut top, 80, 24);
+    top.press("q");
+    assert_eq!(top.ends(0), [""; 0]);
+}
+
+#[test]
+fn top_fits_120_by_40_and_any_size_it_is_given_and_ctrl_c_leaves_the_terminal_as_it_was() {
+    let scratch = Scratch::made();
+    let _leaders = leaders(&scratch, &["jobs", "mailer", LONG]);
+    let mut top = Terminal::start(&["top", "--store", &scratch.url], 120, 40);
+    shows_all_of_top(&mut top, 120, 40);
+    for (columns, rows) in [(80, 24), (120, 40), (100, 30), (200, 60)] {
+        top.resize(columns, rows);
+        shows_all_of_top(&mut top, columns.into(), rows.into());
+    }
+    top.press("\u{3}");
+    assert_eq!(top.ends(0), [""; 0]);
+}
+
+#[test]
+fn sigterm_to_top_leaves_the_terminal_as_it_was() {
+    let scratch = Scratch::made();
+    let mut top = Terminal::start(&["top", "--store", &scratch.url], 80, 24);
+    top.until("an empty store", |lines| {
+        lines.iter().any(|line| line.contains("no election was ever held here"))
+    });
+    top.signal(Signal::TERM);
+    assert_eq!(top.ends(0), [""; 0]);
+}
+
+/// A demo in which nothing is done to anybody.
+const QUIET: [&str; 5] = ["demo", "--faults", "none", "--no-splay", "--lease=30s"];
+
+/// Every line of a demo with ten candidates at that size.
+#[track_caller]
+fn shows_all_of_the_demo(terminal: &mut Terminal, columns: usize, rows: usize) {
+    let lines = terminal.until("nine that wait, and a leader", |lines| {
+        let waiting = lines.iter().filter(|line| line.contains("  waiting  ")).count();
+        let leads = lines.iter().any(|line| line.contains(" leads, the first of all"));
+        let fills = lines.len() == rows && lines[0].chars().count() == columns - 1;
+        fills && waiting == 9 && leads && lines[rows - 1].starts_with(" Ctrl-C ends it")
+    });
+    assert!(lines[0].starts_with(" incumbent demo  ") && lines[0].ends_with(char::is_numeric), "{lines:#?}");
+    assert_eq!(
+        lines[2].split_whitespace().collect::<Vec<_>>().join(" "),
+        "candidate pid state token left of 30.00 s terms suffers"
+    );
+    let names: Vec<&str> = lines[3..13].iter().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(names, ["ada", "ben", "cleo", "dara", "emil", "fay", "gus", "hana", "ivo", "june"]);
+    let leader: Vec<&String> = lines[3..13].iter().filter(|line| line.contains("  leading  ")).collect();
+    assert!(leader.len() == 1 && leader[0].contains('█') && leader[0].ends_with("s      1"), "{lines:#?}");
+    assert_eq!((lines[13].as_str(), lines[14].as_str()), ("", " 1 term   two leaders: never"));
+    assert!(lines[16].contains(" leads, the first of all"), "{lines:#?}");
+    assert!(lines[17..rows - 1].iter().all(String::is_empty), "{lines:#?}");
+}
+
+#[track_caller]
+fn tells_what_it_came_to(said: &[String]) {
+    assert_eq!(said.len(), 2, "{said:#?}");
+    assert!(said[0].starts_with("1 term in ") && said[0].contains("; no faults (seed "), "{said:#?}");
+    assert_eq!(said[1], "at no time were there two leaders");
+}
+
+#[test]
+fn the_demo_fits_80_by_24_and_ctrl_c_leaves_the_terminal_as_it_was() {
+    let mut demo = Terminal::start(&QUIET, 80, 24);
+    shows_all_of_the_demo(&mut demo, 80, 24);
+    demo.signal(Signal::INT);
+    tells_what_it_came_to(&demo.ends(0));
+}
+
+#[test]
+fn the_demo_fits_120_by_40_and_any_size_it_is_given_and_sigterm_leaves_the_terminal_as_it_was() {
+    let mut demo = Terminal::start(&QUIET, 120, 40);
+    shows_all_of_the_demo(&mut demo, 120, 40);
+    for (columns, rows) in [(80, 24), (200, 60), (120, 40)] {
+        demo.resize(columns, rows);
+        shows_all_of_the_demo(&mut demo, columns.into(), rows.into());
+    }
+    demo.signal(Signal::TERM);
+    tells_what_it_came_to(&demo.ends(0));
+}
+
+#[test]
+fn a_terminal_that_is_hardly_there_breaks_no_line_and_is_left_as_it_was() {
+    let scratch = Scratch::made();
+    let _leaders = leaders(&scratch, &["jobs"]);
+    for (columns, rows) in [(20, 5), (2, 2), (1, 1)] {
+        let mut top = Terminal::start(&["top", "--store", &scratch.url], columns, rows);
+        top.until("a picture", |lines| lines.len() == usize::from(rows));
+        top.resize(80, 24);
+        top.until("the election", |lines| lines.len() == 24 && lines[3].contains("ada"));
+        top.press("q");
+        top.ends(0);
+    }
+}
+
+#[test]
+fn without_colours_nothing_is_coloured_and_all_is_there() {
+    let scratch = Scratch::made();
+    let _leaders = leaders(&scratch, &["jobs"]);
+    let coloured = |environment: &[(&str, &str)]| {
+        let mut top = Terminal::start_with(&["top", "--store", &scratch.url], environment, 80, 24);
+        top.until("the bar", |lines| lines[3].contains('█'));
+        let screen = top.emulator.screen();
+        let mut cells = (0..24).flat_map(|row| (0..80).map(move |column| (row, column)));
+        let coloured = cells.any(|(row, column)| {
+            screen.cell(row, column).is_some_and(|cell| cell.fgcolor() != vt100::Color::Default)
+        });
+        top.press("q");
+        top.ends(0);
+        coloured
+    };
+    assert!(coloured(&[]));
+    assert!(!coloured(&[("NO_COLOR", "1")]));
+}
