@@ -157,7 +157,7 @@ impl Errands {
 }
 
 /// Waits for `work`, but no longer than `limit`.
-async fn within<T>(clock: Clock, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
+pub(super) async fn within<T>(clock: Clock, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
     let until = clock.now() + limit;
     tokio::select! {
         biased;

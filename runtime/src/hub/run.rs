@@ -17,7 +17,7 @@ use incumbent_core::{Incarnation, Instant};
 use tokio::sync::mpsc;
 
 use super::enlisting::Enlisting;
-use super::errand::{Done, Errand, Errands};
+use super::errand::{Done, Errand, Errands, within};
 use super::inspection::Inspection;
 use super::seat::Seat;
 use super::slot::{Begin, Slot, Stage};
@@ -32,6 +32,8 @@ use crate::{Error, ErrorKind};
 
 /// How long closing the connection may take.
 const CLOSING: Duration = Duration::from_secs(2);
+/// How long others may be told meanwhile that nobody stands here any more.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// What runs all elections of a store.
 pub(super) struct Hub {
@@ -125,8 +127,8 @@ impl Hub {
         let (roll, told) = (self.roll.clone(), self.enlisting.is_done());
         let close = async {
             if !told {
-                // What others are told is not worth an error.
-                let _ = adapter.enlist(&roll).await;
+                // What others are told is worth neither an error nor the time to close.
+                let _ = within(self.clock.clone(), FAREWELL, adapter.enlist(&roll)).await;
             }
             adapter.close().await;
         };
@@ -204,6 +206,10 @@ impl Hub {
                 let since = self.clock.now();
                 self.watch.stands(stream, since);
                 self.feed_all(&Input::Watching { since });
+                // The store may be another than before, which knows of nobody.
+                if !self.roll.is_empty() {
+                    self.enlist();
+                }
                 // What vanished while nobody watched is told by no watch.
                 let keys: Vec<_> = self.seats.keys().cloned().collect();
                 keys.iter().for_each(|key| self.look(key));

@@ -86,8 +86,9 @@ pub trait Adapter: Send + Sync + 'static {
     async fn reconnect(&self);
 
     /// Makes known who of this connection's candidates stands in an election, for the
-    /// [roll calls](Self::roll_call) of others. Called after changes, once for several that come together. The
-    /// roll itself is always up to date, so one that is kept need not be taken again.
+    /// [roll calls](Self::roll_call) of others. Called after changes, once for several that come together; when
+    /// the watch began anew; and before the connection is closed. The roll itself is always up to date, so one that
+    /// is kept need not be taken again.
     ///
     /// No campaign waits for it or depends on it. After a failure it is called again, later. A store that has no
     /// way to make it known does nothing.
@@ -102,7 +103,7 @@ pub trait Adapter: Send + Sync + 'static {
         Ok(None)
     }
 
-    /// Closes the connection. Nothing is written but what others must know of its end.
+    /// Closes the connection. Nothing is written.
     async fn close(&self);
 }
 

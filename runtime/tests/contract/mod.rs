@@ -30,7 +30,7 @@ use incumbent::core::{Incarnation, Revision};
 use incumbent::store::{Adapter, Operate, Watched};
 
 /// How long a test waits for what must happen soon.
-pub(crate) const LIMIT: Duration = Duration::from_secs(20);
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
 /// A store under test, which nobody else uses.
 pub(crate) trait Fixture: Sized + Send + Sync + 'static {

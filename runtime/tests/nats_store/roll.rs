@@ -145,28 +145,34 @@ async fn answers_that_cannot_be_read_are_nobody() {
     let mut calls = client.subscribe(CALLS).await.unwrap();
     client.flush().await.unwrap();
     let answering = tokio::spawn(async move {
-        let reply = calls.next().await.unwrap().reply.unwrap();
-        for answer in [
-            "",
-            "\u{0}",
-            "[[[[",
-            r#"{"candidates": {}}"#,
-            r#"{"candidates": [{"election": "a b", "name": "x", "standing_ms": 1}]}"#,
-            r#"{"version": 2, "candidates": [{"election": "jobs", "name": "zoe", "standing_ms": 7, "state": 1}]}"#,
-        ] {
-            client.publish(reply.clone(), answer.to_owned().into()).await.unwrap();
+        while let Some(call) = calls.next().await {
+            let reply = call.reply.unwrap();
+            for answer in [
+                "",
+                "\u{0}",
+                "[[[[",
+                r#"{"candidates": {}}"#,
+                r#"{"candidates": [{"election": "a b", "name": "x", "standing_ms": 1}]}"#,
+                r#"{"version": 2, "candidates": [{"election": "jobs", "name": "zoe", "standing_ms": 7, "state": 1}]}"#,
+            ] {
+                client.publish(reply.clone(), answer.into()).await.unwrap();
+            }
         }
-        client.flush().await.unwrap();
     });
-    let told = within(store.roll_call()).await.unwrap().unwrap();
     let zoe = Present {
         election: "jobs".into(),
         name: "zoe".into(),
         nonce: None,
         standing_for: Duration::from_millis(7),
     };
-    assert_eq!(told, [zoe]);
-    answering.await.unwrap();
+    wait::until_async("the one that can be read", PATIENCE, || async {
+        let told = within(store.roll_call()).await.unwrap().unwrap();
+        // On a busy machine the last may come too late.
+        assert!(told.is_empty() || told == [zoe.clone()], "{told:?}");
+        !told.is_empty()
+    })
+    .await;
+    answering.abort();
 }
 
 /// Permissions as they were before there were roll calls: nothing is different but that nobody is told.
@@ -190,7 +196,10 @@ async fn where_roll_calls_are_not_permitted_campaigns_run_without_trouble() {
     let mut events = ada.events();
     drop(within(ada.won()).await.unwrap());
     // The old user may not ask, and whoever may is not answered.
-    assert_eq!(within(old.roll_call()).await.unwrap(), None);
+    wait::until_async("the denial to be told in time", PATIENCE, || async {
+        within(old.roll_call()).await.unwrap().is_none()
+    })
+    .await;
     assert_eq!(within(admin.roll_call()).await.unwrap(), Some(Vec::new()));
     let cleo = stands(&admin, "jobs", "cleo").await;
     until_told(&admin, &["jobs cleo"]).await;

@@ -21,8 +21,8 @@ const QUIET: Duration = Duration::from_millis(250);
 const QUIET_TRIPS: u32 = 4;
 /// How long it lasts at the most.
 const LONGEST: Duration = Duration::from_secs(2);
-/// More than any bucket should have; what exceeds it is dropped, so that nobody can fill our memory.
-const MOST: usize = 100_000;
+/// How much is listened to, in bytes: more than a hundred thousand candidates take, and not enough to fill a memory.
+const MOST: usize = 16 * 1024 * 1024;
 
 /// Who answers that it stands in the present life of the bucket; `None` where we are not allowed to ask.
 pub(in super::super) async fn call(api: &Api) -> Result<Option<Vec<Present>>, Fault> {
@@ -55,12 +55,13 @@ async fn gather(answers: &mut Subscriber, quiet: Duration) -> Vec<Present> {
     let began = Instant::now();
     let latest = began + LONGEST;
     let mut until = began + FIRST_ANSWER.max(quiet);
-    let mut present = Vec::new();
+    let (mut present, mut heard) = (Vec::new(), 0);
     while let Ok(Some(answer)) = timeout_at(until.min(latest), answers.next()).await {
-        if answer.status == Some(StatusCode::NO_RESPONDERS) {
+        heard += answer.payload.len();
+        if answer.status == Some(StatusCode::NO_RESPONDERS) || heard > MOST {
             break;
         }
-        present.extend(wire::read(&answer.payload).take(MOST - present.len()));
+        present.extend(wire::read(&answer.payload));
         until = Instant::now() + quiet;
     }
     present

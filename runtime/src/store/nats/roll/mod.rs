@@ -12,7 +12,7 @@
 
 mod answering;
 mod calling;
-mod wire;
+pub(super) mod wire;
 
 pub(super) use answering::Answering;
 pub(super) use calling::call;

@@ -56,7 +56,7 @@ pub(super) fn concerns(call: &[u8], Incarnation(ours): Incarnation) -> bool {
 }
 
 /// The answers that tell of all, none longer than `limit` bytes unless a single candidate takes that.
-pub(super) fn answers(present: &[Present], limit: usize) -> Vec<Bytes> {
+pub(in super::super) fn answers(present: &[Present], limit: usize) -> Vec<Bytes> {
     let mut answers = Vec::new();
     let mut page = OPENING.to_vec();
     for one in present {
@@ -80,7 +80,7 @@ pub(super) fn answers(present: &[Present], limit: usize) -> Vec<Bytes> {
 }
 
 /// Whom an answer tells of. What cannot be read, or cannot be, is nobody.
-pub(super) fn read(answer: &[u8]) -> impl Iterator<Item = Present> + use<> {
+pub(in super::super) fn read(answer: &[u8]) -> impl Iterator<Item = Present> + use<> {
     let answer = serde_json::from_slice(answer).unwrap_or(Answer { candidates: Vec::new() });
     answer.candidates.into_iter().filter_map(|line| serde_json::from_value::<Line>(line).ok()?.read())
 }
