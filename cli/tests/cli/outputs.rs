@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use incumbent::Token;
 use incumbent_testkit::nats::{NatsServer, Options};
 use incumbent_testkit::process;
 
@@ -38,7 +39,11 @@ fn steady(text: &str) -> String {
         let is_inside = before.ends_with(|c: char| c.is_alphanumeric());
         let hex = found.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(found.len());
         let number = found.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(found.len());
-        if hex == 32 {
+        let is_token = hex == 16 && found.get(..33).is_some_and(|token| token.parse::<Token>().is_ok());
+        if is_token {
+            steady += "TOKEN";
+            rest = &found[33..];
+        } else if hex == 32 {
             steady += "NONCE";
             rest = &found[hex..];
         } else if number > 0 && !is_inside {
@@ -68,7 +73,7 @@ fn session(store: &str, lease: &str) -> String {
     session.say("status jobs");
     session.say("status --all");
     let words =
-        ["run", "--store", store, "--key", "jobs", "--name", "ada", "--lease", "30s", "--", "sh", "-c"];
+        ["run", "--store", store, "--key", "jobs", "--name", "ada", "--lease", "5m", "--", "sh", "-c"];
     let script = "echo leads with $INCUMBENT_SEQUENCE; exec sleep 1000";
     let mut ada = Running::start(incumbent(&[&words[..], &[script]].concat()));
     sequence(&mut ada);
@@ -95,7 +100,7 @@ fn in_a_file() {
 fn on_a_server() {
     let mut server = NatsServer::start(Options::new());
     let url = format!("{}/ELECTIONS", server.url());
-    snapshot::assert("session-server", &session(&url, " --lease 30s"));
+    snapshot::assert("session-server", &session(&url, " --lease 5m"));
     server.stop();
 }
 
@@ -104,4 +109,5 @@ fn what_is_different_each_time_is_left_out() {
     let text = "lease     2 min 5 s, 1.73 s left\nrenewed  41 ms ago\n{\"revision\":12,\"name\":\"ada2\"}";
     assert_eq!(steady(text), "lease TIME, TIME left\nrenewed TIME ago\n{\"revision\":N,\"name\":\"ada2\"}\n");
     assert_eq!(steady("00112233445566778899aabbccddeeff"), "NONCE\n");
+    assert_eq!(steady("token  18a3c5d0f1b2e000-00000000000004d2"), "token TOKEN\n");
 }
