@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use incumbent::core::Revision;
 use incumbent::core::store::{Expect, Outcome};
-use incumbent::store::Adapter;
 use incumbent::store::nats::{InitOptions, NatsSettings, init};
+use incumbent::store::{Adapter, Nats};
 use incumbent_testkit::nats::{NatsCluster, Options};
 use incumbent_testkit::tools::NatsVersion;
 use incumbent_testkit::wait;
@@ -30,6 +31,19 @@ async fn make(settings: &NatsSettings, options: &InitOptions) {
     .await;
 }
 
+/// Takes the key, as soon as the server has heard where the new bucket's subjects are listened to: until then nobody
+/// responds, and nothing is sent.
+async fn take(store: &Nats) -> Revision {
+    wait::until_some_async("the bucket to be heard of", FAIL_OVER, || async {
+        match within(store.write(KEY, &acquire(Expect::Absent))).await {
+            Outcome::Applied { revision, .. } => Some(revision),
+            Outcome::NotSent => None,
+            other => panic!("not applied: {other:?}"),
+        }
+    })
+    .await
+}
+
 #[tokio::test]
 async fn a_write_beside_one_in_flight_is_busy_and_one_of_them_is_applied() {
     let cluster = NatsCluster::start(3);
@@ -37,7 +51,7 @@ async fn a_write_beside_one_in_flight_is_busy_and_one_of_them_is_applied() {
     make(&settings, &InitOptions::new(LEASE).replicas(3)).await;
     let (store, _) = open(&settings).await;
     assert_eq!(store.capabilities().fail_over, Duration::from_secs(7));
-    let mut held = applied(&store, KEY, &acquire(Expect::Absent)).await;
+    let mut held = take(&store).await;
     let mut busy = 0;
     for _ in 0..20 {
         let write = acquire(Expect::Revision(held));
@@ -66,7 +80,7 @@ async fn the_store_serves_again_after_the_streams_leader_is_killed() {
     let settings = cluster_settings(&cluster);
     make(&settings, &InitOptions::new(LEASE).replicas(3)).await;
     let (store, events) = open(&settings).await;
-    let held = applied(&store, KEY, &acquire(Expect::Absent)).await;
+    let held = take(&store).await;
     let before = within(store.inspect()).await.unwrap().incarnation;
 
     let leader = cluster.stream_leader("KV_elections");
@@ -103,6 +117,6 @@ async fn three_replicas_serve_on_2_12() {
     let settings = cluster_settings(&cluster);
     make(&settings, &InitOptions::new(LEASE).replicas(3).markers(true)).await;
     let (store, _) = open(&settings).await;
-    let held = applied(&store, KEY, &acquire(Expect::Absent)).await;
+    let held = take(&store).await;
     applied(&store, KEY, &release(Expect::Revision(held))).await;
 }
