@@ -57,7 +57,7 @@ pub(super) async fn run(args: Args, as_json: bool) -> Result<u8, Failure> {
     }
     let mut listener = Listener::of(args.listen, as_json).await?;
     let mut seat = if is_console {
-        Seat::console()
+        Seat::console(as_json)
     } else {
         tokio::select! {
             seat = Seat::campaign(&args, &mut listener) => seat?,

@@ -15,7 +15,7 @@ impl Elector {
         if self.as_json {
             output::tell(event);
         } else {
-            tracing::info!("{event}");
+            tracing::info!(target: "incumbent::run", "{event}");
         }
     }
 }

@@ -250,7 +250,7 @@ impl Supervisor {
         if self.as_json {
             tell(event);
         } else {
-            tracing::info!("{event}");
+            tracing::info!(target: "incumbent::run", "{event}");
         }
     }
 }
