@@ -208,7 +208,7 @@ fn a_term_of_a_command_is_logged() {
 /// A term with handlers, the first of which fails at first.
 fn a_term_of_handlers(store: &str, option: &str) -> String {
     let first = tempfile::tempdir().unwrap();
-    let begin = "echo begins; test -e $FIRST || { touch $FIRST; echo fails >&2; exit 3; }";
+    let begin = "echo begins; test -e $FIRST || { touch $FIRST; echo fails; exit 3; }";
     let handlers =
         ["--on-won", begin, "--on-lost", "echo ends: $INCUMBENT_REASON", "--on-error", "echo minds"];
     let words = ["run", "--store", store, "--key", "jobs", "--name", "ada", "--lease", "30s"];
@@ -259,9 +259,11 @@ fn a_seat_that_is_handed_over_is_told() {
     let scratch = Scratch::made();
     let (_server, url) = bucket();
     let candidate = |store: &str, name: &str| {
-        let words = ["run", "--store", store, "--key", "jobs", "--name", name, "--lease", "30s", "-v", "--"];
+        let words = ["run", "--store", store, "--key", "jobs", "--name", name, "--lease", "30s"];
+        // Who has only just begun would not be ready yet, and others hold back for a moment only.
+        let options = ["--splay", "0s", "-v", "--"];
         let script = ["sh", "-c", "echo leads with $INCUMBENT_SEQUENCE; exec sleep 1000"];
-        Running::start(incumbent(&[&words[..], &script].concat()))
+        Running::start(incumbent(&[&words[..], &options, &script].concat()))
     };
     for store in [&scratch.url, &url] {
         let mut ada = candidate(store, "ada");

@@ -1,13 +1,14 @@
 //! The options of `incumbent run`.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 
-use incumbent_testkit::process::is_running;
+use incumbent_testkit::process::{ChildGuard, is_running};
 use incumbent_testkit::wait;
 use rustix::process::Signal;
 
 use crate::run::{delete, pid, seat};
-use crate::support::{Running, Scratch, ended, incumbent};
+use crate::support::{PATIENCE, Running, Scratch, ended, incumbent};
 
 /// Arguments of a candidate whose lease is not over just because the machine is busy.
 fn arguments<'a>(scratch: &'a Scratch, name: &'a str) -> Vec<&'a str> {
@@ -31,6 +32,22 @@ fn a_candidate_that_is_not_elected_in_time_says_who_is_and_ends() {
     assert_eq!((ben.code, ben.stdout.as_str()), (Some(8), ""), "{ben:?}");
     assert!(ben.stderr.contains("not elected within 1s; the seat is held by "), "{ben:?}");
     assert_eq!(seat(&scratch), "held");
+}
+
+#[test]
+fn a_leader_whose_standard_error_nobody_reads_leads_on() {
+    let scratch = Scratch::made();
+    for option in ["-v", "--json"] {
+        let words = command(&scratch, "ada", &["--on-exit", "restart", option], "echo $INCUMBENT_SEQUENCE");
+        let mut run = ChildGuard::spawn(incumbent(&words)).unwrap();
+        drop(run.take_stderr());
+        let mut lines = BufReader::new(run.take_stdout().unwrap()).lines();
+        // It tells that the command has exited before it starts it again, and so before it says anything here.
+        let [first, second] = [lines.next(), lines.next()].map(|line| line.unwrap().unwrap());
+        assert_eq!(first, second, "in the same term");
+        run.terminate();
+        assert_eq!(run.wait(PATIENCE).code(), Some(0));
+    }
 }
 
 #[test]

@@ -157,9 +157,10 @@ impl Supervisor {
             }
             Event::Lost { term, reason } => {
                 let (token, at) = (term.token().to_string(), self.clock.now().as_nanos());
-                self.tell(json!({ "event": "lost", "token": token, "reason": reason.code(), "at": at }));
                 self.rest = None;
+                // Before anything is said: it may take long until that is read.
                 self.kill_work().await?;
+                self.tell(json!({ "event": "lost", "token": token, "reason": reason.code(), "at": at }));
                 if self.args.once && self.result.is_none() {
                     self.lost(reason);
                 }
