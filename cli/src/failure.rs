@@ -85,6 +85,14 @@ impl Failure {
     }
 }
 
+/// Why there is no folder for what is only needed while the program runs.
+pub(crate) fn no_folder(error: io::Error) -> io::Error {
+    let place = std::env::temp_dir();
+    let said =
+        format!("no folder can be made in {}: {error}; let TMPDIR name another place", place.display());
+    io::Error::new(error.kind(), said)
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;

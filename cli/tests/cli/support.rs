@@ -22,7 +22,7 @@ pub(crate) fn incumbent(arguments: &[&str]) -> Command {
             command.env_remove(variable);
         }
     }
-    command.env_remove("NATS_CONTEXT").env_remove("NO_COLOR");
+    command.env_remove("NATS_CONTEXT").env_remove("NO_COLOR").env_remove("TERM");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
