@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::exit::Exit;
-use crate::output::tell;
+use crate::stderr::tell;
 
 /// Why a command could not do what was asked.
 #[derive(Clone, Debug, Serialize, Deserialize)]

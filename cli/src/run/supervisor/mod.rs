@@ -20,7 +20,7 @@ use super::signals::{Asked, Signals};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::listen::Listener;
-use crate::output::tell;
+use crate::stderr::tell;
 
 /// How often the guard is told of a new deadline, and the command's end is looked for where no signal told.
 const TICK: Duration = Duration::from_millis(50);
