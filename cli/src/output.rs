@@ -23,14 +23,16 @@ pub(crate) fn text(bytes: &[u8]) -> Result<(), Failure> {
     }
 }
 
-/// A span as a person reads it: `41 ms`, `1.73 s`, `2 min 5 s`.
+/// A span as a person reads it: `41 ms`, `1.73 s`, `2 min 5 s`, `3 h 7 min`, `12 d 4 h`.
 pub(crate) fn span(span: Duration) -> String {
     let millis = span.as_millis();
     match millis {
         0 => format!("{:.1} ms", span.as_secs_f64() * 1e3),
         1..1_000 => format!("{millis} ms"),
         1_000..60_000 => format!("{:.2} s", span.as_secs_f64()),
-        _ => format!("{} min {} s", millis / 60_000, millis / 1_000 % 60),
+        60_000..3_600_000 => format!("{} min {} s", millis / 60_000, millis / 1_000 % 60),
+        3_600_000..86_400_000 => format!("{} h {} min", millis / 3_600_000, millis / 60_000 % 60),
+        _ => format!("{} d {} h", millis / 86_400_000, millis / 3_600_000 % 24),
     }
 }
 
@@ -50,6 +52,8 @@ mod tests {
         assert_eq!(shown(41_900), "41 ms");
         assert_eq!(shown(1_734_000), "1.73 s");
         assert_eq!(shown(125_000_000), "2 min 5 s");
+        assert_eq!(shown(11_220_000_000), "3 h 7 min");
+        assert_eq!(shown(1_051_200_000_000), "12 d 4 h");
     }
 
     #[test]

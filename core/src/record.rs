@@ -11,13 +11,16 @@ use core::fmt;
 use core::str::FromStr;
 use core::time::Duration;
 
-use crate::token::{Incarnation, Revision};
+use crate::token::{Incarnation, Revision, Token};
 
 /// Header of every write: the campaign's nonce and the number of the attempt, `<nonce>.<attempt>`.
 pub const NONCE: &str = "Incumbent-Nonce";
 /// Header of a live record: the holder's lease time in milliseconds, or what is left of its win delay where that is
 /// more. Others wait as long from their first sight of the record.
 pub const LEASE: &str = "Incumbent-Lease";
+/// Header of a live record: the fencing token of the term its holder leads for, and for how many milliseconds it had led
+/// when it wrote this. Nothing is decided by it: it is there for whoever looks.
+pub const TERM: &str = "Incumbent-Term";
 /// Header of a release: the win delay still owed in milliseconds, and the store's incarnation.
 pub const RELEASE: &str = "Incumbent-Release";
 /// Header of a release that hands over: the name of the successor.
@@ -58,9 +61,11 @@ pub struct Stamp {
     pub attempt: Attempt,
 }
 
+/// As a header has it. Of one width up to ten thousand million attempts, so that no renewal is longer than the record it
+/// replaces: a store that is full would refuse it.
 impl fmt::Display for Stamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}", self.nonce, self.attempt.0)
+        write!(f, "{}.{:010}", self.nonce, self.attempt.0)
     }
 }
 
@@ -90,8 +95,47 @@ pub struct Record {
     pub stamp: Option<Stamp>,
     /// The holder's lease time; `None` where it is the store's own.
     pub lease: Option<Duration>,
+    /// The term its holder leads for, by its own account; `None` for a record written by other software.
+    pub claim: Option<Claim>,
     /// What the leader publishes about itself.
     pub metadata: Headers,
+}
+
+/// What a holder says of its term.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Claim {
+    /// The term's fencing token.
+    pub token: Token,
+    /// How long it had led when it sent this record; `None` where it had not been told of its win yet.
+    pub led_for: Option<Duration>,
+}
+
+impl Claim {
+    /// What the write says that takes the seat: its own revision is to be the token's sequence, and no revision is zero.
+    pub(crate) fn of_acquire(incarnation: Incarnation) -> Self {
+        Self { token: Token { incarnation, sequence: Revision(0) }, led_for: None }
+    }
+}
+
+/// As a header has it; of one width, as the [`Stamp`] is.
+impl fmt::Display for Claim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.led_for {
+            Some(led_for) => write!(f, "{} {:013}", self.token, led_for.as_millis()),
+            None => write!(f, "{} {:->13}", self.token, ""),
+        }
+    }
+}
+
+impl FromStr for Claim {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (token, led_for) = text.split_once(' ').ok_or(())?;
+        let is_told = !led_for.bytes().all(|byte| byte == b'-');
+        let led_for = is_told.then(|| led_for.parse().map(Duration::from_millis)).transpose();
+        Ok(Self { token: token.parse().map_err(drop)?, led_for: led_for.map_err(drop)? })
+    }
 }
 
 impl Record {
@@ -162,6 +206,7 @@ impl Entry {
     ) -> Self {
         let mut stamp = Said::Nothing;
         let mut lease = Said::Nothing;
+        let mut claim = Said::Nothing;
         let mut release = Said::Nothing;
         let mut successor = Said::Nothing;
         let mut metadata = Headers::new();
@@ -170,6 +215,8 @@ impl Entry {
                 stamp.say(text);
             } else if name.eq_ignore_ascii_case(LEASE) {
                 lease.say(text);
+            } else if name.eq_ignore_ascii_case(TERM) {
+                claim.say(text);
             } else if name.eq_ignore_ascii_case(RELEASE) {
                 release.say(text);
             } else if name.eq_ignore_ascii_case(SUCCESSOR) {
@@ -181,6 +228,7 @@ impl Entry {
         let stamp = stamp.text().and_then(|text| text.parse().ok());
         let lease = lease.text().and_then(|text| text.parse().ok()).map(Duration::from_millis);
         let lease = lease.filter(|lease| !lease.is_zero());
+        let claim = claim.text().and_then(|text| text.parse().ok()).map(|claim| made_at(revision, claim));
         let release = release.text().and_then(parse_release);
         let successor = successor.text().map(str::to_string);
         match (kind, release) {
@@ -191,7 +239,7 @@ impl Entry {
             (Kind::Tombstone, None) => Self::Deleted { revision },
             (Kind::Live, _) => {
                 let candidate = String::from_utf8_lossy(value).into_owned();
-                Self::Live(Record { revision, candidate, stamp, lease, metadata })
+                Self::Live(Record { revision, candidate, stamp, lease, claim, metadata })
             }
         }
     }
@@ -205,6 +253,7 @@ impl Entry {
             Self::Live(record) => {
                 let mut headers = stamp_header(record.stamp);
                 headers.extend(record.lease.map(lease_header));
+                headers.extend(record.claim.map(claim_header));
                 headers.extend(record.metadata.iter().map(metadata_header));
                 Some((record.revision, Kind::Live, record.candidate.clone(), headers))
             }
@@ -267,15 +316,27 @@ fn parse_release(text: &str) -> Option<(Duration, Incarnation)> {
     Some((Duration::from_millis(owed.parse().ok()?), Incarnation(incarnation.parse().ok()?)))
 }
 
+/// A claim with the revision it was made at, where it is that of the write that took the seat.
+fn made_at(revision: Revision, claim: Claim) -> Claim {
+    let sequence = if claim.token.sequence == Revision(0) { revision } else { claim.token.sequence };
+    Claim { token: Token { sequence, ..claim.token }, ..claim }
+}
+
 fn metadata_key(name: &str) -> Option<&str> {
     let (prefix, key) = name.split_at_checked(METADATA.len())?;
     (prefix.eq_ignore_ascii_case(METADATA) && !key.is_empty()).then_some(key)
 }
 
 /// The headers of a live record; its lease is rounded up to whole milliseconds, since others wait as long.
-pub(crate) fn live_headers(stamp: Stamp, lease: Duration, metadata: &[(String, String)]) -> Headers {
+pub(crate) fn live_headers(
+    stamp: Stamp,
+    lease: Duration,
+    claim: Claim,
+    metadata: &[(String, String)],
+) -> Headers {
     let mut headers = stamp_header(Some(stamp));
     headers.push(lease_header(lease));
+    headers.push(claim_header(claim));
     headers.extend(metadata.iter().map(metadata_header));
     headers
 }
@@ -301,6 +362,10 @@ fn lease_header(lease: Duration) -> (String, String) {
     (LEASE.into(), millis(lease).to_string())
 }
 
+fn claim_header(claim: Claim) -> (String, String) {
+    (TERM.into(), claim.to_string())
+}
+
 fn metadata_header((key, text): &(String, String)) -> (String, String) {
     (format!("{METADATA}{key}"), text.clone())
 }
@@ -324,6 +389,10 @@ mod tests {
     use alloc::vec;
 
     const STAMP: Stamp = Stamp { nonce: Nonce(0xfeed), attempt: Attempt(7) };
+    const CLAIM: Claim = Claim {
+        token: Token { incarnation: Incarnation(9), sequence: Revision(2) },
+        led_for: Some(Duration::from_millis(61_002)),
+    };
 
     fn decode(kind: Kind, value: &[u8], headers: &Headers) -> Entry {
         Entry::decode(Revision(3), kind, value, headers.iter().map(|(n, v)| (n.as_str(), v.as_str())))
@@ -332,7 +401,7 @@ mod tests {
     #[test]
     fn a_live_record_reads_back() {
         let metadata = vec![("Host".to_string(), "db-1:80".to_string())];
-        let headers = live_headers(STAMP, Duration::from_secs(30), &metadata);
+        let headers = live_headers(STAMP, Duration::from_secs(30), CLAIM, &metadata);
         assert_eq!(
             decode(Kind::Live, b"worker-7", &headers),
             Entry::Live(Record {
@@ -340,6 +409,7 @@ mod tests {
                 candidate: "worker-7".into(),
                 stamp: Some(STAMP),
                 lease: Some(Duration::from_secs(30)),
+                claim: Some(CLAIM),
                 metadata,
             })
         );
@@ -347,7 +417,7 @@ mod tests {
 
     #[test]
     fn a_lease_is_written_no_shorter_than_it_is() {
-        let headers = live_headers(STAMP, Duration::from_nanos(5_000_000_001), &[]);
+        let headers = live_headers(STAMP, Duration::from_nanos(5_000_000_001), CLAIM, &[]);
         let lease = decode(Kind::Live, b"a", &headers).live().and_then(|record| record.lease);
         assert_eq!(lease, Some(Duration::from_millis(5001)));
     }
@@ -374,6 +444,7 @@ mod tests {
             candidate: "worker-7".into(),
             stamp: Some(STAMP),
             lease: Some(Duration::from_secs(30)),
+            claim: Some(CLAIM),
             metadata: vec![("Host".into(), "db-1:80".into())],
         };
         let release = Release {
@@ -384,7 +455,7 @@ mod tests {
             successor: Some("b".into()),
         };
         for entry in [
-            Entry::Live(Record { stamp: None, lease: None, metadata: vec![], ..record.clone() }),
+            Entry::Live(Record { stamp: None, lease: None, claim: None, metadata: vec![], ..record.clone() }),
             Entry::Live(record),
             Entry::Released(Release { stamp: None, successor: None, ..release.clone() }),
             Entry::Released(release),
@@ -407,6 +478,7 @@ mod tests {
                 candidate: "go-1\u{fffd}".into(),
                 stamp: None,
                 lease: None,
+                claim: None,
                 metadata: vec![],
             })
         );

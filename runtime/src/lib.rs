@@ -42,7 +42,7 @@ pub mod fork;
 #[cfg(all(feature = "fuzzing", feature = "nats"))]
 #[doc(hidden)]
 pub mod fuzzing {
-    pub use crate::store::nats::fuzzing::{answer, context, decode, encode, stream};
+    pub use crate::store::nats::fuzzing::{answer, context, decode, encode, roll, roll_answers, stream};
 }
 mod handlers;
 mod health;

@@ -20,7 +20,7 @@ use crate::observe::Observer;
 use crate::options::CampaignOptions;
 use crate::queue::Queue;
 use crate::standing::Standing;
-use crate::store::{Adapter, StoreSettings, Watched, Written, request};
+use crate::store::{Adapter, Present, StoreSettings, Watched, Written, request};
 use crate::{Error, ErrorKind, Result};
 
 /// A store that is open for elections.
@@ -162,6 +162,41 @@ impl Store {
         elections.retain(|seen| !request::is_reserved(&seen.key));
         elections.sort_by(|one, other| one.key.cmp(&other.key));
         Ok(elections)
+    }
+
+    /// Who stands in that election, of all connections to the store: the leader, and who waits. The one that has
+    /// stood longest comes first.
+    ///
+    /// Waiting candidates write nothing to the store, so this asks around, as the store can: in NATS the other
+    /// connections, which takes a quarter of a second and finds those that can answer in it. It is for a person to
+    /// look at; who leads is not decided by it. Candidates of other software are not seen. `None` where the store has
+    /// no way to know, or may not be asked.
+    ///
+    /// ```
+    /// # use incumbent::{CampaignOptions, Store};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> incumbent::Result<()> {
+    /// # let store = Store::open("memory:").await?;
+    /// let ada = store.campaign("jobs", CampaignOptions::new().name("ada")).await?;
+    /// # drop(ada.won().await?);
+    /// for present in store.candidates("jobs").await?.unwrap_or_default() {
+    ///     println!("{} has stood for {:?}", present.name, present.standing_for);
+    /// #   assert_eq!((&*present.election, &*present.name), ("jobs", "ada"));
+    /// }
+    /// # ada.close().await }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`leader`](Self::leader).
+    pub async fn candidates(&self, election: &str) -> Result<Option<Vec<Present>>> {
+        self.ask(|reply| Request::RollCall { election: Some(election.into()), reply }).await
+    }
+
+    /// The [candidates](Self::candidates) of all elections of the store, by election.
+    ///
+    /// # Errors
+    /// Those of [`list`](Self::list).
+    pub async fn roll_call(&self) -> Result<Option<Vec<Present>>> {
+        self.ask(|reply| Request::RollCall { election: None, reply }).await
     }
 
     /// What the store says of itself: its age, its limits, which life of it this is.

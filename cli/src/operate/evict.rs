@@ -100,6 +100,7 @@ mod tests {
             candidate: "ada".into(),
             stamp: None,
             lease: lease.map(Duration::from_secs),
+            claim: None,
             metadata: Vec::new(),
         };
         wait_of_the_next(&Entry::Live(record), max_age.map(Duration::from_secs)).map(|wait| wait.as_secs())

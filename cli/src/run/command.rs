@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use incumbent::Token;
 use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, kill_process_group, test_kill_process_group, waitid,
+    Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process, kill_process_group, test_kill_process_group,
+    waitid,
 };
 
 use super::args::ExecArgs;
@@ -20,6 +21,9 @@ use crate::stderr::tell;
 
 /// How long the kernel may take to take down what was killed.
 const DYING: Duration = Duration::from_millis(500);
+
+/// How often it is looked for whether the process of a command is there.
+const STARTING: Duration = Duration::from_millis(1);
 
 /// What a command is told in its environment.
 pub(super) struct Told<'a> {
@@ -54,8 +58,9 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// Starts the command for a term. It begins as this program, which asks the kernel to be killed with
-    /// its parent, enters the control group where there is one, and then becomes the command.
+    /// Makes the command's process for a term. It begins as this program, which asks the kernel to be killed with
+    /// its parent, enters the control group where there is one, stops itself, and becomes the command when it is
+    /// told to [go on](Self::go_on).
     pub(super) fn start(command: &[OsString], told: &Told<'_>, within: Option<&Cgroup>) -> io::Result<Self> {
         let mut exec = Command::new(std::env::current_exe()?);
         exec.arg("run-exec").arg("--parent").arg(std::process::id().to_string());
@@ -73,6 +78,21 @@ impl Group {
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let pid = pid.ok_or_else(|| io::Error::other("the operating system gave no process number"))?;
         Ok(Self { child, pid, started: Instant::now(), ended: None })
+    }
+
+    /// Lets the command begin, as soon as its process is there.
+    pub(super) async fn go_on(&self) -> io::Result<()> {
+        let look =
+            WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        loop {
+            match waitid(WaitId::Pid(self.pid), look) {
+                Ok(None) | Err(rustix::io::Errno::INTR) => tokio::time::sleep(STARTING).await,
+                Ok(Some(_)) => break,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        self.signal(Signal::CONT);
+        Ok(())
     }
 
     /// The number of the command and of its group.
@@ -148,6 +168,9 @@ pub(crate) fn exec(args: &ExecArgs) -> Result<u8, Failure> {
     if let Some(within) = &args.cgroup {
         enter(within);
     }
+    // Until the guard knows of this process: a supervisor that is stopped in this very moment must not leave a command
+    // that nobody ends.
+    kill_process(getpid(), Signal::STOP).map_err(io::Error::from)?;
     let [program, arguments @ ..] = args.command.as_slice() else {
         return Err(Failure::usage("no command is given"));
     };

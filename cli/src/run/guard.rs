@@ -15,7 +15,8 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, Command};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
 
 use super::args::GuardArgs;
 use super::cgroup;
@@ -166,9 +167,19 @@ pub(crate) async fn guard(args: GuardArgs) {
     }
 }
 
+/// How long a guard that is alive may take to be told something.
+const HEARING: Duration = Duration::from_secs(2);
+
+/// What is on its way to the guard.
+enum Message {
+    Word(Word),
+    /// Everything before it is in the guard's hands: whatever becomes of us, it will read it.
+    Heard(oneshot::Sender<()>),
+}
+
 /// The guard as its supervisor sees it.
 pub(super) struct Guard {
-    words: mpsc::UnboundedSender<Word>,
+    messages: mpsc::UnboundedSender<Message>,
     process: Child,
 }
 
@@ -185,10 +196,18 @@ impl Guard {
             .stdin(Stdio::piped())
             .stdout(Stdio::null());
         let mut process = command.spawn()?;
-        let (words, mut to_send) = mpsc::unbounded_channel::<Word>();
+        let (messages, mut to_send) = mpsc::unbounded_channel::<Message>();
         if let Some(mut stdin) = process.stdin.take() {
             tokio::spawn(async move {
-                while let Some(word) = to_send.recv().await {
+                while let Some(message) = to_send.recv().await {
+                    let word = match message {
+                        Message::Word(word) => word,
+                        Message::Heard(heard) => {
+                            // Who asked may have given up.
+                            let _ = heard.send(());
+                            continue;
+                        }
+                    };
                     let Ok(line) = serde_json::to_string(&word) else { return };
                     if stdin.write_all(format!("{line}\n").as_bytes()).await.is_err() {
                         return;
@@ -196,12 +215,26 @@ impl Guard {
                 }
             });
         }
-        Ok(Self { words, process })
+        Ok(Self { messages, process })
     }
 
     /// Tells the guard. One that is gone is noticed by [`gone`](Self::gone).
     pub(super) fn tell(&self, word: Word) {
-        let _ = self.words.send(word);
+        let _ = self.messages.send(Message::Word(word));
+    }
+
+    /// Whether it has everything that it was told. One that has not, and takes so long, is killed, and so
+    /// [gone](Self::gone).
+    pub(super) async fn has_heard(&mut self) -> bool {
+        let (heard, hears) = oneshot::channel();
+        // Where it cannot be sent, nobody answers either.
+        let _ = self.messages.send(Message::Heard(heard));
+        if timeout(HEARING, hears).await.is_ok_and(|heard| heard.is_ok()) {
+            return true;
+        }
+        // One that has ended by itself need not be killed.
+        let _ = self.process.start_kill();
+        false
     }
 
     /// Returns when the guard has ended, which it should not. Cancel-safe.

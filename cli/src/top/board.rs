@@ -4,15 +4,30 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use incumbent::core::record::{Entry, Nonce};
-use incumbent::store::Watched;
+use incumbent::store::{Present, Watched};
 use incumbent::{Instant, Leader};
 
-/// Since when something has been so, as far as was seen.
+use crate::status::is_of;
+
+/// Since when something has been so, as far as is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Since {
     pub(super) at: Instant,
-    /// Its beginning was seen; otherwise it is older than that.
+    /// How long it had been so by then.
+    pub(super) already: Duration,
+    /// It is no older than that.
     pub(super) is_exact: bool,
+}
+
+impl Since {
+    fn seen(at: Instant, is_exact: bool) -> Self {
+        Self { at, already: Duration::ZERO, is_exact }
+    }
+
+    /// How long it has been so.
+    pub(super) fn age(self, now: Instant) -> Duration {
+        now.since(self.at) + self.already
+    }
 }
 
 /// One election.
@@ -29,6 +44,8 @@ pub(super) struct Row {
     observed: Option<Holder>,
     /// How long the lease is that is shown.
     lease: Option<Duration>,
+    /// Who else stands in the election, the longest first; none where the store has no way to ask.
+    pub(super) waiting: Option<Vec<Present>>,
 }
 
 /// Whose a seat is, of one campaign; none where it is vacant.
@@ -63,6 +80,14 @@ impl Row {
             _ => crate::status::seat(&self.entry),
         }
     }
+
+    /// Takes in what the holder says of its term.
+    fn believe(&mut self) {
+        let claim = self.entry.live().and_then(|record| record.claim);
+        if let Some(led_for) = claim.and_then(|claim| claim.led_for) {
+            self.held = Since { already: led_for, ..self.written };
+        }
+    }
 }
 
 /// All elections of the store.
@@ -75,11 +100,13 @@ pub(super) struct Board {
     pub(super) began: Instant,
     /// Why it does not answer.
     pub(super) trouble: Option<String>,
+    /// Who stands in the elections, as last answered; none where the store has no way to ask.
+    roll: Option<Vec<Present>>,
 }
 
 impl Board {
     pub(super) fn new(now: Instant) -> Self {
-        Self { rows: BTreeMap::new(), max_age: None, answered: None, began: now, trouble: None }
+        Self { rows: BTreeMap::new(), max_age: None, answered: None, began: now, trouble: None, roll: None }
     }
 
     /// Takes in what the store says now.
@@ -87,15 +114,27 @@ impl Board {
         let is_first = self.answered.is_none();
         let mut before = std::mem::take(&mut self.rows);
         for Watched { key, entry } in seen {
-            let fresh = Since { at: now, is_exact: !is_first };
+            let fresh = Since::seen(now, !is_first);
             let lease = entry.live().and_then(|record| record.lease).or(max_age);
-            let row = match before.remove(&key) {
-                None => Row { entry, held: fresh, written: fresh, changes: 0, observed: None, lease },
+            let mut row = match before.remove(&key) {
+                None => Row {
+                    entry,
+                    held: fresh,
+                    written: fresh,
+                    changes: 0,
+                    observed: None,
+                    lease,
+                    waiting: None,
+                },
                 Some(row) if row.entry.revision() != entry.revision() => {
                     Row { entry, written: fresh, lease, ..row }
                 }
-                Some(row) => row,
+                Some(row) => {
+                    self.rows.insert(key, row);
+                    continue;
+                }
             };
+            row.believe();
             self.rows.insert(key, row);
         }
         // What the store has forgotten is vacant, and its line stays.
@@ -103,6 +142,7 @@ impl Board {
             self.rows.insert(key, Row { entry: Entry::Vacant, ..row });
         }
         (self.max_age, self.answered, self.trouble) = (max_age, Some(now), None);
+        self.settle_waiting();
     }
 
     /// Takes in what an observer was told: every change of a seat comes this way, however short.
@@ -113,8 +153,24 @@ impl Board {
         // The first observation says what was looked at already, unless it has changed since.
         let before = before.unwrap_or_else(|| holder_of(&row.entry));
         if before != holder {
-            row.held = Since { at: now, is_exact: true };
+            row.held = Since::seen(now, true);
             row.changes += u64::from(holder.is_some());
+        }
+    }
+
+    /// Takes in who stands in the elections.
+    pub(super) fn call(&mut self, roll: Option<Vec<Present>>) {
+        self.roll = roll;
+        self.settle_waiting();
+    }
+
+    /// Who holds a seat does not wait for it.
+    fn settle_waiting(&mut self) {
+        for (key, row) in &mut self.rows {
+            let waits = |candidate: &&Present| {
+                candidate.election == *key && !row.entry.live().is_some_and(|record| is_of(record, candidate))
+            };
+            row.waiting = self.roll.as_ref().map(|roll| roll.iter().filter(waits).cloned().collect());
         }
     }
 
@@ -130,8 +186,8 @@ fn holder_of(entry: &Entry) -> Holder {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use incumbent::core::Revision;
-    use incumbent::core::record::{Attempt, Record, Stamp};
+    use incumbent::core::record::{Attempt, Claim, Record, Stamp};
+    use incumbent::core::{Incarnation, Revision, Token};
 
     use super::*;
 
@@ -146,9 +202,15 @@ pub(super) mod tests {
             candidate: by.into(),
             stamp: Some(stamp),
             lease: Some(Duration::from_secs(15)),
+            claim: None,
             metadata: Vec::new(),
         };
         Watched { key: key.into(), entry: Entry::Live(record) }
+    }
+
+    pub(crate) fn present(election: &str, name: &str, nonce: u128) -> Present {
+        let (election, name, nonce) = (election.into(), name.into(), Some(Nonce(nonce)));
+        Present { election, name, nonce, standing_for: Duration::from_secs(70) }
     }
 
     pub(crate) fn deleted(key: &str, revision: u64) -> Watched {
@@ -159,7 +221,7 @@ pub(super) mod tests {
     fn what_was_there_before_is_as_old_as_the_sight_of_it_at_least() {
         let mut board = Board::new(at(0));
         board.take(at(1), vec![held("jobs", "ada", 5)], None);
-        assert_eq!(board.rows["jobs"].held, Since { at: at(1), is_exact: false });
+        assert_eq!(board.rows["jobs"].held, Since::seen(at(1), false));
         let left = Left { left: Duration::from_secs(11), lease: Duration::from_secs(15), is_bound: true };
         assert_eq!(board.rows["jobs"].left(at(5)), Some(left));
     }
@@ -176,6 +238,50 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn a_holder_that_says_how_long_it_has_led_is_believed() {
+        let said = |revision, secs| {
+            let mut watched = held("jobs", "ada", revision);
+            if let Entry::Live(record) = &mut watched.entry {
+                let token = Token { incarnation: Incarnation(1), sequence: Revision(2) };
+                record.claim = Some(Claim { token, led_for: Some(Duration::from_secs(secs)) });
+            }
+            watched
+        };
+        let mut board = Board::new(at(0));
+        board.take(at(10), vec![said(5, 300)], None);
+        let held = board.rows["jobs"].held;
+        assert_eq!((held.age(at(12)).as_secs(), held.is_exact), (302, false));
+        board.take(at(14), vec![said(6, 305)], None);
+        let held = board.rows["jobs"].held;
+        assert_eq!((held.age(at(15)).as_secs(), held.is_exact), (306, true));
+    }
+
+    #[test]
+    fn who_waits_is_whoever_stands_there_and_does_not_hold_the_seat() {
+        let mut board = Board::new(at(0));
+        board.take(at(1), vec![held("jobs", "ada", 5), deleted("off", 1)], None);
+        let waiting = |board: &Board, key: &str| {
+            board.rows[key]
+                .waiting
+                .as_ref()
+                .map(|all| all.iter().map(|one| one.name.clone()).collect::<Vec<_>>())
+        };
+        assert_eq!(waiting(&board, "jobs"), None);
+        // The holder has the nonce 3, as long as its name; another of its name waits.
+        board.call(Some(vec![
+            present("jobs", "ada", 3),
+            present("jobs", "ada", 9),
+            present("off", "ben", 4),
+        ]));
+        assert_eq!(
+            (waiting(&board, "jobs").unwrap(), waiting(&board, "off").unwrap()),
+            (vec!["ada".into()], vec!["ben".into()])
+        );
+        board.call(None);
+        assert_eq!(waiting(&board, "jobs"), None);
+    }
+
+    #[test]
     fn every_leader_that_comes_is_counted_however_short_the_vacancy() {
         let mut board = Board::new(at(0));
         let ada = held("jobs", "ada", 5);
@@ -183,13 +289,13 @@ pub(super) mod tests {
         board.take(at(1), vec![ada], None);
         board.observe(at(1), "jobs", Some(&leader));
         let row = &board.rows["jobs"];
-        assert_eq!((row.changes, row.held), (0, Since { at: at(1), is_exact: false }));
+        assert_eq!((row.changes, row.held), (0, Since::seen(at(1), false)));
         board.observe(at(2), "jobs", None);
         let row = &board.rows["jobs"];
-        assert_eq!((row.changes, row.held), (0, Since { at: at(2), is_exact: true }));
+        assert_eq!((row.changes, row.held), (0, Since::seen(at(2), true)));
         board.observe(at(3), "jobs", Some(&leader));
         let row = &board.rows["jobs"];
-        assert_eq!((row.changes, row.held), (1, Since { at: at(3), is_exact: true }));
+        assert_eq!((row.changes, row.held), (1, Since::seen(at(3), true)));
     }
 
     #[test]

@@ -12,16 +12,16 @@ use crate::screen::Key;
 pub(super) enum Sort {
     #[default]
     Election,
-    Seat,
     Leader,
     Held,
     Left,
     Changes,
+    Waiting,
 }
 
 impl Sort {
     pub(super) const ALL: [Self; 6] =
-        [Self::Election, Self::Seat, Self::Leader, Self::Held, Self::Left, Self::Changes];
+        [Self::Election, Self::Leader, Self::Held, Self::Left, Self::Changes, Self::Waiting];
 
     fn next(self) -> Self {
         let at = Self::ALL.iter().position(|sort| *sort == self).map_or(0, |at| at + 1);
@@ -32,30 +32,34 @@ impl Sort {
     pub(super) fn heading(self) -> &'static str {
         match self {
             Self::Election => "election",
-            Self::Seat => "seat",
             Self::Leader => "leader",
             Self::Held => "for",
             Self::Left => "left of the lease",
             Self::Changes => "changes",
+            Self::Waiting => "waiting",
         }
     }
 
     fn compare(self, one: &Row, other: &Row, now: Instant) -> Ordering {
         match self {
             Self::Election => Ordering::Equal,
-            Self::Seat => one.seat(now).cmp(other.seat(now)),
             // Those without one come last.
             Self::Leader => {
                 one.leader().is_none().cmp(&other.leader().is_none()).then(one.leader().cmp(&other.leader()))
             }
             // The newest first.
-            Self::Held => other.held.at.cmp(&one.held.at),
+            Self::Held => one.held.age(now).cmp(&other.held.age(now)),
             Self::Left => {
                 let left = |row: &Row| row.left(now).map(|left| left.left);
                 left(one).is_none().cmp(&left(other).is_none()).then(left(one).cmp(&left(other)))
             }
             // The most first.
             Self::Changes => other.changes.cmp(&one.changes),
+            // The fewest first: who would follow nobody.
+            Self::Waiting => {
+                let waiting = |row: &Row| row.waiting.as_ref().map(Vec::len);
+                waiting(one).is_none().cmp(&waiting(other).is_none()).then(waiting(one).cmp(&waiting(other)))
+            }
         }
     }
 }
@@ -190,7 +194,7 @@ impl Controls {
 
 #[cfg(test)]
 mod tests {
-    use super::super::board::tests::{at, deleted, held};
+    use super::super::board::tests::{at, deleted, held, present};
     use super::*;
 
     fn board() -> Board {
@@ -200,6 +204,7 @@ mod tests {
         let leader = Leader::of(cleo.entry.live().unwrap());
         board.observe(at(5), "beta", Some(&leader));
         board.take(at(5), vec![held("alpha", "zoe", 1), cleo, deleted("gamma", 3)], None);
+        board.call(Some(vec![present("alpha", "ben", 1), present("beta", "x", 2), present("beta", "y", 1)]));
         board
     }
 
@@ -226,11 +231,11 @@ mod tests {
         assert_eq!(controls.sort, Sort::Election);
         let expected = [
             (Sort::Election, "alphabetagamma"),
-            (Sort::Seat, "gammaalphabeta"),
             (Sort::Leader, "betaalphagamma"),
             (Sort::Held, "betaalphagamma"),
             (Sort::Left, "alphabetagamma"),
             (Sort::Changes, "betaalphagamma"),
+            (Sort::Waiting, "gammaalphabeta"),
         ];
         assert_eq!(orders, expected.map(|(sort, order)| (sort, order.to_owned())));
         typed(&mut controls, "r");

@@ -16,7 +16,7 @@ use std::io::IsTerminal as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use incumbent::store::Watched;
+use incumbent::store::{Present, Watched};
 use incumbent::{Clock, Leader, Observation};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
@@ -34,14 +34,14 @@ use view::View;
 /// Show all elections of a store on the screen, live
 ///
 /// A line for each election: who holds the seat and for how long, what is left of the lease, how many leaders
-/// have come. It takes no part in any election.
+/// have come, how many wait; those who wait for the chosen one are named below. It takes no part in any election.
 ///
-/// It shows what it sees. A term that was there before it is as old as the sight of it at least, which is
-/// written as `>`, and the lease of a leader that it has not yet seen renewing is an upper bound, drawn dimly.
+/// It shows what it sees. How long somebody has led is what the leader says with each renewal; until it has been
+/// seen renewing, its age is a lower bound, written as `>`, and what is left of its lease an upper one, drawn dimly.
 /// Leaders that come are counted from its own start; one that was evicted and takes the seat again within
 /// milliseconds may not be seen to. A lease that has run out with nobody renewing it is `overdue`: the
-/// leader has crashed or is cut off, and the next one waits until that is certain. Who else would like to
-/// lead is in no store.
+/// leader has crashed or is cut off, and the next one waits until that is certain. Those who wait are those that
+/// answer; other software does not.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -68,6 +68,9 @@ Keys:
 const FRAME: Duration = Duration::from_millis(250);
 /// The shortest pause between two looks: others want something of the store too.
 const SHORTEST: Duration = Duration::from_millis(50);
+
+/// The shortest pause between two questions who waits, which every candidate answers.
+const CALL: Duration = Duration::from_secs(2);
 
 /// `incumbent top`.
 pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
@@ -99,6 +102,7 @@ pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
 enum News {
     Looked(Result<Look, Failure>),
     Observed(Observation),
+    Called(Option<Vec<Present>>),
     Evicted { key: String, result: Result<Leader, Failure> },
 }
 
@@ -135,6 +139,7 @@ impl Top {
         let look_again = Arc::new(Notify::new());
         let mut tasks = JoinSet::new();
         tasks.spawn(look(Arc::clone(&bench), every, Arc::clone(&look_again), tell.clone()));
+        tasks.spawn(call(Arc::clone(&bench), every.max(CALL), tell.clone()));
         Self {
             bench,
             look_again,
@@ -222,6 +227,7 @@ impl Top {
                 self.board.observe(now, &seen.election, seen.leader.as_ref());
                 self.look_again.notify_one();
             }
+            News::Called(roll) => self.board.call(roll),
             News::Looked(Err(failure)) => self.board.trouble(failure.to_string()),
             News::Evicted { key, result: Ok(leader) } => {
                 self.controls.say(format!("{} is evicted from {key}", leader.name));
@@ -244,6 +250,19 @@ async fn look(bench: Arc<Bench>, every: Duration, again: Arc<Notify>, tell: mpsc
             () = sleep(every - SHORTEST) => {}
             () = again.notified() => {}
         }
+    }
+}
+
+/// Asks again and again who stands in the elections.
+async fn call(bench: Arc<Bench>, every: Duration, tell: mpsc::UnboundedSender<News>) {
+    loop {
+        // That a store does not answer is told by whoever looks at it.
+        if let Ok(roll) = bench.store.roll_call().await
+            && tell.send(News::Called(roll)).is_err()
+        {
+            return;
+        }
+        sleep(every).await;
     }
 }
 

@@ -31,15 +31,15 @@ struct Widths {
     bar: usize,
 }
 
-const SEAT: usize = 8;
 const HELD: usize = 9;
 const LEFT: usize = 8;
 const CHANGES: usize = 8;
+const WAITING: usize = 8;
 
 impl Widths {
     /// What is left beside the other columns, and the two spaces between all of them.
     fn of(width: usize) -> Self {
-        let room = width.saturating_sub(1 + SEAT + HELD + LEFT + CHANGES + 2 * 5 + 1);
+        let room = width.saturating_sub(1 + HELD + LEFT + CHANGES + WAITING + 2 * 5 + 1);
         let bar = (room / 5).clamp(8, 20);
         let room = room.saturating_sub(bar);
         let leader = room * 2 / 5;
@@ -64,7 +64,7 @@ impl View<'_> {
         }
         lines.resize(height.saturating_sub(3), Line::default());
         lines.push(more(shown.len(), first, room));
-        lines.push(self.word());
+        lines.push(self.word(shown.get(chosen).copied()));
         lines.push(self.footer());
         lines.truncate(height);
         lines.iter().map(|line| line.cut(width)).collect()
@@ -89,7 +89,7 @@ impl View<'_> {
 
     fn headings(&self, widths: Widths) -> Line {
         let Widths { election, leader, bar } = widths;
-        let columns = [election, SEAT, leader, HELD, bar + 1 + LEFT, CHANGES];
+        let columns = [election, leader, HELD, bar + 1 + LEFT, CHANGES, WAITING];
         let mut pieces = vec![(Tone::Dim, " ".to_owned())];
         for (sort, width) in Sort::ALL.into_iter().zip(columns) {
             let is_sorted = sort == self.controls.sort;
@@ -121,19 +121,20 @@ impl View<'_> {
                     (false, true) => Tone::Warn,
                     (false, false) => Tone::Good,
                 };
-                (tone, bar(left.left, left.lease, widths.bar), short(left.left, left.is_bound))
+                let text = if seat == "overdue" { seat.into() } else { short(left.left, left.is_bound) };
+                (tone, bar(left.left, left.lease, widths.bar), text)
             }
         };
         let chosen = if is_chosen { Tone::Chosen } else { Tone::Plain };
-        let leader_tone = if row.leader().is_some() { Tone::Strong } else { Tone::Dim };
+        let waiting = row.waiting.as_ref().map_or("-".into(), |waiting| waiting.len().to_string());
         Line(vec![
             (chosen, format!(" {}", cell(key, widths.election))),
-            (tone, format!("  {}", cell(seat, SEAT))),
-            (leader_tone, format!("  {}", cell(&leader(row), widths.leader))),
+            (tone, format!("  {}", cell(&leader(row, seat), widths.leader))),
             (Tone::Plain, format!("  {}", cell(&age(row.held, self.now), HELD))),
             (bar_tone, format!("  {}", cell(&bar, widths.bar))),
-            (Tone::Plain, format!(" {left:>LEFT$}")),
+            (if seat == "overdue" { tone } else { Tone::Plain }, format!(" {left:>LEFT$}")),
             (Tone::Plain, format!("  {:>CHANGES$}", row.changes)),
+            (Tone::Plain, format!("  {waiting:>WAITING$}")),
         ])
     }
 
@@ -146,8 +147,8 @@ impl View<'_> {
         }
     }
 
-    /// What is asked or was done, or what the store is in trouble with.
-    fn word(&self) -> Line {
+    /// What is asked or was done, or what the store is in trouble with; or who waits for the chosen election.
+    fn word(&self, chosen: Option<(&str, &Row)>) -> Line {
         let controls = self.controls;
         let silent = self.now.since(self.board.answered.unwrap_or(self.board.began));
         let (tone, text) = match (&controls.mode, &controls.said, &self.board.trouble) {
@@ -163,7 +164,9 @@ impl View<'_> {
             (Mode::Look, None, None) if !controls.filter.is_empty() => {
                 (Tone::Warn, format!("filter: {}  (Esc shows all)", controls.filter))
             }
-            (Mode::Look, None, None) => (Tone::Plain, String::new()),
+            (Mode::Look, None, None) => {
+                (Tone::Plain, chosen.map(|(key, row)| waiting(key, row)).unwrap_or_default())
+            }
         };
         Line(vec![(tone, format!(" {text}"))])
     }
@@ -178,14 +181,25 @@ impl View<'_> {
     }
 }
 
-/// Who holds the seat, or who was named to follow.
-fn leader(row: &Row) -> String {
+/// Who holds the seat, or who was named to follow, or why nobody does.
+fn leader(row: &Row, seat: &str) -> String {
     match (&row.entry, row.leader()) {
         (_, Some(leader)) => leader.to_owned(),
         (Entry::Released(release), _) if release.successor.is_some() => {
             format!("→ {}", release.successor.as_deref().unwrap_or_default())
         }
-        _ => "-".into(),
+        _ => format!("({seat})"),
+    }
+}
+
+/// Who waits for the seat of that election, and for how long.
+fn waiting(key: &str, row: &Row) -> String {
+    let Some(waiting) = &row.waiting else { return String::new() };
+    let names: Vec<_> =
+        waiting.iter().map(|one| format!("{} {}", one.name, clock(one.standing_for))).collect();
+    match names.as_slice() {
+        [] => format!("nobody answered that waits for {key}"),
+        names => format!("waiting for {key}: {}", names.join(", ")),
     }
 }
 
@@ -201,16 +215,21 @@ fn more(shown: usize, first: usize, room: usize) -> Line {
     Line(vec![(Tone::Dim, text)])
 }
 
-/// `4:05`, `2:04:05`, `3d 4:05 h`; with `>` where it is more.
+/// How long something has been so; with `>` where it is more.
 fn age(since: Since, now: Instant) -> String {
-    let seconds = now.since(since.at).as_secs();
+    let bound = if since.is_exact { "" } else { ">" };
+    format!("{bound}{}", clock(since.age(now)))
+}
+
+/// `4:05`, `2:04:05`, `3d4h`.
+fn clock(span: Duration) -> String {
+    let seconds = span.as_secs();
     let (days, hours, minutes, seconds) =
         (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60, seconds % 60);
-    let bound = if since.is_exact { "" } else { ">" };
     match (days, hours) {
-        (0, 0) => format!("{bound}{minutes}:{seconds:02}"),
-        (0, hours) => format!("{bound}{hours}:{minutes:02}:{seconds:02}"),
-        (days, hours) => format!("{bound}{days}d{hours}h"),
+        (0, 0) => format!("{minutes}:{seconds:02}"),
+        (0, hours) => format!("{hours}:{minutes:02}:{seconds:02}"),
+        (days, hours) => format!("{days}d{hours}h"),
     }
 }
 
@@ -222,7 +241,7 @@ fn short(left: Duration, is_bound: bool) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::board::tests::{at, deleted, held};
+    use super::super::board::tests::{at, deleted, held, present};
     use super::*;
     use crate::screen::Key;
 
@@ -231,6 +250,11 @@ mod tests {
         board.take(at(1), vec![held("jobs", "ada", 1), held("nightly-report", "ben2", 2)], None);
         let now = vec![held("jobs", "ada", 3), held("nightly-report", "ben2", 2), deleted("old", 4)];
         board.take(at(74), now, None);
+        board.call(Some(vec![
+            present("jobs", "ada", 3),
+            present("jobs", "cleo", 1),
+            present("jobs", "dora", 2),
+        ]));
         board
     }
 
@@ -250,15 +274,15 @@ mod tests {
             [
                 " incumbent top  sqlite:elections.db                         3 elections, 2 held",
                 "",
-                " election↓          seat      leader      for        left of the lease  changes",
-                " jobs               held      ada         >1:14      ███████▌   14.0 s         0",
-                " nightly-report     overdue   ben2        >1:14                  0.0 s         0",
-                " old                deleted   -           0:01                                 0",
+                " election↓          leader      for        left of the lease  changes   waiting",
+                " jobs               ada         >1:14      ███████▌   14.0 s         0         2",
+                " nightly-report     ben2        >1:14                overdue         0         0",
+                " old                (deleted)   0:01                                 0         0",
                 "",
                 "",
                 "",
                 "",
-                "",
+                " waiting for jobs: cleo 1:10, dora 1:10",
                 " q leave  ↑↓ choose  s sort  r reverse  / filter  e evict",
             ]
         );
@@ -307,10 +331,11 @@ mod tests {
 
     #[test]
     fn ages_are_short_at_every_length() {
-        let shown = |seconds| age(Since { at: at(0), is_exact: true }, at(seconds));
+        let since = |is_exact| Since { at: at(0), already: Duration::ZERO, is_exact };
+        let shown = |seconds| age(since(true), at(seconds));
         assert_eq!(shown(5), "0:05");
         assert_eq!(shown(7_445), "2:04:05");
         assert_eq!(shown(273_845), "3d4h");
-        assert_eq!(age(Since { at: at(0), is_exact: false }, at(60)), ">1:00");
+        assert_eq!(age(since(false), at(60)), ">1:00");
     }
 }

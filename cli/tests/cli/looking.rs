@@ -1,9 +1,12 @@
 //! `incumbent status` and `incumbent observe`.
 
 use incumbent_testkit::nats::{NatsServer, Options};
+use incumbent_testkit::wait::until_some;
 use serde_json::json;
 
-use crate::support::{Running, Scratch, ended, incumbent, json, leading, sequence};
+use crate::support::{
+    PATIENCE, Running, Scratch, campaigning_for_long, ended, incumbent, json, leading, sequence,
+};
 
 #[test]
 fn status_tells_the_holder_of_a_seat() {
@@ -12,14 +15,64 @@ fn status_tells_the_holder_of_a_seat() {
     let status = ended(&["status", "jobs", "--store", &scratch.url]);
     assert_eq!(status.code, Some(0), "{status:?}");
     let lines: Vec<&str> = status.stdout.lines().collect();
-    assert_eq!(lines[..2], ["election  jobs", "leader    ada"]);
-    assert!(lines[2].starts_with("lease     2.00 s, ") && lines[2].ends_with(" left"), "{lines:?}");
-    assert!(lines[3].starts_with("renewed   ") && lines[3].ends_with(" ago"), "{lines:?}");
-    assert!(lines[4].starts_with("revision  "), "{lines:?}");
+    assert_eq!(lines[..2], ["election    jobs", "leader      ada"]);
+    let words = |line: &str| line.split_whitespace().next().unwrap_or_default().to_owned();
+    let told = ["since", "token", "lease", "margin", "renewed", "revision", "candidates"];
+    assert_eq!(lines[2..].iter().map(|line| words(line)).collect::<Vec<_>>(), told);
+    assert!(lines[4].starts_with("lease       2.00 s, ") && lines[4].ends_with(" left"), "{lines:?}");
+    assert_eq!(lines[5], "margin      220 ms before that the leader stops by itself");
+    assert!(lines[6].starts_with("renewed     ") && lines[6].ends_with(" ago"), "{lines:?}");
+    assert!(lines[8].starts_with("candidates  ada  holds the seat, here for "), "{lines:?}");
     let status = json(&ended(&["status", "jobs", "--store", &scratch.url, "--json"]).stdout);
     assert_eq!((&status["seat"], &status["leader"]["name"]), (&json!("held"), &json!("ada")));
     let (ago, left) = (status["renewed_ms_ago"].as_f64().unwrap(), status["left_ms"].as_f64().unwrap());
     assert!((ago + left - 2000.0).abs() < 0.01, "{status}");
+}
+
+#[test]
+fn status_tells_the_token_that_the_leader_has_and_how_long_it_leads() {
+    let scratch = Scratch::made();
+    let words = ["run", "--store", &scratch.url, "--key", "jobs", "--name", "ada", "--lease", "6s"];
+    let script = "echo leads with $INCUMBENT_TOKEN; exec sleep 1000";
+    let mut ada = Running::start(incumbent(&[&words[..], &["--", "sh", "-c", script]].concat()));
+    let token = ada.until("the token", |line| line.strip_prefix("leads with ").map(str::to_owned));
+    let look = || json(&ended(&["status", "jobs", "--store", &scratch.url, "--json"]).stdout);
+    assert_eq!(look()["token"], json!(token));
+    let led = |status: &serde_json::Value| status["led_ms"].as_f64();
+    let renewed = until_some("a renewal", PATIENCE, || Some(look()).filter(|status| led(status).is_some()));
+    assert_eq!(renewed["token"], json!(token));
+    let later = until_some("more of the term", PATIENCE, || {
+        Some(look()).filter(|status| led(status) > led(&renewed))
+    });
+    assert_eq!(later["token"], json!(token));
+}
+
+#[test]
+fn status_names_who_holds_the_seat_and_who_waits() {
+    let mut server = NatsServer::start(Options::new());
+    let bucket = format!("{}/ELECTIONS", server.url());
+    assert_eq!(ended(&["init", "--store", &bucket, "--new", "--lease", "30s"]).code, Some(0));
+    let scratch = Scratch::made();
+    for store in [&scratch.url, &bucket] {
+        let _ada = campaigning_for_long(store, "jobs", "ada");
+        let stands = |names: &[&str]| {
+            let wanted: Vec<_> = names.iter().map(|name| (json!(name), json!(*name == "ada"))).collect();
+            until_some("the candidates", PATIENCE, || {
+                let status = json(&ended(&["status", "jobs", "--store", store, "--json"]).stdout);
+                let all = status["candidates"].as_array()?;
+                let found: Vec<_> =
+                    all.iter().map(|one| (one["name"].clone(), one["holds"].clone())).collect();
+                (found == wanted).then_some(())
+            });
+        };
+        stands(&["ada"]);
+        let ben = campaigning_for_long(store, "jobs", "ben");
+        stands(&["ada", "ben"]);
+        let _cleo = campaigning_for_long(store, "mailer", "cleo");
+        drop(ben);
+        stands(&["ada"]);
+    }
+    server.stop();
 }
 
 #[test]
@@ -61,9 +114,13 @@ fn status_lists_every_election_of_a_store() {
     assert_eq!(ben.wait().code, Some(0));
     let all = ended(&["status", "--all", "--store", &scratch.url]);
     let rows: Vec<Vec<&str>> = all.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
-    assert_eq!(rows[0], ["election", "seat", "leader", "lease", "revision"], "{all:?}");
-    assert_eq!(rows[1][..4], ["jobs", "released", "-", "-"], "{all:?}");
-    assert_eq!(rows[2][..5], ["reports", "held", "ada", "2.00", "s"], "{all:?}");
+    assert_eq!(
+        rows[0],
+        ["election", "seat", "leader", "since", "lease", "left", "candidates", "token"],
+        "{all:?}"
+    );
+    assert_eq!(rows[1], ["jobs", "released", "-", "-", "-", "-", "0", "-"], "{all:?}");
+    assert_eq!(rows[2][..3], ["reports", "held", "ada"], "{all:?}");
     let all = ended(&["status", "--all", "--store", &scratch.url, "--json"]);
     let lines: Vec<_> = all.stdout.lines().map(json).collect();
     assert_eq!((&lines[0]["election"], &lines[0]["seat"]), (&json!("jobs"), &json!("released")));

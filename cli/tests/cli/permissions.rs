@@ -6,9 +6,13 @@ use async_nats::jetstream;
 use futures_util::TryStreamExt as _;
 use incumbent_testkit::nats::{NatsServer, Options};
 use incumbent_testkit::tools::NatsVersion;
+use incumbent_testkit::wait;
 use serde_json::json;
 
 use crate::support::{Running, campaigning, ended, incumbent, json, leading, sequence, takes_part};
+
+/// Far longer than anything here takes, on however busy a machine.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A user `name`, with what the program says such a user needs and an inbox of its own.
 fn user(name: &str, role: &str, keys: &[&str]) -> String {
@@ -121,6 +125,8 @@ async fn hostile(server: &NatsServer, user: &str) {
         let refused = client.request(format!("$JS.API.{request}"), payload.to_string().into()).await;
         assert!(refused.is_err(), "{request}: {refused:?}");
     }
+    // Nor do those who stand write for whoever calls them, wherever he asks to be answered.
+    client.publish_with_reply("_incumbent.roll.ELECTIONS", key, "".into()).await.unwrap();
     // A consumer may be made, and must not be made to write for us.
     let payload = json!({
         "stream_name": "KV_ELECTIONS",
@@ -130,6 +136,42 @@ async fn hostile(server: &NatsServer, user: &str) {
     let answer = client.request(request, payload.to_string().into()).await.unwrap();
     let answer: serde_json::Value = serde_json::from_slice(&answer.payload).unwrap();
     assert!(answer["error"]["description"].as_str().is_some_and(|text| text.contains("cycle")), "{answer}");
+}
+
+/// Who stands, as that user is told.
+fn told(server: &NatsServer, user: &str) -> Option<Vec<String>> {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let present = runtime.block_on(async {
+        let store = incumbent::Store::open(&store(server, user)).await.unwrap();
+        let present = store.roll_call().await.unwrap();
+        store.close().await.unwrap();
+        present
+    });
+    let mut names: Option<Vec<_>> = present.map(|all| all.into_iter().map(|one| one.name).collect());
+    names.iter_mut().for_each(|names| names.sort());
+    names
+}
+
+#[track_caller]
+fn those_who_stand_are_told_to_those_who_may_ask(version: NatsVersion) {
+    let server = server(version, "30s");
+    let _jobs = leading(&store(&server, "jobber"), "jobs", "ada");
+    let _reports = leading(&store(&server, "reporter"), "reports", "rita");
+    let everybody = Some(vec!["ada".to_owned(), "rita".to_owned()]);
+    for user in ["observer", "operator", "root"] {
+        wait::until("both to be told", PATIENCE, || told(&server, user) == everybody);
+    }
+    wait::until("the denial to be told in time", PATIENCE, || told(&server, "jobber").is_none());
+}
+
+#[test]
+fn those_who_stand_are_told_to_those_who_may_ask_on_the_newest_server() {
+    those_who_stand_are_told_to_those_who_may_ask(NatsVersion::default());
+}
+
+#[test]
+fn those_who_stand_are_told_to_those_who_may_ask_on_an_old_server() {
+    those_who_stand_are_told_to_those_who_may_ask(NatsVersion::V2_10);
 }
 
 /// The streams there are, and for how long each keeps a message.
@@ -147,8 +189,9 @@ fn the_permissions_are_told_as_a_server_reads_them() {
         told.stdout,
         "permissions: {\n  publish: { allow: [\n    \"$KV.ELECTIONS.jobs\"\n    \"$JS.API.INFO\"\n    \
          \"$JS.API.STREAM.INFO.KV_ELECTIONS\"\n    \"$JS.API.STREAM.MSG.GET.KV_ELECTIONS\"\n    \
-         \"$JS.API.CONSUMER.CREATE.KV_ELECTIONS\"\n    \"$JS.FC.KV_ELECTIONS.>\"\n  ] }\n  \
-         subscribe: { allow: [\n    \"_INBOX.>\"\n  ] }\n}\n"
+         \"$JS.API.CONSUMER.CREATE.KV_ELECTIONS\"\n    \"$JS.FC.KV_ELECTIONS.>\"\n    \
+         \"_incumbent.roll.ELECTIONS.*\"\n  ] }\n  subscribe: { allow: [\n    \"_INBOX.>\"\n    \
+         \"_incumbent.roll.ELECTIONS\"\n  ] }\n}\n"
     );
 }
 

@@ -187,8 +187,7 @@ fn shows_all_of_top(terminal: &mut Terminal, columns: usize, rows: usize) {
     });
     assert!(lines[0].starts_with(" incumbent top  sqlite:"), "{lines:#?}");
     assert!(lines[2].starts_with(" election"), "{lines:#?}");
-    let words = |line: &str| line.split_whitespace().skip(1).take(2).collect::<Vec<_>>().join(" ");
-    assert!(lines[3..6].iter().all(|line| words(line) == "held ada"), "{lines:#?}");
+    assert!(lines[3..6].iter().all(|line| line.contains("  ada  ")), "{lines:#?}");
     assert!(lines[3].starts_with(" jobs ") && lines[5].starts_with(" reports-"), "{lines:#?}");
     assert!(lines[6..rows - 2].iter().all(String::is_empty), "{lines:#?}");
     assert!(lines.iter().all(|line| line.chars().count() <= columns), "{lines:#?}");

@@ -175,6 +175,22 @@ pub(crate) fn leading(store: &str, key: &str, name: &str) -> Running {
     run
 }
 
+/// A leader whose lease is not over just because the machine is busy.
+#[track_caller]
+pub(crate) fn settled(store: &str, key: &str, name: &str) -> Running {
+    let mut run = campaigning_for_long(store, key, name);
+    sequence(&mut run);
+    run
+}
+
+/// A candidate with a lease of 30 s.
+#[track_caller]
+pub(crate) fn campaigning_for_long(store: &str, key: &str, name: &str) -> Running {
+    let words = ["run", "--store", store, "--key", key, "--name", name, "--lease", "30s", "--", "sh", "-c"];
+    let script = "echo leads with $INCUMBENT_SEQUENCE; exec sleep 1000";
+    Running::start(incumbent(&[&words[..], &[script]].concat()))
+}
+
 /// Waits until a candidate leads; the sequence of its term.
 #[track_caller]
 pub(crate) fn sequence(run: &mut Running) -> u64 {

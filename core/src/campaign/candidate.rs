@@ -9,7 +9,7 @@ use super::settings::WinDelay;
 use super::sight::Wait;
 use super::timers::Timer;
 use super::{Campaign, Stage, pace};
-use crate::record::{Entry, Release, Stamp, live_headers, release_headers};
+use crate::record::{Claim, Entry, Release, Stamp, live_headers, release_headers};
 use crate::store::{Action, Expect, Put, Write};
 use crate::time::Instant;
 
@@ -214,9 +214,14 @@ impl Campaign {
         let incarnation = self.life.incarnation();
         // Whoever sees no more than this record waits for those that its holder waits for, whose leases may be longer.
         let said = self.rules.lease.max(wait.owed(self.now));
+        let claim = match purpose {
+            Purpose::Renew => self.seat().map(|seat| seat.claim(self.now)),
+            Purpose::Acquire | Purpose::Release => None,
+        };
+        let claim = claim.unwrap_or_else(|| Claim::of_acquire(incarnation));
         let put = || Put {
             value: self.rules.name.clone(),
-            headers: live_headers(stamp, said, &self.rules.metadata),
+            headers: live_headers(stamp, said, claim, &self.rules.metadata),
             lease: self.rules.lease,
         };
         let action = match purpose {

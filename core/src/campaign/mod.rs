@@ -64,7 +64,7 @@ pub use backoff::Backoff;
 pub use event::{Event, Leader, Lease, Reason, State, Term, Trouble};
 pub use forecast::Forecast;
 pub use io::{Input, Misuse, Output, ReadId};
-pub use settings::{Preset, Refused, Settings, WinDelay, check_name};
+pub use settings::{Preset, Refused, Settings, WinDelay, check_name, usual_margin};
 pub use timers::{Timer, Wake};
 
 use crate::record::{Attempt, Nonce, Record, Stamp};
@@ -404,6 +404,7 @@ impl Campaign {
             candidate: self.rules.name.clone(),
             stamp: Some(Stamp { nonce: self.nonce, attempt }),
             lease: Some(self.rules.lease),
+            claim: None,
             metadata: self.rules.metadata.clone(),
         }
     }

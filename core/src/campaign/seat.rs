@@ -5,7 +5,7 @@ use alloc::string::String;
 use super::event::{Reason, Term};
 use super::ledger::Sent;
 use super::sight::Wait;
-use crate::record::Attempt;
+use crate::record::{Attempt, Claim};
 use crate::time::Instant;
 use crate::token::{Incarnation, Revision, Token};
 
@@ -76,6 +76,11 @@ impl Seat {
 
     pub(super) fn token(&self) -> Token {
         Token { incarnation: self.incarnation, sequence: self.sequence }
+    }
+
+    /// What a record says of the term that is sent now.
+    pub(super) fn claim(&self, now: Instant) -> Claim {
+        Claim { token: self.token(), led_for: self.term.map(|term| now.since(term.started)) }
     }
 
     /// The watch showed that `attempt` was applied at `revision`.

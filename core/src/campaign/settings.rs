@@ -272,6 +272,12 @@ impl Margin {
     }
 }
 
+/// The margin between a leader's deadline and the end of a lease of that length, where no setting says otherwise.
+pub fn usual_margin(lease: Duration) -> Duration {
+    let settings = Settings::new("");
+    Margin { skew: settings.skew, drift_ppm: settings.drift_ppm, slack: settings.slack }.of(lease)
+}
+
 /// Whether a candidate can have this name: 1 to 255 bytes of one line, since it travels in a header when
 /// somebody hands over to it.
 ///
@@ -379,6 +385,10 @@ mod tests {
     #[test]
     fn the_default_margin_is_in_proportion_up_to_a_second_and_a_quarter_and_the_drift() {
         let margins = [1, 5, 20, 30, 3600].map(|secs| DEFAULTS.of(Duration::from_secs(secs)).as_millis());
+        assert_eq!(
+            [1, 5, 20, 30, 3600].map(|secs| usual_margin(Duration::from_secs(secs)).as_millis()),
+            margins
+        );
         assert_eq!(
             margins,
             [50 + 10 + 50, 250 + 50 + 250, 1000 + 200 + 250, 1000 + 300 + 250, 1000 + 36_000 + 250]

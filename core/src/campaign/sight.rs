@@ -159,6 +159,7 @@ mod tests {
             candidate: "other".into(),
             stamp: None,
             lease: lease.map(Duration::from_secs),
+            claim: None,
             metadata: Vec::new(),
         })
     }

@@ -32,8 +32,9 @@ fn an_acquire_says_who_writes_and_for_how_long() {
         action: Action::Acquire(Put {
             value: "me".into(),
             headers: vec![
-                ("Incumbent-Nonce".into(), "0000000000000000000000000000000a.1".into()),
+                ("Incumbent-Nonce".into(), "0000000000000000000000000000000a.0000000001".into()),
                 ("Incumbent-Lease".into(), "30000".into()),
+                ("Incumbent-Term".into(), "00000000000003e8-0000000000000000 -------------".into()),
                 ("Incumbent-Meta-Host".into(), "db-1".into()),
             ],
             lease: T,

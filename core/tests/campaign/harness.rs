@@ -242,6 +242,7 @@ pub fn theirs(revision: u64) -> Entry {
         candidate: "other".into(),
         stamp: Some(Stamp { nonce: OTHER, attempt: Attempt(revision) }),
         lease: Some(T),
+        claim: None,
         metadata: Vec::new(),
     })
 }
@@ -261,6 +262,7 @@ pub fn bare(revision: u64) -> Entry {
         candidate: "go-1".into(),
         stamp: None,
         lease: None,
+        claim: None,
         metadata: Vec::new(),
     })
 }
@@ -272,6 +274,7 @@ pub fn mine(revision: u64, attempt: u64) -> Entry {
         candidate: "me".into(),
         stamp: Some(Stamp { nonce: ME, attempt: Attempt(attempt) }),
         lease: Some(T),
+        claim: None,
         metadata: Vec::new(),
     })
 }

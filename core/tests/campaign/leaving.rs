@@ -33,7 +33,7 @@ fn a_release_is_a_compare_and_delete_of_our_own_revision_and_says_what_it_owes()
         expect: Expect::Revision(Revision(10)),
         action: Action::Release {
             headers: vec![
-                ("Incumbent-Nonce".into(), "0000000000000000000000000000000a.2".into()),
+                ("Incumbent-Nonce".into(), "0000000000000000000000000000000a.0000000002".into()),
                 ("Incumbent-Release".into(), "0 1000".into()),
                 ("Incumbent-Successor".into(), "other".into()),
             ],

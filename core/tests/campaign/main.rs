@@ -64,6 +64,7 @@
 
 mod answers;
 mod candidacy;
+mod claims;
 mod contract;
 mod hand_over;
 mod harness;

@@ -11,6 +11,7 @@ pub fn run(bytes: &[u8]) {
         b'w' => written::run(bytes),
         b'f' => found::run(bytes),
         b'a' => answers::of_a_write(bytes),
+        b'r' => answers::of_a_roll_call(bytes),
         b's' => answers::of_an_inspection(bytes),
         _ => {}
     }

@@ -15,7 +15,7 @@ use tokio_util::task::TaskTracker;
 use super::CampaignId;
 use crate::clock::Clock;
 use crate::meter::{Meter, Wrote};
-use crate::store::{Adapter, Watched};
+use crate::store::{Adapter, Roll, Watched};
 use crate::{Error, ErrorKind, Result};
 
 /// How long an inspection may take; a campaign's own limit for an attempt is no longer.
@@ -26,6 +26,8 @@ const WATCH: Duration = Duration::from_secs(5);
 const RECONNECTION: Duration = Duration::from_secs(10);
 /// How long a read for an observer, or for a caller, may take.
 const QUESTION: Duration = Duration::from_secs(5);
+/// How long the adapter may take to make known who stands.
+const ENLISTING: Duration = Duration::from_secs(5);
 /// How long a closed campaign waits for its handlers to return.
 const HANDLERS: Duration = Duration::from_secs(2);
 
@@ -40,6 +42,8 @@ pub(super) enum Done {
     Watching(u64, Result<BoxStream<'static, Watched>, Fault>),
     /// A read for observers, and the number of changes it must not be overtaken by.
     Looked(Arc<str>, u64, Result<Entry, Fault>),
+    /// Whether the adapter was told who stands.
+    Enlisted(bool),
     /// The handlers of a closed campaign have returned, or are waited for no longer.
     Joined(CampaignId),
     /// A caller has its answer.
@@ -103,6 +107,18 @@ impl Errands {
         ask.map(move |answer| Done::Looked(key, changes, answer)).boxed()
     }
 
+    pub(super) fn enlist(&self, roll: &Roll) -> Errand {
+        let (adapter, roll) = (Arc::clone(&self.adapter), roll.clone());
+        let enlist = self.bounded(ENLISTING, "who stands", async move { adapter.enlist(&roll).await });
+        let told = |told: Result<(), Fault>| {
+            if let Err(fault) = &told {
+                tracing::debug!("others cannot be told who stands at present: {fault}");
+            }
+            Done::Enlisted(told.is_ok())
+        };
+        enlist.map(told).boxed()
+    }
+
     pub(super) fn join(&self, id: CampaignId, tasks: TaskTracker) -> Errand {
         let join = within(self.clock.clone(), HANDLERS, async move { tasks.wait().await });
         join.map(move |_| Done::Joined(id)).boxed()
@@ -141,7 +157,7 @@ impl Errands {
 }
 
 /// Waits for `work`, but no longer than `limit`.
-async fn within<T>(clock: Clock, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
+pub(super) async fn within<T>(clock: Clock, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
     let until = clock.now() + limit;
     tokio::select! {
         biased;

@@ -22,6 +22,7 @@
 
 #[cfg(feature = "nats")]
 mod connection;
+mod enlisting;
 mod errand;
 mod inspection;
 mod log;
@@ -45,7 +46,7 @@ use crate::observe::Observation;
 use crate::options::CampaignOptions;
 use crate::queue::Queue;
 use crate::standing::Standing;
-use crate::store::{Watched, Written};
+use crate::store::{Present, Watched, Written};
 
 pub(crate) use self::start::{Opening, open, start};
 
@@ -76,6 +77,11 @@ pub(crate) enum Request {
     },
     List {
         reply: Answer<Vec<Watched>>,
+    },
+    /// Who stands, in one election or in all.
+    RollCall {
+        election: Option<String>,
+        reply: Answer<Option<Vec<Present>>>,
     },
     Inspect {
         reply: Answer<Facts>,

@@ -2,6 +2,7 @@
 
 mod commands;
 mod requests;
+mod roll;
 mod spectators;
 
 use std::collections::{HashMap, VecDeque};
@@ -15,7 +16,8 @@ use incumbent_core::store::{Action, Capabilities, Facts, Fault, Write};
 use incumbent_core::{Incarnation, Instant};
 use tokio::sync::mpsc;
 
-use super::errand::{Done, Errand, Errands};
+use super::enlisting::Enlisting;
+use super::errand::{Done, Errand, Errands, within};
 use super::inspection::Inspection;
 use super::seat::Seat;
 use super::slot::{Begin, Slot, Stage};
@@ -25,11 +27,13 @@ use super::{CampaignId, Enter, Request};
 use crate::clock::Clock;
 use crate::driver::{Leave, Reply};
 use crate::meter::Meter;
-use crate::store::{Adapter, Watched};
+use crate::store::{Adapter, Roll, Watched};
 use crate::{Error, ErrorKind};
 
 /// How long closing the connection may take.
 const CLOSING: Duration = Duration::from_secs(2);
+/// How long others may be told meanwhile that nobody stands here any more.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// What runs all elections of a store.
 pub(super) struct Hub {
@@ -45,6 +49,9 @@ pub(super) struct Hub {
     wakes: Wakes,
     watch: Watch,
     inspection: Inspection,
+    /// Which of the candidates stand.
+    roll: Roll,
+    enlisting: Enlisting,
     /// The store's maximum age, as last told.
     max_age: Option<Duration>,
     /// Which life of the store this is, as last told.
@@ -70,6 +77,8 @@ impl Hub {
             capabilities: adapter.capabilities(),
             fail_fast,
             errands: Errands { adapter: adapter.into(), clock: clock.clone(), meter },
+            roll: Roll::new(&clock),
+            enlisting: Enlisting::default(),
             clock,
             requests,
             slots: HashMap::new(),
@@ -115,8 +124,16 @@ impl Hub {
         self.end_seats();
         let adapter = Arc::clone(&self.errands.adapter);
         let until = self.clock.now() + CLOSING;
+        let (roll, told) = (self.roll.clone(), self.enlisting.is_done());
+        let close = async {
+            if !told {
+                // What others are told is worth neither an error nor the time to close.
+                let _ = within(self.clock.clone(), FAREWELL, adapter.enlist(&roll)).await;
+            }
+            adapter.close().await;
+        };
         tokio::select! {
-            () = adapter.close() => {}
+            () = close => {}
             () = self.clock.sleep_until(until) => {}
         }
         for waiter in self.closing.take().into_iter().flatten() {
@@ -132,6 +149,7 @@ impl Hub {
             Some(Request::Read { election, reply }) => self.read(election, reply),
             Some(Request::Written { election, reply }) => self.written(election, reply),
             Some(Request::List { reply }) => self.list(reply),
+            Some(Request::RollCall { election, reply }) => self.roll_call(election, reply),
             Some(Request::Inspect { reply }) => self.facts(reply),
             // The one that was asked for tells it too.
             #[cfg(feature = "nats")]
@@ -188,6 +206,10 @@ impl Hub {
                 let since = self.clock.now();
                 self.watch.stands(stream, since);
                 self.feed_all(&Input::Watching { since });
+                // The store may be another than before, which knows of nobody.
+                if !self.roll.is_empty() {
+                    self.enlist();
+                }
                 // What vanished while nobody watched is told by no watch.
                 let keys: Vec<_> = self.seats.keys().cloned().collect();
                 keys.iter().for_each(|key| self.look(key));
@@ -197,6 +219,7 @@ impl Hub {
                 self.watch_later();
             }
             Done::Looked(key, changes, result) => self.looked(&key, changes, result),
+            Done::Enlisted(told) => self.enlisted(told),
             Done::Joined(id) => self.joined(id),
             Done::Told => {}
         }
@@ -212,6 +235,7 @@ impl Hub {
                 }
                 Some(Stage::Over) | None => {}
             },
+            Sleeper::Roll => self.enlist(),
             Sleeper::Seat(key) => self.look(&key),
             Sleeper::Watch => {
                 let number = self.watch.begin();
@@ -274,8 +298,9 @@ impl Hub {
         let Some(slot) = self.slots.get_mut(&id) else { return };
         slot.settle();
         if slot.state() == State::Closed {
-            self.over(id);
+            return self.over(id);
         }
+        self.stand(id);
     }
 
     /// A campaign is over: it is forgotten as soon as its handlers have returned.
@@ -292,6 +317,7 @@ impl Hub {
             }
         }
         self.under_way.push(self.errands.join(id, slot.standing.tasks.clone()));
+        self.stand(id);
     }
 
     fn joined(&mut self, id: CampaignId) {
@@ -407,6 +433,7 @@ impl Drop for Hub {
             tracing::error!(election, candidate, "the store's driver broke down; the campaign is over");
             slot.end();
         }
+        self.roll.clear();
         self.end_seats();
     }
 }

@@ -147,6 +147,7 @@ mod tests {
             candidate: name.into(),
             stamp: None,
             lease: Some(Duration::from_secs(10)),
+            claim: None,
             metadata: Vec::new(),
         })
     }

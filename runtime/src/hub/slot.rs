@@ -32,6 +32,8 @@ pub(super) struct Slot {
     pub(super) last_sent: Instant,
     /// The operator's request that was heard last: a watch that begins anew tells it again.
     pub(super) heard: Option<Revision>,
+    /// It is on the roll of those who stand.
+    pub(super) enrolled: bool,
     /// Who waits until the seat is given back.
     leaving: Vec<Reply>,
     /// Who waits until the campaign is over and its handlers have returned.
@@ -74,6 +76,7 @@ impl Slot {
             patience: FIRST_PATIENCE,
             last_sent: Instant::ZERO,
             heard: None,
+            enrolled: false,
             leaving: Vec::new(),
             closing: Vec::new(),
         }
@@ -129,6 +132,11 @@ impl Slot {
             Stage::Racing(campaign) => campaign.state(),
             Stage::Over => State::Closed,
         }
+    }
+
+    /// Whether it is in the race, or holds the seat.
+    pub(super) fn stands(&self) -> bool {
+        !matches!(self.state(), State::Idle | State::Closed)
     }
 
     /// The store answered for the first time: the campaign can be made.

@@ -15,6 +15,8 @@ pub(super) enum Sleeper {
     Seat(Arc<str>),
     /// The watch, while it is down.
     Watch,
+    /// The roll, of which the adapter could not be told.
+    Roll,
 }
 
 /// One instant a sleeper, ordered by time.

@@ -5,7 +5,7 @@ use futures_util::stream::BoxStream;
 use incumbent_core::record::Entry;
 use incumbent_core::store::{Capabilities, Facts, Fault, Outcome, Write};
 
-use super::{Adapter, Watched, Written};
+use super::{Adapter, Present, Roll, Watched, Written};
 use crate::Result;
 
 #[async_trait]
@@ -48,6 +48,14 @@ impl<A: Adapter + ?Sized> Adapter for Box<A> {
 
     async fn reconnect(&self) {
         (**self).reconnect().await;
+    }
+
+    async fn enlist(&self, roll: &Roll) -> Result<(), Fault> {
+        (**self).enlist(roll).await
+    }
+
+    async fn roll_call(&self) -> Result<Option<Vec<Present>>, Fault> {
+        (**self).roll_call().await
     }
 
     async fn close(&self) {

@@ -27,7 +27,7 @@ use incumbent_core::record::Entry;
 use incumbent_core::store::{Capabilities, Facts, Fault, FaultKind, Outcome, Write};
 use tokio::sync::watch;
 
-use super::{Adapter, Operate, Watched, Written};
+use super::{Adapter, Operate, Present, Roll, Watched, Written};
 use crate::Result;
 
 /// A store that behaves as the one inside it, but for the faults its [`Faults`] make.
@@ -340,6 +340,14 @@ impl<A: Adapter> Adapter for Faulty<A> {
     async fn reconnect(&self) {
         self.faults.mended().await;
         self.inner.reconnect().await;
+    }
+
+    async fn enlist(&self, roll: &Roll) -> Result<(), Fault> {
+        self.faults.ask(self.inner.enlist(roll)).await
+    }
+
+    async fn roll_call(&self) -> Result<Option<Vec<Present>>, Fault> {
+        self.faults.ask(self.inner.roll_call()).await
     }
 
     async fn close(&self) {

@@ -5,7 +5,7 @@
 //! the next caller, or by a watcher that wakes at that instant where expiry is told by markers.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -17,8 +17,10 @@ use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
 use super::message::{FOREIGN_LEASE, Message, pairs};
-use super::{Adapter, Operate, Watched, Written, incarnation, names};
+use super::roll::WeakRoll;
+use super::{Adapter, Operate, Present, Roll, Watched, Written, incarnation, names};
 use crate::clock::Clock;
+use crate::fork::Own;
 use crate::{Error, ErrorKind, Result};
 
 /// The longest lease, in a store that has no reason for a limit: a year.
@@ -57,8 +59,8 @@ impl MemorySettings {
     }
 }
 
-/// The named stores somebody has open.
-static NAMED: LazyLock<Mutex<HashMap<String, Weak<Shared>>>> = LazyLock::new(Mutex::default);
+/// The named stores somebody has open, in this process: in a forked child those of its parent are nobody's.
+static NAMED: Own<HashMap<String, Weak<Shared>>> = Own::new();
 
 /// A connection to a store in memory. A clone is another connection to the same store.
 #[derive(Debug)]
@@ -72,6 +74,8 @@ struct Shared {
     markers: bool,
     clock: Clock,
     life: Mutex<Life>,
+    /// Of the connections that have candidates.
+    rolls: Mutex<Vec<WeakRoll>>,
 }
 
 /// One life of the store, from its making to its [reset](Memory::reset).
@@ -104,7 +108,7 @@ impl Memory {
         let Some(name) = &settings.name else {
             return Ok(Self::on(Arc::new(Shared::new(settings.markers, clock))));
         };
-        let mut open = lock(&NAMED);
+        let mut open = lock(NAMED.get());
         open.retain(|_, store| store.strong_count() > 0);
         if let Some(shared) = open.get(name).and_then(Weak::upgrade) {
             if shared.markers != settings.markers {
@@ -155,7 +159,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Shared {
     fn new(markers: bool, clock: &Clock) -> Self {
-        Self { markers, clock: clock.clone(), life: Mutex::new(Life::new(clock)) }
+        Self { markers, clock: clock.clone(), life: Mutex::new(Life::new(clock)), rolls: Mutex::default() }
     }
 
     fn swept(&self) -> MutexGuard<'_, Life> {
@@ -309,6 +313,21 @@ impl Adapter for Memory {
     }
 
     async fn reconnect(&self) {}
+
+    async fn enlist(&self, roll: &Roll) -> Result<(), Fault> {
+        let mut rolls = lock(&self.shared.rolls);
+        rolls.retain(|known| known.upgrade().is_some());
+        if !rolls.iter().any(|known| known.is_of(roll)) {
+            rolls.push(roll.downgrade());
+        }
+        Ok(())
+    }
+
+    async fn roll_call(&self) -> Result<Option<Vec<Present>>, Fault> {
+        drop(self.life()?);
+        let rolls = lock(&self.shared.rolls);
+        Ok(Some(rolls.iter().filter_map(WeakRoll::upgrade).flat_map(|roll| roll.call()).collect()))
+    }
 
     async fn close(&self) {
         self.closed.cancel();

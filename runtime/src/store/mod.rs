@@ -12,6 +12,7 @@ pub mod nats;
 mod operate;
 mod query;
 pub(crate) mod request;
+pub(crate) mod roll;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod url;
@@ -30,6 +31,7 @@ pub use nats::{Nats, NatsSettings};
 pub use operate::Operate;
 pub use query::duration;
 pub use request::HandOver;
+pub use roll::{Present, Roll};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{Sqlite, SqliteSettings};
 pub use url::{StoreSettings, open};
@@ -82,6 +84,24 @@ pub trait Adapter: Send + Sync + 'static {
     /// Leaves the present connection for a new one, to another server where there are several.
     /// Returns once connected again; the hub bounds the wait.
     async fn reconnect(&self);
+
+    /// Makes known who of this connection's candidates stands in an election, for the
+    /// [roll calls](Self::roll_call) of others. Called after changes, once for several that come together; when
+    /// the watch began anew; and before the connection is closed. The roll itself is always up to date, so one that
+    /// is kept need not be taken again.
+    ///
+    /// No campaign waits for it or depends on it. After a failure it is called again, later. A store that has no
+    /// way to make it known does nothing.
+    async fn enlist(&self, roll: &Roll) -> Result<(), Fault> {
+        let _ = roll;
+        Ok(())
+    }
+
+    /// Who stands in the elections of the store, of all connections that say so; those of this very connection
+    /// may be left out. `None` where the store has no way to know.
+    async fn roll_call(&self) -> Result<Option<Vec<Present>>, Fault> {
+        Ok(None)
+    }
 
     /// Closes the connection. Nothing is written.
     async fn close(&self);

@@ -17,6 +17,7 @@ mod lead;
 mod many;
 mod observe;
 mod operator;
+mod roll;
 mod scripted;
 mod start;
 mod support;

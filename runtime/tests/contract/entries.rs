@@ -1,9 +1,10 @@
 //! What was written is read, over any connection, by the newest state.
 
-use incumbent::core::record::{Entry, LEASE, METADATA, NONCE, Record, Release};
+use incumbent::core::record::{Claim, Entry, LEASE, METADATA, NONCE, Record, Release, TERM};
 use incumbent::core::store::{Action, Expect, Put, Write};
-use incumbent::core::{Revision, record::Attempt};
+use incumbent::core::{Revision, Token, record::Attempt};
 use incumbent::store::Watched;
+use std::time::Duration;
 
 use super::{Fixture, HELD_IN, OWED, applied, release, renew, stamp, take};
 
@@ -16,9 +17,12 @@ pub(crate) async fn a_key_never_written_is_vacant(fixture: &impl Fixture) {
 pub(crate) async fn a_live_record_reads_back_with_all_its_headers(fixture: &impl Fixture) {
     let store = fixture.connect().await;
     let metadata = [("Host", "db-1.example:8080"), ("Zone", "eu \"west\" 'a', b=c;d"), ("Build", "1.2.3")];
+    let token = Token { incarnation: HELD_IN, sequence: Revision(4) };
+    let claim = Claim { token, led_for: Some(Duration::from_millis(61_002)) };
     let mut headers = vec![
         (NONCE.to_string(), stamp(9).to_string()),
         (LEASE.to_string(), fixture.lease().as_millis().to_string()),
+        (TERM.to_string(), claim.to_string()),
     ];
     headers.extend(metadata.iter().map(|(name, text)| (format!("{METADATA}{name}"), (*text).to_owned())));
     let put = Put { value: "worker-7 (été)".into(), headers, lease: fixture.lease() };
@@ -29,6 +33,7 @@ pub(crate) async fn a_live_record_reads_back_with_all_its_headers(fixture: &impl
         candidate: "worker-7 (été)".into(),
         stamp: Some(stamp(9)),
         lease: Some(fixture.lease()),
+        claim: Some(claim),
         metadata: metadata.iter().map(|(name, text)| ((*name).into(), (*text).into())).collect(),
     };
     let Entry::Live(mut found) = store.read("jobs").await.unwrap() else { panic!("not live") };
@@ -130,7 +135,7 @@ fn released(revision: Revision, successor: Option<&str>) -> Release {
 }
 
 fn foreign(revision: Revision, candidate: &str) -> Record {
-    Record { revision, candidate: candidate.into(), stamp: None, lease: None, metadata: vec![] }
+    Record { revision, candidate: candidate.into(), stamp: None, lease: None, claim: None, metadata: vec![] }
 }
 
 fn sorted<T: Ord>(mut items: Vec<T>) -> Vec<T> {

@@ -14,6 +14,7 @@ pub(crate) mod expiry;
 pub(crate) mod inspection;
 pub(crate) mod names;
 pub(crate) mod revisions;
+pub(crate) mod roll;
 pub(crate) mod watching;
 
 use std::fmt::Debug;
@@ -29,7 +30,7 @@ use incumbent::core::{Incarnation, Revision};
 use incumbent::store::{Adapter, Operate, Watched};
 
 /// How long a test waits for what must happen soon.
-pub(crate) const LIMIT: Duration = Duration::from_secs(20);
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
 /// A store under test, which nobody else uses.
 pub(crate) trait Fixture: Sized + Send + Sync + 'static {
@@ -127,6 +128,14 @@ macro_rules! store_contract {
                 of_many_acquires_at_once_exactly_one_is_applied,
                 of_many_renewals_of_one_revision_exactly_one_is_applied,
                 writers_of_different_keys_all_get_through,
+            }
+            roll {
+                where_nobody_stands_nobody_is_told,
+                the_candidates_of_all_connections_are_told,
+                a_candidate_is_told_with_its_campaign_and_since_when_it_stands,
+                who_leaves_the_race_is_told_no_more_until_it_is_back,
+                a_connection_that_ends_takes_its_candidates_along,
+                a_thousand_candidates_of_one_connection_are_all_told,
             }
             connections {
                 a_write_whose_wait_is_abandoned_is_applied_once_or_never,

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use incumbent::Clock;
+use incumbent_testkit::wait;
 
+use crate::actor::PATIENCE;
 use crate::bench::*;
 use crate::process::{Line, Order, Process, never_two_processes, next_leader};
 
@@ -114,4 +116,29 @@ async fn a_leader_that_was_stopped_for_a_moment_still_leads() {
     });
     assert!(!leader.was_told_of_a_loss());
     assert!(!other.has_won());
+}
+
+/// Those who stand are told while they can answer: not once killed, and not while stopped.
+#[tokio::test(flavor = "multi_thread")]
+async fn those_who_stand_are_told_as_long_as_they_can_answer() {
+    let bench = Bench::start(LONG).await;
+    let aside = open(&bench.server.url(), LONG).await;
+    let until_told = async |expected: &[&str]| {
+        wait::until_async(&format!("a roll of {expected:?}"), PATIENCE, async || {
+            let told = aside.candidates(KEY).await.expect("the bucket can be asked");
+            let mut names: Vec<_> = told.expect("we may ask").into_iter().map(|one| one.name).collect();
+            names.sort();
+            names == expected
+        })
+        .await;
+    };
+    let start = |name| Process::start(&bench.server.url(), name, LONG);
+    let (mut a, b) = (start("a"), start("b"));
+    until_told(&["a", "b"]).await;
+    b.child.pause();
+    until_told(&["a"]).await;
+    b.child.resume();
+    until_told(&["a", "b"]).await;
+    a.kill();
+    until_told(&["b"]).await;
 }

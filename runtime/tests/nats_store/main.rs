@@ -9,6 +9,7 @@ mod init;
 mod inspection;
 mod opening;
 mod records;
+mod roll;
 mod routes;
 mod support;
 mod tls;

@@ -26,7 +26,7 @@ async fn a_record_reads_back_with_its_headers() {
     assert_eq!(record.revision, revision);
     assert_eq!(record.candidate, "worker-1");
     assert_eq!(record.lease, Some(LEASE));
-    assert_eq!(record.stamp.unwrap().to_string(), "000000000000000000000000000000aa.1");
+    assert_eq!(record.stamp.unwrap().to_string(), "000000000000000000000000000000aa.0000000001");
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@
 mod contract;
 mod file;
 mod processes;
+mod standing;
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -13,6 +13,7 @@ use incumbent::core::record::Entry;
 use incumbent::core::store::{Expect, FaultKind, Outcome};
 use incumbent::core::{Incarnation, Revision};
 use incumbent::store::{Adapter, Sqlite, SqliteSettings};
+use incumbent::{CampaignOptions, Store};
 
 use crate::contract::{acquire, applied, assert_growing, eventually, expect_of, next, renew, take};
 
@@ -92,6 +93,7 @@ async fn part_of_a_child() {
         "renew for ever" => renew_for_ever(&store, &name).await,
         "take one lease" => say(take(&store, "jobs", &name, Duration::from_millis(700)).await.0),
         "struggle" => struggle(&store, &name, &path).await,
+        "stand" => stand(store, &name).await,
         "fill the disk" => fill_the_disk(&store, &path).await,
         other => panic!("{other}"),
     }
@@ -322,6 +324,50 @@ async fn a_full_disk_is_told_and_loses_nothing() {
     let mut child = Process::run(program, "fill the disk", &path, "p");
     assert_eq!(child.says().as_deref(), Some("done"));
     child.ends_well();
+}
+
+async fn stand(store: Sqlite, name: &str) {
+    let store = Store::from_adapter(Box::new(store), Clock::system()).unwrap();
+    let _candidate = store.campaign("jobs", CampaignOptions::new().name(name)).await.unwrap();
+    eventually("it stands", || async {
+        store.candidates("jobs").await.unwrap().filter(|told| !told.is_empty())
+    })
+    .await;
+    say("stands");
+    std::future::pending().await
+}
+
+#[tokio::test]
+async fn a_candidate_of_a_killed_process_is_told_no_more_and_its_row_goes_with_the_next_write() {
+    let (_folder, path) = file();
+    let aside = Store::from_adapter(Box::new(open(&path).await), Clock::system()).unwrap();
+    let mut ada = Process::start("stand", &path, "ada");
+    let mut ben = Process::start("stand", &path, "ben");
+    assert_eq!((ada.says().as_deref(), ben.says().as_deref()), (Some("stands"), Some("stands")));
+    until_told(&aside, &["ada", "ben"]).await;
+    // A process that has ended and is not reaped is gone, too.
+    ada.child.kill().unwrap();
+    until_told(&aside, &["ben"]).await;
+    let sql = rusqlite::Connection::open(&path).unwrap();
+    let count = || sql.query_row("SELECT count(*) FROM candidate", [], |row| row.get::<_, i64>(0)).unwrap();
+    assert_eq!(count(), 2);
+    ada.kill();
+    let cleo = Process::start("stand", &path, "cleo");
+    until_told(&aside, &["ben", "cleo"]).await;
+    assert_eq!(count(), 2);
+    drop((ben, cleo));
+    until_told(&aside, &[]).await;
+}
+
+async fn until_told(store: &Store, expected: &[&str]) {
+    let what = format!("a roll of {expected:?}");
+    eventually(&what, || async {
+        let told = store.candidates("jobs").await.unwrap().unwrap();
+        let mut names: Vec<_> = told.into_iter().map(|one| one.name).collect();
+        names.sort();
+        (names == expected).then_some(())
+    })
+    .await;
 }
 
 fn assert_sound(path: &Path) {

@@ -120,7 +120,12 @@ impl Store {
             Action::Release { headers } => (Kind::Tombstone, "", headers),
         };
         let headers = headers.iter().map(|(name, text)| (name.as_str(), text.as_str()));
-        self.put(world, now, Entry::decode(revision, kind, value.as_bytes(), headers));
+        let mut entry = Entry::decode(revision, kind, value.as_bytes(), headers);
+        if let Entry::Live(record) = &mut entry {
+            // Nothing is decided by it, and no two worlds differ but by this.
+            record.claim = None;
+        }
+        self.put(world, now, entry);
         if over && world.markers {
             self.erasing = Some(now + world.late);
         }
@@ -138,7 +143,11 @@ impl Store {
         let revision = self.next();
         let lease = Some(LEASE_TIME);
         let (candidate, metadata) = (String::from("stranger"), Vec::new());
-        self.put(world, now, Entry::Live(Record { revision, candidate, stamp: None, lease, metadata }));
+        self.put(
+            world,
+            now,
+            Entry::Live(Record { revision, candidate, stamp: None, lease, claim: None, metadata }),
+        );
     }
 
     /// From when to when the record that is there may vanish.

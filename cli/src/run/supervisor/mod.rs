@@ -150,14 +150,14 @@ impl Supervisor {
                 Next::OutOfPatience => self.not_elected(),
             }
             self.health.tell(&self.candidate);
-            self.start_again()?;
+            self.start_again().await?;
             self.look()?;
         }
     }
 
     async fn take(&mut self, event: Event) -> Result<(), Failure> {
         match event {
-            Event::Won(term) => self.start(term)?,
+            Event::Won(term) => self.start(term).await?,
             Event::Draining { reason, .. } => {
                 tracing::info!(%reason, "leaving");
                 self.rest = None;
@@ -188,14 +188,14 @@ impl Supervisor {
         Ok(())
     }
 
-    fn start(&mut self, term: Term) -> Result<(), Failure> {
+    async fn start(&mut self, term: Term) -> Result<(), Failure> {
         let (token, at) = (term.token().to_string(), term.started().as_nanos());
         self.tell(json!({ "event": "won", "token": token, "at": at }));
         self.has_led = true;
         if self.result.is_some() || self.asked.is_some() {
             return Ok(());
         }
-        self.begin(term)
+        self.begin(term).await
     }
 
     fn signalled(&mut self, asked: Asked) {

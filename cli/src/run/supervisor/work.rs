@@ -7,7 +7,7 @@ use incumbent::{Instant, Term};
 use rustix::process::Signal;
 use serde_json::json;
 
-use super::{DYING, Exit, Failure, Supervisor};
+use super::{DYING, Exit, Failure, Supervisor, TICK};
 use crate::run::args::OnExit;
 use crate::run::command::{Group, Told, exit_code};
 use crate::run::guard::{Watch, Word};
@@ -39,7 +39,7 @@ impl Work {
 }
 
 impl Supervisor {
-    pub(super) fn begin(&mut self, term: Term) -> Result<(), Failure> {
+    pub(super) async fn begin(&mut self, term: Term) -> Result<(), Failure> {
         let deadline = term.deadline();
         if deadline == Instant::ZERO {
             // It is over already, which is about to be told.
@@ -63,14 +63,26 @@ impl Supervisor {
             is_ending: false,
             is_overdue: false,
         });
+        // The guard first: from then on the command ends in time whatever becomes of us.
+        self.look()?;
+        let has_heard = self.guard.has_heard().await;
+        match self.work.take() {
+            Some(work) if has_heard => {
+                work.group.go_on().await?;
+                self.work = Some(work);
+            }
+            // Another guard is about to be started.
+            Some(work) => self.rest = Some((work.term.clone(), self.clock.now() + TICK)),
+            None => {}
+        }
         Ok(())
     }
 
     /// Starts the command again, when it has rested.
-    pub(super) fn start_again(&mut self) -> Result<(), Failure> {
+    pub(super) async fn start_again(&mut self) -> Result<(), Failure> {
         let now = self.clock.now();
         match self.rest.take_if(|(_, at)| *at <= now) {
-            Some((term, _)) if term.is_current() && term.drains_until().is_none() => self.begin(term),
+            Some((term, _)) if term.is_current() && term.drains_until().is_none() => self.begin(term).await,
             _ => Ok(()),
         }
     }

@@ -18,6 +18,7 @@ pub(super) fn live(revision: u64, name: &str, stamp: Option<Stamp>, lease: Optio
         candidate: name.into(),
         stamp,
         lease,
+        claim: None,
         metadata: Vec::new(),
     })
 }

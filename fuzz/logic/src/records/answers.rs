@@ -41,3 +41,15 @@ pub(super) fn of_an_inspection(bytes: &[u8]) {
         assert!(!refused.remedy.is_empty(), "{refused:?}");
     }
 }
+
+/// Whoever is told of can be, and is told on as he was heard of.
+pub(super) fn of_a_roll_call(bytes: &[u8]) {
+    let present = fuzzing::roll(bytes);
+    for one in &present {
+        assert!(!one.election.is_empty() && !one.name.is_empty(), "{one:?}");
+        assert!(!one.name.contains(char::is_control) && !one.election.contains(char::is_control), "{one:?}");
+    }
+    let told: Vec<_> =
+        fuzzing::roll_answers(&present, 256).iter().flat_map(|answer| fuzzing::roll(answer)).collect();
+    assert_eq!(told, present);
+}

@@ -101,7 +101,13 @@ impl Connection {
             let rotation = rotation.clone();
             move |event| {
                 let server = || lock(&rotation).last().map(shown).unwrap_or_default();
-                if let Some(event) = ConnectionEvent::of(&event, server) {
+                let event = ConnectionEvent::of(&event, server);
+                if let Some(subject) = event.as_ref().and_then(ConnectionEvent::of_a_roll_call) {
+                    tracing::debug!(
+                        "candidates of other connections are not seen, or not ours: {subject} is denied"
+                    );
+                    waiting.deny_roll_call(subject);
+                } else if let Some(event) = event {
                     waiting.heed(&event);
                     link_sender.send_modify(|link| match event {
                         ConnectionEvent::Connected { .. } => {

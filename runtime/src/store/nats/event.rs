@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use async_nats::{ClientError, Event, ServerError};
 
+use super::roll;
+
 /// Something that happened to the connection, told as it happens.
 ///
 /// Requests do not wait for these: a request that cannot be answered any more ends by itself.
@@ -95,6 +97,15 @@ impl ConnectionEvent {
         }
     }
 
+    /// The subject of a roll call that this denies us. Whoever may not call or answer is nobody's trouble: it
+    /// only cannot see, or cannot be seen.
+    pub(super) fn of_a_roll_call(&self) -> Option<&str> {
+        match self {
+            Self::NotPermitted { subject, .. } => Some(&**subject).filter(|on| roll::is_of_a_roll_call(on)),
+            _ => None,
+        }
+    }
+
     fn of_server_error(text: &str) -> Self {
         let lower = text.to_ascii_lowercase();
         if let Some((_, what)) = lower.split_once("permissions violation for ") {
@@ -135,6 +146,23 @@ mod tests {
             of_server("Permissions Violation for Publish with Reply of \"_INBOX.x.y\""),
             ConnectionEvent::NotPermitted { action: Action::Subscribe, subject: "_INBOX.x.y".into() }
         );
+    }
+
+    #[test]
+    fn what_is_denied_of_a_roll_call_is_told_apart() {
+        let of_roll = |text: &str| of_server(text).of_a_roll_call().map(str::to_owned);
+        let subject = "_incumbent.roll.Elections";
+        for what in ["Publish to", "Subscription to"] {
+            let denied = of_roll(&format!("Permissions Violation for {what} \"{subject}\""));
+            assert_eq!(denied.as_deref(), Some(subject));
+        }
+        for text in [
+            "Permissions Violation for Publish to \"$KV.Elections._incumbent.roll.x\"",
+            "Permissions Violation for Subscription to \"_INBOX.x.*\"",
+            "User Authentication Expired",
+        ] {
+            assert_eq!(of_roll(text), None, "{text}");
+        }
     }
 
     #[test]

@@ -12,8 +12,9 @@ use super::NatsSettings;
 use super::api::Bucket;
 use super::context::Environment;
 use super::stream::{LEVEL_2_12, StreamInfo};
-use super::{message, outcome, safety};
+use super::{message, outcome, roll, safety};
 use crate::clock::Clock;
+use crate::store::Present;
 use crate::{Error, ErrorKind, Result};
 
 const BUCKET: &str = "b";
@@ -38,6 +39,16 @@ pub fn decode(sequence: u64, headers: Option<&HeaderMap>, payload: &[u8]) -> Ent
 /// What a server's answer to a write says.
 pub fn answer(payload: &[u8]) -> Outcome {
     outcome::of_answer(payload, &Bucket::new(BUCKET, None))
+}
+
+/// Whom an answer to a roll call tells of.
+pub fn roll(payload: &[u8]) -> Vec<Present> {
+    roll::wire::read(payload).collect()
+}
+
+/// The answers to a roll call that tell of these, in messages of so many bytes.
+pub fn roll_answers(present: &[Present], limit: usize) -> Vec<Bytes> {
+    roll::wire::answers(present, limit)
 }
 
 /// What a server's description of a stream says, of one that an election may use.

@@ -180,6 +180,7 @@ mod tests {
             candidate: "go-1".into(),
             stamp: None,
             lease: None,
+            claim: None,
             metadata: vec![],
         };
         assert_eq!(decode(3, None, b"go-1"), Entry::Live(record));

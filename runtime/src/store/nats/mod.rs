@@ -32,6 +32,7 @@ mod names;
 mod operate;
 mod outcome;
 mod permissions;
+mod roll;
 mod rotation;
 mod safety;
 mod secret;
@@ -44,6 +45,7 @@ mod waiting;
 use std::error::Error as _;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_nats::jetstream;
@@ -67,8 +69,9 @@ pub use self::survey::{ClockDifference, Holder, Survey, survey};
 use self::api::{Api, ApiError, Bucket, Failure};
 use self::connection::{Connection, Silence, chain};
 use self::follow::Follow;
+use self::roll::Answering;
 use self::stream::{AccountInfo, StreamInfo};
-use super::{Adapter, Watched, Written};
+use super::{Adapter, Present, Roll, Watched, Written};
 use crate::clock::Clock;
 use crate::{Error, ErrorKind, Result};
 
@@ -86,10 +89,12 @@ pub struct Nats {
     capabilities: Capabilities,
     level: u32,
     /// The life of the bucket that was last found safe.
-    checked: AtomicU64,
+    checked: Arc<AtomicU64>,
     /// The bucket's maximum age in nanoseconds, as last told; 0 for none.
     max_age: AtomicU64,
     interval: Duration,
+    /// While candidates of this connection stand.
+    answering: Mutex<Option<Answering>>,
 }
 
 impl Nats {
@@ -135,9 +140,10 @@ impl Nats {
             clock: clock.clone(),
             capabilities: info.capabilities(level),
             level,
-            checked: AtomicU64::new(info.incarnation().0),
+            checked: Arc::new(AtomicU64::new(info.incarnation().0)),
             max_age: AtomicU64::new(max_age_nanos(&info)),
             interval: settings.effective_ping_interval(),
+            answering: Mutex::default(),
         })
     }
 
@@ -145,6 +151,14 @@ impl Nats {
     fn own_lease(&self) -> Option<Duration> {
         let max_age = Duration::from_nanos(self.max_age.load(Ordering::Relaxed));
         self.capabilities.own_lease.then_some(max_age)
+    }
+
+    fn is_answering(&self) -> bool {
+        self.answering.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    fn answer_with(&self, answering: Option<Answering>) {
+        *self.answering.lock().unwrap_or_else(PoisonError::into_inner) = answering;
     }
 
     /// A bucket that was made anew may be unsafe where the one before was not.
@@ -222,7 +236,22 @@ impl Adapter for Nats {
         self.api.connection.renew().await;
     }
 
+    async fn enlist(&self, roll: &Roll) -> Result<(), Fault> {
+        if roll.is_empty() {
+            self.answer_with(None);
+        } else if !self.is_answering() {
+            let (client, bucket) = (self.api.connection.client(), &self.api.bucket);
+            self.answer_with(Some(Answering::begin(client, bucket, &self.checked, roll).await?));
+        }
+        Ok(())
+    }
+
+    async fn roll_call(&self) -> Result<Option<Vec<Present>>, Fault> {
+        roll::call(&self.api).await
+    }
+
     async fn close(&self) {
+        self.answer_with(None);
         self.api.connection.close().await;
     }
 }

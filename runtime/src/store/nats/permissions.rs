@@ -2,6 +2,7 @@
 
 use super::api::Bucket;
 use super::names;
+use super::roll;
 use super::settings::NatsSettings;
 use crate::Result;
 use crate::store::request::{self, HandOver};
@@ -61,7 +62,13 @@ pub fn permissions(settings: &NatsSettings, role: Role, elections: &[&str]) -> R
     // Where a consumer asks whether we keep up.
     publish.push(format!("$JS.FC.{stream}.>"));
     let inbox = settings.inbox_prefix.as_deref().unwrap_or("_INBOX");
-    Ok(Permissions { publish, subscribe: vec![format!("{inbox}.>")] })
+    let mut subscribe = vec![format!("{inbox}.>")];
+    let (calls, answers) = (roll::calls(&bucket), roll::answers(&bucket));
+    // Who stands is asked by those who look on, and answered by those who stand.
+    let (says, hears) = if role == Role::Candidate { (answers, calls) } else { (calls, answers) };
+    publish.push(says);
+    subscribe.push(hears);
+    Ok(Permissions { publish, subscribe })
 }
 
 #[cfg(test)]
@@ -85,15 +92,18 @@ mod tests {
     fn a_candidate_writes_under_the_keys_of_its_elections_alone() {
         let permitted = permissions(&settings(), Role::Candidate, &["jobs", "a.b"]).unwrap();
         assert_eq!(permitted.publish[..2], ["$KV.B.jobs", "$KV.B.a.b"]);
-        assert_eq!(permitted.publish[2..], READING);
-        assert_eq!(permitted.subscribe, ["_INBOX.>"]);
+        assert_eq!(permitted.publish[2..7], READING);
+        // And answers who stands, but does not ask.
+        assert_eq!(permitted.publish[7..], ["_incumbent.roll.B.*"]);
+        assert_eq!(permitted.subscribe, ["_INBOX.>", "_incumbent.roll.B"]);
     }
 
     #[test]
-    fn an_observer_writes_nothing() {
+    fn an_observer_writes_nothing_and_asks_who_stands() {
         let permitted = permissions(&settings().inbox_prefix("me"), Role::Observer, &["jobs"]).unwrap();
-        assert_eq!(permitted.publish, READING);
-        assert_eq!(permitted.subscribe, ["me.>"]);
+        assert_eq!(permitted.publish[..5], READING);
+        assert_eq!(permitted.publish[5..], ["_incumbent.roll.B"]);
+        assert_eq!(permitted.subscribe, ["me.>", "_incumbent.roll.B.*"]);
     }
 
     #[test]

@@ -77,6 +77,11 @@ impl Waiting {
         }
     }
 
+    /// Takes to its request what a roll call was denied: to call, or to hear the answers.
+    pub(super) fn deny_roll_call(&self, subject: &str) {
+        self.lock().refuse_one(subject);
+    }
+
     fn lock(&self) -> MutexGuard<'_, Table> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -213,6 +218,15 @@ mod tests {
         let mut next = waiting.note(2, "a");
         waiting.heed(&denied("a"));
         assert_eq!(told(&mut next), None);
+    }
+
+    #[test]
+    fn what_a_roll_call_is_denied_touches_nothing_else() {
+        let waiting = connected();
+        let (mut call, mut write) = (waiting.note(1, "roll"), waiting.note(1, "a"));
+        waiting.deny_roll_call("roll");
+        assert_eq!(told(&mut call), Some(Interruption::PublishDenied { certain: true }));
+        assert_eq!(told(&mut write), None);
     }
 
     #[test]

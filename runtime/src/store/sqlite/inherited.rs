@@ -45,6 +45,11 @@ impl Opened {
         Ok(Self { number, birth })
     }
 
+    /// Which of this process's openings it is.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
     /// Notes that it is closed. Twice is no error.
     pub(super) fn release(&self) {
         if self.birth.is_elsewhere() {
@@ -60,6 +65,11 @@ impl Drop for Opened {
     fn drop(&mut self) {
         self.release();
     }
+}
+
+/// Whether the opening of that number lasts, as far as can be known.
+pub(super) fn is_open(number: u64) -> bool {
+    entries().is_none_or(|open| open.iter().any(|entry| entry.number == number))
 }
 
 /// The list; none where another thread held it when the process forked, and nobody gives it back.

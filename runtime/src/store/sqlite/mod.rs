@@ -35,6 +35,8 @@ mod filesystem;
 mod inherited;
 mod making;
 mod neighbours;
+mod process;
+mod roll;
 mod settings;
 mod table;
 mod watchers;
@@ -52,7 +54,7 @@ use tokio::sync::mpsc;
 
 pub use settings::SqliteSettings;
 
-use super::{Adapter, Operate, Watched, Written, names};
+use super::{Adapter, Operate, Present, Roll, Watched, Written, names};
 use crate::clock::Clock;
 use crate::{Error, ErrorKind, Result};
 use connection::Connection;
@@ -64,6 +66,10 @@ use worker::{Desk, Worker};
 
 /// The longest lease, in a store that has no reason for a limit: a year.
 const LONGEST_LEASE: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// How often who stands is tried to be written down while others keep the file locked; each time takes as long as a
+/// write waits for them.
+const ENLISTINGS: u32 = 12;
 
 /// An open SQLite store.
 #[derive(Debug)]
@@ -213,6 +219,24 @@ impl Adapter for Sqlite {
         };
         // What keeps it from opening is told by the next call, which tries again.
         let _ = tokio::join!(self.writer.ask(again), self.reader.ask(again));
+    }
+
+    async fn enlist(&self, roll: &Roll) -> Result<(), Fault> {
+        let connection = self.opened.number();
+        for _ in 1..ENLISTINGS {
+            let roll = roll.clone();
+            match self.on_writer(move |database| database.enlist(connection, &roll)).await {
+                Err(failure) if failure.is_passing() => {}
+                told => return Ok(told?),
+            }
+        }
+        let roll = roll.clone();
+        Ok(self.on_writer(move |database| database.enlist(connection, &roll)).await?)
+    }
+
+    async fn roll_call(&self) -> Result<Option<Vec<Present>>, Fault> {
+        let connection = self.opened.number();
+        Ok(Some(self.on_reader(move |database| database.roll_call(connection)).await?))
     }
 
     async fn close(&self) {

@@ -4,11 +4,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{MutexGuard, PoisonError};
 
 use super::worker::{Desk, Job};
+use crate::fork::Own;
 
-static READERS: Mutex<Vec<Reader>> = Mutex::new(Vec::new());
+/// Of this process: a forked child has none of the threads that read for its parent.
+static READERS: Own<Vec<Reader>> = Own::new();
 
 struct Reader {
     number: u64,
@@ -46,5 +48,5 @@ pub(super) fn tell(path: &Path) {
 
 /// Nothing panics while the lock is held.
 fn readers() -> MutexGuard<'static, Vec<Reader>> {
-    READERS.lock().unwrap_or_else(PoisonError::into_inner)
+    READERS.get().lock().unwrap_or_else(PoisonError::into_inner)
 }

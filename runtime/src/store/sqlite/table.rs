@@ -52,7 +52,7 @@ pub(super) struct Changes {
     pub(super) entries: Vec<Watched>,
 }
 
-struct Head {
+pub(super) struct Head {
     incarnation: Incarnation,
     never_used: bool,
     newest: Revision,
@@ -263,7 +263,8 @@ impl<'a> Writing<'a> {
     }
 }
 
-fn head(sql: &Connection, boot: &str) -> Result<Head, Cause> {
+/// What the store is, unless a machine of another boot writes to it.
+pub(super) fn head(sql: &Connection, boot: &str) -> Result<Head, Cause> {
     let (head, theirs) = sql
         .prepare_cached("SELECT incarnation, never_used, newest, born, aged, boot FROM store")?
         .query_row([], |row| {
@@ -293,7 +294,7 @@ pub(super) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-fn unsigned(number: i64) -> u64 {
+pub(super) fn unsigned(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }
 

@@ -3,6 +3,10 @@
 //! A child inherits the memory of its parent: the deadline of a leader, the record of a campaign. It
 //! inherits neither the threads that renew the lease nor the right to use it.
 
+mod own;
+
+pub(crate) use own::Own;
+
 /// The process something was made in. Asking costs one relaxed load, so `is_leader` can afford it.
 ///
 /// ```

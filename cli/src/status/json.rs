@@ -1,0 +1,56 @@
+//! An election as JSON has it.
+
+use incumbent::Leader;
+use incumbent::core::record::Entry;
+use incumbent::store::Present;
+use serde_json::{Value, json};
+
+use super::seen::{Led, Seen};
+use super::text::seat;
+use crate::output::millis;
+
+/// A leader as JSON has it everywhere.
+pub(crate) fn leader_json(leader: &Leader) -> Value {
+    let metadata = leader.metadata.iter().map(|(key, text)| (key.clone(), json!(text)));
+    json!({
+        "name": leader.name,
+        "nonce": leader.nonce.map(|nonce| nonce.to_string()),
+        "revision": leader.revision.0,
+        "metadata": metadata.collect::<serde_json::Map<_, _>>(),
+    })
+}
+
+pub(super) fn json_of(seen: &Seen) -> Value {
+    let successor = match &seen.entry {
+        Entry::Released(release) => release.successor.as_deref(),
+        _ => None,
+    };
+    let led = seen.led().and_then(|led| match led {
+        Led::For(led) | Led::AtLeast(led) => Some(millis(led)),
+        Led::NotYetSaid => None,
+    });
+    let candidate = |candidate: &Present| {
+        let Present { name, nonce, standing_for, .. } = candidate;
+        json!({
+            "name": name,
+            "nonce": nonce.map(|nonce| nonce.to_string()),
+            "standing_ms": millis(*standing_for),
+            "holds": seen.holds(candidate),
+        })
+    };
+    json!({
+        "election": seen.key,
+        "seat": seat(&seen.entry),
+        "leader": seen.entry.live().map(|record| leader_json(&Leader::of(record))),
+        "token": seen.token().map(|token| token.to_string()),
+        "sequence": seen.token().map(|token| token.sequence.0),
+        "led_ms": led,
+        "lease_ms": seen.lease().map(millis),
+        "left_ms": seen.left().map(millis),
+        "margin_ms": seen.margin().map(millis),
+        "renewed_ms_ago": seen.ago.map(millis),
+        "revision": seen.entry.revision().map(|revision| revision.0),
+        "successor": successor,
+        "candidates": seen.candidates.as_ref().map(|all| all.iter().map(candidate).collect::<Vec<_>>()),
+    })
+}

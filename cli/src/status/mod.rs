@@ -1,0 +1,124 @@
+//! `incumbent status`: who holds a seat now.
+
+mod json;
+mod seen;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use futures_util::{StreamExt as _, stream};
+use incumbent::Store;
+use incumbent::store::Present;
+
+use crate::failure::Failure;
+use crate::output::line;
+use crate::store::StoreArgs;
+use json::json_of;
+pub(crate) use json::leader_json;
+use seen::Seen;
+pub(crate) use seen::is_of;
+pub(crate) use text::seat;
+use text::{HEADINGS, aligned, row, text_of};
+
+/// Say who holds the seat of an election, or of all elections of a store
+///
+/// It asks whoever leads the store and changes nothing. It says what the store holds: a leader that crashed is
+/// there until its lease is over.
+///
+/// Of the holder it says since when it leads, with which fencing token, when it last renewed its lease and what is
+/// left of it; the leader itself stops a little earlier, by the margin. Its token and its age are what the holder
+/// wrote; of one that is other software neither is known. Then come the candidates that answered: who holds the seat
+/// and who waits, and for how long each has been standing. Other software does not answer, nor does one that is cut
+/// off.
+///
+/// A seat is `held`, or vacant: `released` by its holder, `deleted` by somebody, `expired`, or `vacant` where
+/// nothing is left of any holder.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    which: Which,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+#[derive(Debug, clap::Args)]
+#[group(required = true, multiple = false)]
+struct Which {
+    /// The election's key
+    key: Option<String>,
+    /// Every election of the store
+    #[arg(long)]
+    all: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  incumbent status nightly-report --store nats://127.0.0.1:4222/ELECTIONS
+  incumbent status --all --store sqlite:elections.db --json
+
+The exit code is 0 whether the seat is held or vacant.";
+
+/// How many elections are asked about at a time.
+const AT_ONCE: usize = 16;
+
+/// `incumbent status`.
+pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
+    let store = args.store.open_to_look().await?;
+    let told = match &args.which.key {
+        Some(key) => one(&store, key, as_json).await,
+        None => all(&store, as_json).await,
+    };
+    store.close().await?;
+    told
+}
+
+async fn one(store: &Store, key: &str, as_json: bool) -> Result<(), Failure> {
+    let candidates = store.candidates(key).await?;
+    let seen = Seen { candidates, ..Seen::now(store, key, None).await? };
+    if as_json {
+        line(json_of(&seen))?;
+        return Ok(());
+    }
+    for text in text_of(&seen) {
+        if !line(text)? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+async fn all(store: &Store, as_json: bool) -> Result<(), Failure> {
+    let roll = store.roll_call().await?;
+    let entries = store.entries().await?;
+    let standing_in = |key: &str| {
+        let all = roll.as_ref()?.iter().filter(|candidate| *candidate.election == *key);
+        Some(all.cloned().collect::<Vec<Present>>())
+    };
+    let asked = entries.into_iter().map(|watched| async move {
+        let seen = Seen::now(store, &watched.key, Some(watched.entry)).await;
+        seen.map(|seen| Seen { candidates: standing_in(&seen.key), ..seen })
+    });
+    let elections: Vec<_> = stream::iter(asked).buffered(AT_ONCE).collect().await;
+    let elections = elections.into_iter().collect::<Result<Vec<_>, Failure>>()?;
+    if as_json {
+        for seen in &elections {
+            if !line(json_of(seen))? {
+                break;
+            }
+        }
+        return Ok(());
+    }
+    if elections.is_empty() {
+        line("no election was ever held here")?;
+        return Ok(());
+    }
+    let rows: Vec<_> =
+        std::iter::once(HEADINGS.map(str::to_owned)).chain(elections.iter().map(row)).collect();
+    for text in aligned(&rows) {
+        if !line(text)? {
+            break;
+        }
+    }
+    Ok(())
+}

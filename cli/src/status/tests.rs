@@ -1,0 +1,163 @@
+//! How elections look.
+
+use std::time::Duration;
+
+use incumbent::core::record::{Attempt, Claim, Entry, Nonce, Record, Release, Stamp};
+use incumbent::core::{Incarnation, Revision, Token};
+use incumbent::store::Present;
+use serde_json::json;
+
+use super::json::json_of;
+use super::seen::Seen;
+use super::text::{HEADINGS, aligned, row, text_of};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn candidate(name: &str, nonce: u128, seconds: u64) -> Present {
+    Present {
+        election: "jobs".into(),
+        name: name.into(),
+        nonce: Some(Nonce(nonce)),
+        standing_for: Duration::from_secs(seconds),
+    }
+}
+
+fn seen(key: &str, entry: Entry) -> Seen {
+    Seen { key: key.into(), entry, ago: None, candidates: None }
+}
+
+fn held(led_for: Option<Duration>) -> Record {
+    let token = Token { incarnation: Incarnation(0x18), sequence: Revision(12) };
+    Record {
+        revision: Revision(42),
+        candidate: "worker-7".into(),
+        stamp: Some(Stamp { nonce: Nonce(7), attempt: Attempt(3) }),
+        lease: Some(SECOND * 15),
+        claim: Some(Claim { token, led_for }),
+        metadata: vec![("address".into(), "10.0.0.7:8080".into())],
+    }
+}
+
+fn leading() -> Seen {
+    Seen {
+        ago: Some(Duration::from_millis(1_250)),
+        candidates: Some(vec![candidate("worker-7", 7, 90), candidate("worker-08", 8, 61)]),
+        ..seen("jobs", Entry::Live(held(Some(SECOND * 60))))
+    }
+}
+
+fn released() -> Entry {
+    Entry::Released(Release {
+        revision: Revision(43),
+        stamp: None,
+        owed: Duration::ZERO,
+        incarnation: Incarnation(1),
+        successor: Some("worker-8".into()),
+    })
+}
+
+#[test]
+fn a_seat_that_is_held_is_told_with_its_holder_and_who_waits() {
+    assert_eq!(
+        text_of(&leading()),
+        [
+            "election    jobs",
+            "leader      worker-7",
+            "since       1 min 1 s ago",
+            "token       0000000000000018-000000000000000c",
+            "lease       15.00 s, 13.75 s left",
+            "margin      1.15 s before that the leader stops by itself",
+            "renewed     1.25 s ago",
+            "metadata    address = 10.0.0.7:8080",
+            "revision    42",
+            "candidates  worker-7   holds the seat, here for 1 min 30 s",
+            "            worker-08  waits, here for 1 min 1 s",
+        ]
+    );
+    let expected = json!({
+        "election": "jobs",
+        "seat": "held",
+        "leader": {
+            "name": "worker-7",
+            "nonce": "00000000000000000000000000000007",
+            "revision": 42,
+            "metadata": { "address": "10.0.0.7:8080" },
+        },
+        "token": "0000000000000018-000000000000000c",
+        "sequence": 12,
+        "led_ms": 61250.0,
+        "lease_ms": 15000.0,
+        "left_ms": 13750.0,
+        "margin_ms": 1150.0,
+        "renewed_ms_ago": 1250.0,
+        "revision": 42,
+        "successor": null,
+        "candidates": [
+            {
+                "name": "worker-7",
+                "nonce": "00000000000000000000000000000007",
+                "standing_ms": 90000.0,
+                "holds": true,
+            },
+            {
+                "name": "worker-08",
+                "nonce": "00000000000000000000000000000008",
+                "standing_ms": 61000.0,
+                "holds": false,
+            },
+        ],
+    });
+    assert_eq!(json_of(&leading()), expected);
+}
+
+#[test]
+fn how_long_somebody_has_led_is_told_as_well_as_it_is_known() {
+    let since = |record| text_of(&seen("jobs", Entry::Live(record)))[2].clone();
+    assert_eq!(since(held(Some(SECOND * 5))), "since       5.00 s ago, or a little more");
+    assert_eq!(since(held(None)), "since       just now, or about to: it has not said so yet");
+    let other = Record { claim: None, ..held(None) };
+    assert_eq!(since(other), "since       (written by other software, which does not say)");
+}
+
+#[test]
+fn a_seat_that_was_given_up_is_told_with_the_successor() {
+    let text = text_of(&seen("jobs", released()));
+    assert_eq!(text[1], "leader      (vacant: given up, handed over to worker-8)");
+    let json = json_of(&seen("jobs", released()));
+    assert_eq!((json["seat"].as_str(), json["successor"].as_str()), (Some("released"), Some("worker-8")));
+}
+
+#[test]
+fn all_elections_make_a_table() {
+    let rows = [leading(), seen("nightly-report", released()), seen("new", Entry::Vacant)];
+    let rows = std::iter::once(HEADINGS.map(str::to_owned)).chain(rows.iter().map(row));
+    assert_eq!(
+        aligned(&rows.collect::<Vec<_>>()),
+        [
+            "election        seat      leader    since      lease    left     candidates  token",
+            "jobs            held      worker-7  1 min 1 s  15.00 s  13.75 s  2           \
+             0000000000000018-000000000000000c",
+            "nightly-report  released  -         -          -        -        -           -",
+            "new             vacant    -         -          -        -        -           -",
+        ]
+    );
+}
+
+#[test]
+fn of_many_candidates_the_first_ten_are_named() {
+    let many = (1..=13).map(|n| candidate(&format!("w{n}"), n, 3)).collect();
+    let text = text_of(&Seen { candidates: Some(many), ..seen("jobs", Entry::Vacant) });
+    assert_eq!(text.len(), 13);
+    assert_eq!(text[11..], ["            w10  waits, here for 3.00 s", "            and 3 more"]);
+    let none = text_of(&Seen { candidates: Some(Vec::new()), ..seen("jobs", Entry::Vacant) });
+    assert_eq!(none[2], "candidates  none answered");
+}
+
+#[test]
+fn every_vacancy_says_why() {
+    let revision = Revision(9);
+    let why = |entry: Entry| text_of(&seen("jobs", entry))[1].clone();
+    assert!(why(Entry::Vacant).contains("nobody has held it"));
+    assert!(why(Entry::Deleted { revision }).contains("deleted"));
+    assert!(why(Entry::Expired { revision }).contains("the lease is over"));
+}

@@ -1,0 +1,119 @@
+//! An election as a person reads it.
+
+use incumbent::core::record::Entry;
+
+use super::seen::{Led, Seen};
+use crate::output::span;
+
+/// How many candidates are named.
+const NAMED: usize = 10;
+
+/// How a seat stands, in a word.
+pub(crate) fn seat(entry: &Entry) -> &'static str {
+    match entry {
+        Entry::Vacant => "vacant",
+        Entry::Live(_) => "held",
+        Entry::Released(_) => "released",
+        Entry::Deleted { .. } => "deleted",
+        Entry::Expired { .. } => "expired",
+    }
+}
+
+/// One election, a line for everything known of it.
+pub(super) fn text_of(seen: &Seen) -> Vec<String> {
+    let mut lines = vec![format!("election    {}", seen.key)];
+    let mut say = |what: &str, value: String| lines.push(format!("{what:<10}  {value}"));
+    match &seen.entry {
+        Entry::Vacant => say("leader", "(vacant: nobody has held it, or its record is gone)".into()),
+        Entry::Released(release) => {
+            let next = release.successor.as_ref().map(|to| format!(", handed over to {to}"));
+            say("leader", format!("(vacant: given up{})", next.unwrap_or_default()));
+        }
+        Entry::Deleted { .. } => say("leader", "(vacant: somebody deleted the record)".into()),
+        Entry::Expired { .. } => say("leader", "(vacant: the lease is over)".into()),
+        Entry::Live(record) => {
+            say("leader", record.candidate.clone());
+            match seen.led() {
+                Some(Led::For(led)) => say("since", format!("{} ago", span(led))),
+                Some(Led::AtLeast(led)) => say("since", format!("{} ago, or a little more", span(led))),
+                Some(Led::NotYetSaid) => say("since", "just now, or about to: it has not said so yet".into()),
+                None => say("since", "(written by other software, which does not say)".into()),
+            }
+            if let Some(token) = seen.token() {
+                say("token", token.to_string());
+            }
+        }
+    }
+    if let Some(lease) = seen.lease() {
+        let left = seen.left().map(|left| format!(", {} left", span(left)));
+        say("lease", span(lease) + &left.unwrap_or_default());
+    }
+    if let Some(margin) = seen.margin() {
+        say("margin", format!("{} before that the leader stops by itself", span(margin)));
+    }
+    if let Some(ago) = seen.ago {
+        say("renewed", format!("{} ago", span(ago)));
+    }
+    for (name, text) in seen.entry.live().map(|record| record.metadata.as_slice()).unwrap_or_default() {
+        say("metadata", format!("{name} = {text}"));
+    }
+    if let Some(revision) = seen.entry.revision() {
+        say("revision", revision.0.to_string());
+    }
+    lines.extend(candidates(seen));
+    lines
+}
+
+/// Who stands in the election, a line each.
+fn candidates(seen: &Seen) -> Vec<String> {
+    let Some(all) = &seen.candidates else { return Vec::new() };
+    let say = |what: &str, value: String| format!("{what:<10}  {value}");
+    if all.is_empty() {
+        return vec![say("candidates", "none answered".into())];
+    }
+    let width = all.iter().take(NAMED).map(|one| one.name.chars().count()).max().unwrap_or(0);
+    let mut lines = Vec::new();
+    for (index, one) in all.iter().take(NAMED).enumerate() {
+        let what = if index == 0 { "candidates" } else { "" };
+        let does = if seen.holds(one) { "holds the seat" } else { "waits" };
+        lines.push(say(what, format!("{:<width$}  {does}, here for {}", one.name, span(one.standing_for))));
+    }
+    if let Some(more) = all.len().checked_sub(NAMED).filter(|more| *more > 0) {
+        lines.push(say("", format!("and {more} more")));
+    }
+    lines
+}
+
+pub(super) const HEADINGS: [&str; 8] =
+    ["election", "seat", "leader", "since", "lease", "left", "candidates", "token"];
+
+/// A line of the table of all elections.
+pub(super) fn row(seen: &Seen) -> [String; 8] {
+    let or_nothing = |text: Option<String>| text.unwrap_or_else(|| "-".into());
+    let since = seen.led().map(|led| match led {
+        Led::For(led) => span(led),
+        Led::AtLeast(led) => format!("> {}", span(led)),
+        Led::NotYetSaid => "now".into(),
+    });
+    [
+        seen.key.clone(),
+        seat(&seen.entry).into(),
+        or_nothing(seen.entry.live().map(|record| record.candidate.clone())),
+        or_nothing(since),
+        or_nothing(seen.lease().map(span)),
+        or_nothing(seen.left().map(span)),
+        or_nothing(seen.candidates.as_ref().map(|all| all.len().to_string())),
+        or_nothing(seen.token().map(|token| token.to_string())),
+    ]
+}
+
+/// The rows of a table, each column as wide as its widest cell.
+pub(super) fn aligned<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<_> = (0..N).map(width).collect();
+    let line = |row: &[String; N]| {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
+}

@@ -1,0 +1,80 @@
+//! Answering calls, as long as candidates of this connection stand.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use async_nats::connection::State;
+use async_nats::{Client, Subscriber};
+use futures_util::StreamExt;
+use incumbent_core::Incarnation;
+use incumbent_core::store::{Fault, FaultKind};
+use tokio::task::JoinHandle;
+
+use super::super::api::Bucket;
+use super::{calls, takes_answers, wire};
+use crate::store::Roll;
+
+/// No answer is longer, though servers let a message be 1 MiB by default: renewals share the line.
+const LONGEST_ANSWER: usize = 64 * 1024;
+/// After each call: answers never keep this thread from renewing, however many ask.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// A task that answers until this is dropped. The client subscribes again on every new connection by itself.
+pub(in super::super) struct Answering(JoinHandle<()>);
+
+impl Answering {
+    /// Begins to answer calls with the roll, where they are about the present life of the bucket.
+    pub(in super::super) async fn begin(
+        client: &Client,
+        bucket: &Bucket,
+        life: &Arc<AtomicU64>,
+        roll: &Roll,
+    ) -> Result<Self, Fault> {
+        let heard = client.subscribe(calls(bucket)).await.map_err(|error| Fault {
+            kind: FaultKind::Unreachable,
+            detail: format!("roll calls of the NATS bucket {:?} cannot be heard: {error}", bucket.name),
+        })?;
+        let answerer = Answerer {
+            client: client.clone(),
+            bucket: bucket.clone(),
+            life: Arc::clone(life),
+            roll: roll.clone(),
+        };
+        Ok(Self(tokio::spawn(answerer.run(heard))))
+    }
+}
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+struct Answerer {
+    client: Client,
+    bucket: Bucket,
+    life: Arc<AtomicU64>,
+    roll: Roll,
+}
+
+impl Answerer {
+    async fn run(self, mut heard: Subscriber) {
+        while let Some(call) = heard.next().await {
+            let Some(reply) = call.reply.filter(|reply| takes_answers(&self.bucket, reply)) else { continue };
+            let life = Incarnation(self.life.load(Ordering::Relaxed));
+            // What is handed to the client while it is disconnected comes too late for anybody.
+            if !wire::concerns(&call.payload, life) || self.client.connection_state() != State::Connected {
+                continue;
+            }
+            let limit = LONGEST_ANSWER.min(self.client.max_payload() / 2);
+            for answer in wire::answers(&self.roll.call(), limit) {
+                if self.client.publish(reply.clone(), answer).await.is_err() {
+                    break;
+                }
+                tokio::task::yield_now().await;
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+}

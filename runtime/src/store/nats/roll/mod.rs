@@ -1,0 +1,76 @@
+//! Who stands in the elections of a bucket, asked over plain NATS.
+//!
+//! Nothing is stored, and nothing is sent until somebody asks:
+//!
+//! | subject | whose | what |
+//! |---|---|---|
+//! | `_incumbent.roll.BUCKET` | heard by every connection that has candidates | the call, with the life of the bucket it is about |
+//! | `_incumbent.roll.BUCKET.TOKEN` | heard by who called, with a token of its own | the answers, as many messages as it takes |
+//!
+//! The answers do not go to an inbox: a caller names the subject of its answers, and whoever answers would
+//! publish, with its own permissions, wherever a caller likes. Beside the call there is nothing to be harmed.
+
+mod answering;
+mod calling;
+pub(super) mod wire;
+
+pub(super) use answering::Answering;
+pub(super) use calling::call;
+
+use super::api::Bucket;
+
+const PREFIX: &str = "_incumbent.roll.";
+/// No token of ours is longer.
+const LONGEST_TOKEN: usize = 64;
+
+/// Where a call goes.
+pub(super) fn calls(bucket: &Bucket) -> String {
+    format!("{PREFIX}{}", bucket.name)
+}
+
+/// Where all answers go.
+pub(super) fn answers(bucket: &Bucket) -> String {
+    answers_to(bucket, "*")
+}
+
+fn answers_to(bucket: &Bucket, token: &str) -> String {
+    format!("{PREFIX}{}.{token}", bucket.name)
+}
+
+/// Whether answers to a call may go there.
+fn takes_answers(bucket: &Bucket, subject: &str) -> bool {
+    let token = subject.strip_prefix(PREFIX).and_then(|rest| rest.strip_prefix(&bucket.name));
+    token.and_then(|rest| rest.strip_prefix('.')).is_some_and(|token| {
+        (1..=LONGEST_TOKEN).contains(&token.len()) && token.chars().all(|c| c.is_ascii_alphanumeric())
+    })
+}
+
+/// Whether a subject is of a roll call, of any bucket.
+pub(super) fn is_of_a_roll_call(subject: &str) -> bool {
+    subject.starts_with(PREFIX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_go_beside_the_call_and_nowhere_else() {
+        let bucket = Bucket::new("b", None);
+        assert!(takes_answers(&bucket, &answers_to(&bucket, "0aZ")));
+        for subject in [
+            "$KV.b.jobs",
+            "_INBOX.x.y",
+            "_incumbent.roll.b",
+            "_incumbent.roll.b.",
+            "_incumbent.roll.b.*",
+            "_incumbent.roll.b.>",
+            "_incumbent.roll.b.x.y",
+            "_incumbent.roll.bb.x",
+            "_incumbent.roll.c.x",
+        ] {
+            assert!(!takes_answers(&bucket, subject), "{subject}");
+        }
+        assert!(!takes_answers(&bucket, &answers_to(&bucket, &"x".repeat(65))));
+    }
+}

@@ -1,0 +1,225 @@
+//! Who stands in the elections of a store.
+//!
+//! A candidate that waits writes nothing to the store, so the store does not know of it. Each connection keeps
+//! a roll of its own candidates, and an adapter makes it known to those of other connections, as its store
+//! can: told on request, or written down when somebody comes or goes.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use incumbent_core::Instant;
+use incumbent_core::record::Nonce;
+
+use crate::clock::Clock;
+use crate::fork::Birth;
+
+/// A candidate that stands in an election: it waits for the seat, or is taking it, holds it, leads or leaves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Present {
+    /// The election's key.
+    pub election: String,
+    /// The candidate's name.
+    pub name: String,
+    /// Its campaign, which tells two candidates of one name apart; `None` where it does not say.
+    pub nonce: Option<Nonce>,
+    /// How long it has stood without a break; one that was unhealthy, or in a process that began anew, stands
+    /// since it came back.
+    pub standing_for: Duration,
+}
+
+/// The candidates of one connection that stand in elections, whenever one looks.
+///
+/// Cheap to clone; all clones are the same roll, and follow its changes. It is empty once its store is closed,
+/// and in a forked child.
+#[derive(Clone, Debug)]
+pub struct Roll {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    clock: Clock,
+    birth: Birth,
+    standing: Mutex<BTreeMap<u64, Entrant>>,
+}
+
+/// A candidate on a roll.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entrant {
+    pub(crate) election: Arc<str>,
+    pub(crate) name: String,
+    pub(crate) nonce: Option<Nonce>,
+    /// On the store's clock.
+    pub(crate) since: Instant,
+}
+
+impl Roll {
+    pub(crate) fn new(clock: &Clock) -> Self {
+        let (clock, birth, standing) = (clock.clone(), Birth::here(), Mutex::default());
+        Self { shared: Arc::new(Shared { clock, birth, standing }) }
+    }
+
+    /// Who stands now: by election, and in each the one that has stood longest first.
+    pub fn call(&self) -> Vec<Present> {
+        let now = self.shared.clock.now();
+        let mut present: Vec<_> = self.entrants().into_iter().map(|entrant| entrant.at(now)).collect();
+        sort(&mut present);
+        present
+    }
+
+    /// Whether nobody stands now.
+    pub fn is_empty(&self) -> bool {
+        self.shared.is_elsewhere() || self.shared.lock().is_empty()
+    }
+
+    /// The candidate of that number enters.
+    pub(crate) fn enter(&self, id: u64, entrant: Entrant) {
+        self.shared.lock().insert(id, entrant);
+    }
+
+    /// It leaves, where it has entered.
+    pub(crate) fn leave(&self, id: u64) {
+        self.shared.lock().remove(&id);
+    }
+
+    /// All leave.
+    pub(crate) fn clear(&self) {
+        self.shared.lock().clear();
+    }
+
+    pub(crate) fn entrants(&self) -> Vec<Entrant> {
+        if self.shared.is_elsewhere() {
+            return Vec::new();
+        }
+        self.shared.lock().values().cloned().collect()
+    }
+
+    /// The same roll, as long as somebody else keeps it.
+    pub(crate) fn downgrade(&self) -> WeakRoll {
+        WeakRoll(Arc::downgrade(&self.shared))
+    }
+}
+
+impl Shared {
+    /// Looked at before the lock, which a thread that is no more may hold in a forked child.
+    fn is_elsewhere(&self) -> bool {
+        self.birth.is_elsewhere()
+    }
+
+    /// Nothing panics while the lock is held.
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Entrant>> {
+        self.standing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A [`Roll`] that is not kept.
+#[derive(Clone, Debug)]
+pub(crate) struct WeakRoll(Weak<Shared>);
+
+impl WeakRoll {
+    pub(crate) fn upgrade(&self) -> Option<Roll> {
+        self.0.upgrade().map(|shared| Roll { shared })
+    }
+
+    pub(crate) fn is_of(&self, roll: &Roll) -> bool {
+        std::ptr::eq(self.0.as_ptr(), Arc::as_ptr(&roll.shared))
+    }
+}
+
+impl Entrant {
+    pub(crate) fn at(self, now: Instant) -> Present {
+        let Self { election, name, nonce, since } = self;
+        Present { election: election.as_ref().to_owned(), name, nonce, standing_for: now.since(since) }
+    }
+}
+
+/// A connection's own candidates and those it heard of, each campaign once; all of them, or those of one election.
+pub(crate) fn together(own: Vec<Present>, heard: Vec<Present>, election: Option<&str>) -> Vec<Present> {
+    let mut known = HashSet::new();
+    let mut present: Vec<_> = own
+        .into_iter()
+        .chain(heard)
+        .filter(|present| election.is_none_or(|election| present.election == election))
+        .filter(|present| present.nonce.is_none_or(|nonce| known.insert(nonce)))
+        .collect();
+    sort(&mut present);
+    present
+}
+
+fn sort(present: &mut [Present]) {
+    present.sort_by(|one, other| {
+        let order = one.election.cmp(&other.election);
+        order.then(other.standing_for.cmp(&one.standing_for)).then_with(|| one.name.cmp(&other.name))
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entrant(election: &str, name: &str, nonce: u128, since: u64) -> Entrant {
+        let since = Instant::from_nanos(since);
+        Entrant { election: election.into(), name: name.into(), nonce: Some(Nonce(nonce)), since }
+    }
+
+    fn present(election: &str, name: &str, nonce: Option<u128>, nanos: u64) -> Present {
+        let standing_for = Duration::from_nanos(nanos);
+        Present { election: election.into(), name: name.into(), nonce: nonce.map(Nonce), standing_for }
+    }
+
+    #[test]
+    fn a_call_tells_who_stands_at_that_moment_and_for_how_long() {
+        let clock = Clock::manual(Instant::from_nanos(100));
+        let roll = Roll::new(&clock);
+        assert!(roll.is_empty());
+        let kept = roll.clone();
+        roll.enter(1, entrant("jobs", "ada", 1, 100));
+        clock.advance(Duration::from_nanos(5));
+        assert_eq!(kept.call(), [present("jobs", "ada", Some(1), 5)]);
+        roll.leave(1);
+        assert_eq!(kept.call(), []);
+        assert!(kept.is_empty());
+    }
+
+    #[test]
+    fn elections_come_by_key_and_in_each_the_one_that_stood_longest_first() {
+        let clock = Clock::manual(Instant::from_nanos(100));
+        let roll = Roll::new(&clock);
+        let all = [("b", "z", 1), ("b", "y", 3), ("b", "x", 3), ("a", "w", 9)];
+        for (id, (election, name, since)) in all.into_iter().enumerate() {
+            roll.enter(id as u64, entrant(election, name, id as u128, since));
+        }
+        let names: Vec<_> = roll.call().into_iter().map(|present| present.name).collect();
+        assert_eq!(names, ["w", "z", "x", "y"]);
+    }
+
+    #[test]
+    fn a_campaign_that_is_heard_of_twice_is_told_once_as_its_own_connection_has_it() {
+        let own = vec![present("a", "ada", Some(1), 10)];
+        let heard = vec![
+            present("a", "ada", Some(1), 9),
+            present("a", "ben", Some(2), 11),
+            present("a", "ben", Some(2), 12),
+            present("b", "cleo", Some(3), 1),
+        ];
+        let told = together(own.clone(), heard.clone(), None);
+        assert_eq!(told, [heard[1].clone(), own[0].clone(), heard[3].clone()]);
+        assert_eq!(together(own, heard.clone(), Some("b")), [heard[3].clone()]);
+    }
+
+    #[test]
+    fn those_who_do_not_say_their_campaign_are_told_one_by_one() {
+        let heard = vec![present("a", "x", None, 2), present("a", "x", None, 1)];
+        assert_eq!(together(Vec::new(), heard.clone(), None), heard);
+    }
+
+    #[test]
+    fn a_weak_roll_keeps_nobody_on_it() {
+        let roll = Roll::new(&Clock::system());
+        let weak = roll.downgrade();
+        assert!(weak.is_of(&roll) && !weak.is_of(&Roll::new(&Clock::system())));
+        drop(roll);
+        assert!(weak.upgrade().is_none());
+    }
+}

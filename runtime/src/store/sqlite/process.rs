@@ -1,0 +1,144 @@
+//! Which process this is, and whether another still runs.
+//!
+//! Where the system does not show when a process was started, as here outside of Linux, one that was killed seems to
+//! run once its number is given to another.
+
+/// A process of this boot of the machine. Its number alone is given again to others.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Process {
+    /// Which space of numbers it is in: containers have their own. 0 where that cannot be known.
+    pub(super) space: u64,
+    pub(super) number: u32,
+    /// When it was started, in the system's own count; 0 where that cannot be known.
+    pub(super) started: u64,
+}
+
+/// What the system shows of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Seen {
+    /// It runs, since then.
+    Running(u64),
+    /// There is one, of which no more can be known.
+    Hidden,
+    /// There is none, or it has ended and only waits to be reaped.
+    Ended,
+}
+
+/// This process. Asked anew each time, for a child that was forked is another.
+pub(super) fn here() -> Process {
+    let number = std::process::id();
+    let started = match system::look(number) {
+        Seen::Running(started) => started,
+        Seen::Hidden | Seen::Ended => 0,
+    };
+    Process { space: system::space(), number, started }
+}
+
+impl Process {
+    /// Whether a process of our own space still runs, as far as can be known.
+    pub(super) fn lives(&self) -> bool {
+        match system::look(self.number) {
+            Seen::Running(started) => self.started == 0 || self.started == started,
+            Seen::Hidden => true,
+            Seen::Ended => false,
+        }
+    }
+}
+
+/// Whether there is a process of that number, ended ones that wait to be reaped included.
+#[cfg(unix)]
+fn exists(number: u32) -> bool {
+    let number = i32::try_from(number).ok().and_then(rustix::process::Pid::from_raw);
+    number.is_some_and(|number| rustix::process::test_kill_process(number) != Err(rustix::io::Errno::SRCH))
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod system {
+    use std::fs;
+    use std::os::unix::fs::MetadataExt;
+
+    use super::Seen;
+
+    /// proc(5), `/proc/pid/stat`: the state is the third field, the start in clock ticks since boot the 22nd.
+    pub(super) fn look(number: u32) -> Seen {
+        match fs::read_to_string(format!("/proc/{number}/stat")) {
+            Ok(stat) => read(&stat),
+            // Where /proc hides the processes of other users.
+            Err(_) if super::exists(number) => Seen::Hidden,
+            Err(_) => Seen::Ended,
+        }
+    }
+
+    pub(super) fn read(stat: &str) -> Seen {
+        // The second field is the program's name in parentheses, which may hold anything.
+        let mut fields = stat.rsplit(')').next().unwrap_or_default().split_ascii_whitespace();
+        match (fields.next(), fields.nth(18).and_then(|start| start.parse().ok())) {
+            (Some("Z" | "X"), _) => Seen::Ended,
+            (_, Some(started)) => Seen::Running(started),
+            _ => Seen::Hidden,
+        }
+    }
+
+    pub(super) fn space() -> u64 {
+        fs::metadata("/proc/self/ns/pid").map_or(0, |space| space.ino())
+    }
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+mod system {
+    use super::Seen;
+
+    pub(super) fn look(number: u32) -> Seen {
+        #[cfg(unix)]
+        if !super::exists(number) {
+            return Seen::Ended;
+        }
+        let _ = number;
+        Seen::Hidden
+    }
+
+    pub(super) fn space() -> u64 {
+        0
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn this_process_lives_and_an_earlier_one_of_its_number_does_not() {
+        let here = here();
+        assert!(here.started > 0 && here.space > 0, "{here:?}");
+        assert!(here.lives());
+        let earlier = Process { started: here.started - 1, ..here.clone() };
+        assert!(!earlier.lives());
+        assert!(Process { started: 0, ..here }.lives());
+    }
+
+    #[test]
+    fn a_process_that_was_killed_is_gone_reaped_or_not() {
+        let mut child = Command::new("sleep").arg("60").stdin(Stdio::null()).spawn().unwrap();
+        let Seen::Running(started) = system::look(child.id()) else { panic!("it runs") };
+        let process = Process { number: child.id(), started, ..here() };
+        assert!(process.lives());
+        child.kill().unwrap();
+        // Until it is a zombie.
+        while process.lives() {
+            std::thread::yield_now();
+        }
+        child.wait().unwrap();
+        assert!(!process.lives());
+    }
+
+    #[test]
+    fn a_programs_name_may_hold_anything() {
+        let stat = |name: &str, state: &str| format!("7 ({name}) {state} 1 {} 4711 0 0", "0 ".repeat(17));
+        assert_eq!(system::read(&stat("a) Z 1 (b", "S")), Seen::Running(4711));
+        assert_eq!(system::read(&stat("x", "Z")), Seen::Ended);
+        assert_eq!(system::read("7 (x) S 1"), Seen::Hidden);
+        assert_eq!(system::read(""), Seen::Hidden);
+    }
+}

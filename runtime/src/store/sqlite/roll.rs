@@ -1,0 +1,204 @@
+//! Who stands, written down beside the elections when somebody comes or goes, and not while anybody waits.
+//!
+//! The rows of a process that is no more stay until somebody else comes or goes, and are told to nobody.
+
+use std::collections::{HashMap, HashSet};
+
+use incumbent_core::Instant;
+use incumbent_core::record::Nonce;
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
+
+use super::failure::Cause;
+use super::file::Database;
+use super::process::Process;
+use super::table::{head, signed, unsigned};
+use super::{inherited, process};
+use crate::store::Present;
+use crate::store::roll::{Entrant, Roll};
+
+/// Made by the first who stands: files of earlier versions lack it, and earlier versions do not mind it.
+const LAYOUT: &str = "
+    CREATE TABLE IF NOT EXISTS candidate (
+        nonce      TEXT PRIMARY KEY,
+        election   TEXT    NOT NULL,
+        name       TEXT    NOT NULL,
+        since      INTEGER NOT NULL, -- on the clock of the boot
+        boot       TEXT    NOT NULL,
+        space      INTEGER NOT NULL, -- in which the process has its number
+        process    INTEGER NOT NULL,
+        started    INTEGER NOT NULL, -- which process of that number
+        connection INTEGER NOT NULL  -- which connection of that process
+    ) STRICT, WITHOUT ROWID;
+";
+
+/// A connection of a process, of a boot of the machine.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Home {
+    boot: String,
+    process: Process,
+    connection: u64,
+}
+
+/// What to make of the rows of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    /// It is there, as far as can be known.
+    Lives,
+    /// It is gone.
+    Gone,
+    /// Its process is in a container of its own, where we cannot see it.
+    Unseen,
+}
+
+impl Home {
+    fn fate(&self, here: &Process, boot: &str) -> Fate {
+        if self.boot != boot {
+            return Fate::Gone;
+        }
+        if self.process.space != here.space {
+            return Fate::Unseen;
+        }
+        let lives =
+            if self.process == *here { inherited::is_open(self.connection) } else { self.process.lives() };
+        if lives { Fate::Lives } else { Fate::Gone }
+    }
+}
+
+impl Database {
+    /// Writes down who is on the roll of the connection of that number, and strikes who is gone. Nothing is
+    /// written where nothing has changed.
+    pub(super) fn enlist(&mut self, connection: u64, roll: &Roll) -> Result<(), Cause> {
+        let standing = roll.entrants();
+        if standing.is_empty() && !has_table(&self.sql)? {
+            return Ok(());
+        }
+        let own = Home { boot: self.boot.clone(), process: process::here(), connection };
+        let writing = self.sql.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        head(&writing, &self.boot)?;
+        writing.execute_batch(LAYOUT)?;
+        strike_gone(&writing, &own)?;
+        let mut written = written_by(&writing, &own)?;
+        for entrant in standing {
+            let Some(nonce) = entrant.nonce else { continue };
+            if !written.remove(&nonce.to_string()) {
+                insert(&writing, &own, nonce, &entrant)?;
+            }
+        }
+        let mut strike = writing.prepare_cached("DELETE FROM candidate WHERE nonce = ?1")?;
+        for nonce in written {
+            strike.execute([nonce])?;
+        }
+        drop(strike);
+        Ok(writing.commit()?)
+    }
+
+    /// Who stands over all other connections.
+    pub(super) fn roll_call(&mut self, connection: u64) -> Result<Vec<Present>, Cause> {
+        let (now, here) = (self.clock.now(), process::here());
+        let reading = self.sql.transaction()?;
+        head(&reading, &self.boot)?;
+        if !has_table(&reading)? {
+            return Ok(Vec::new());
+        }
+        let own = Home { boot: self.boot.clone(), process: here.clone(), connection };
+        let rows: Vec<_> = reading
+            .prepare_cached(
+                "SELECT boot, space, process, started, connection, election, name, since, nonce FROM candidate",
+            )?
+            .query_map([], |row| Ok((home(row)?, entrant(row)?)))?
+            .collect::<Result<_, _>>()?;
+        let mut fates = HashMap::new();
+        let mut lives = |home: &Home| {
+            *fates.entry(home.clone()).or_insert_with(|| home.fate(&here, &own.boot)) == Fate::Lives
+        };
+        let others = rows.into_iter().filter(|(home, _)| *home != own && lives(home));
+        Ok(others.map(|(_, entrant)| entrant.at(now)).collect())
+    }
+}
+
+fn has_table(sql: &Connection) -> Result<bool, Cause> {
+    let found = sql
+        .prepare_cached("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'candidate'")?
+        .query_row([], |_| Ok(()))
+        .optional()?;
+    Ok(found.is_some())
+}
+
+fn strike_gone(writing: &Transaction<'_>, own: &Home) -> Result<(), Cause> {
+    let homes: Vec<_> = writing
+        .prepare_cached("SELECT DISTINCT boot, space, process, started, connection FROM candidate")?
+        .query_map([], home)?
+        .collect::<Result<_, _>>()?;
+    for Home { boot, process, connection } in
+        homes.iter().filter(|home| home.fate(&own.process, &own.boot) == Fate::Gone)
+    {
+        writing
+            .prepare_cached(
+                "DELETE FROM candidate
+                 WHERE boot = ?1 AND space = ?2 AND process = ?3 AND started = ?4 AND connection = ?5",
+            )?
+            .execute(params![
+                boot,
+                signed(process.space),
+                process.number,
+                signed(process.started),
+                signed(*connection)
+            ])?;
+    }
+    Ok(())
+}
+
+fn written_by(writing: &Transaction<'_>, own: &Home) -> Result<HashSet<String>, Cause> {
+    let written = writing
+        .prepare_cached(
+            "SELECT nonce FROM candidate
+             WHERE boot = ?1 AND space = ?2 AND process = ?3 AND started = ?4 AND connection = ?5",
+        )?
+        .query_map(
+            params![
+                own.boot,
+                signed(own.process.space),
+                own.process.number,
+                signed(own.process.started),
+                signed(own.connection)
+            ],
+            |row| row.get(0),
+        )?
+        .collect::<Result<_, _>>()?;
+    Ok(written)
+}
+
+fn insert(writing: &Transaction<'_>, own: &Home, nonce: Nonce, entrant: &Entrant) -> Result<(), Cause> {
+    writing
+        .prepare_cached(
+            "INSERT OR REPLACE INTO candidate
+                 (nonce, election, name, since, boot, space, process, started, connection)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        )?
+        .execute(params![
+            nonce.to_string(),
+            &*entrant.election,
+            entrant.name,
+            signed(entrant.since.as_nanos()),
+            own.boot,
+            signed(own.process.space),
+            own.process.number,
+            signed(own.process.started),
+            signed(own.connection)
+        ])?;
+    Ok(())
+}
+
+/// From the first five columns.
+fn home(row: &Row<'_>) -> rusqlite::Result<Home> {
+    let process =
+        Process { space: row.get(1).map(unsigned)?, number: row.get(2)?, started: row.get(3).map(unsigned)? };
+    Ok(Home { boot: row.get(0)?, process, connection: row.get(4).map(unsigned)? })
+}
+
+/// From the four columns after those.
+fn entrant(row: &Row<'_>) -> rusqlite::Result<Entrant> {
+    let nonce = u128::from_str_radix(row.get_ref(8)?.as_str()?, 16).ok().map(Nonce);
+    let since = Instant::from_nanos(row.get(7).map(unsigned)?);
+    Ok(Entrant { election: row.get::<_, String>(5)?.into(), name: row.get(6)?, nonce, since })
+}

@@ -1,0 +1,120 @@
+//! Who stands in an election is known over all connections.
+
+use std::time::Duration;
+
+use incumbent::store::Present;
+use incumbent::{CampaignOptions, Candidate, Preset, Store};
+
+use super::{Fixture, eventually};
+
+/// A store on a connection of its own.
+async fn store(fixture: &impl Fixture) -> Store {
+    Store::from_adapter(fixture.connect().await, fixture.clock().clone()).unwrap()
+}
+
+async fn stands(fixture: &impl Fixture, store: &Store, election: &str, name: &str) -> Candidate {
+    let options = CampaignOptions::new().name(name).preset(Preset::Test).lease(fixture.lease());
+    store.campaign(election, options.splay(Duration::ZERO)).await.unwrap()
+}
+
+/// Everybody, each as "election name"; those of two connections that entered in one moment may come in either order.
+fn names(present: Option<Vec<Present>>) -> Vec<String> {
+    let present = present.expect("this store knows who stands");
+    let mut names: Vec<_> = present.iter().map(|one| format!("{} {}", one.election, one.name)).collect();
+    names.sort();
+    names
+}
+
+/// Waits until a roll call over `store` tells these: on a busy machine an answer may come too late for one call.
+async fn until_told(store: &Store, expected: &[&str]) {
+    let what = format!("a roll of {expected:?}");
+    eventually(&what, || async { (names(store.roll_call().await.unwrap()) == expected).then_some(()) }).await;
+}
+
+/// The only candidate of `jobs`, once it is told.
+async fn alone(store: &Store) -> Present {
+    eventually("a single candidate", || async {
+        let mut told = store.candidates("jobs").await.unwrap().unwrap();
+        (told.len() == 1).then(|| told.remove(0))
+    })
+    .await
+}
+
+pub(crate) async fn where_nobody_stands_nobody_is_told(fixture: &impl Fixture) {
+    let store = store(fixture).await;
+    assert_eq!(store.roll_call().await.unwrap(), Some(Vec::new()));
+    assert_eq!(store.candidates("jobs").await.unwrap(), Some(Vec::new()));
+}
+
+pub(crate) async fn the_candidates_of_all_connections_are_told(fixture: &impl Fixture) {
+    let (one, two, aside) = (store(fixture).await, store(fixture).await, store(fixture).await);
+    let _ada = stands(fixture, &one, "jobs", "ada").await;
+    let _ben = stands(fixture, &two, "jobs", "ben").await;
+    let _cleo = stands(fixture, &two, "reports", "cleo").await;
+    for store in [&one, &two, &aside] {
+        until_told(store, &["jobs ada", "jobs ben", "reports cleo"]).await;
+        let of_one = || async { names(store.candidates("reports").await.unwrap()) };
+        eventually("those of one election", || async { (of_one().await == ["reports cleo"]).then_some(()) })
+            .await;
+        assert_eq!(names(store.candidates("nightly").await.unwrap()), Vec::<String>::new());
+    }
+}
+
+pub(crate) async fn a_candidate_is_told_with_its_campaign_and_since_when_it_stands(fixture: &impl Fixture) {
+    let (one, aside) = (store(fixture).await, store(fixture).await);
+    let ada = stands(fixture, &one, "jobs", "ada").await;
+    let before = alone(&aside).await;
+    fixture.pass(Duration::from_millis(500)).await;
+    let after = alone(&aside).await;
+    let longer = before.standing_for + Duration::from_millis(500);
+    assert!(after.standing_for >= longer, "{before:?} {after:?}");
+    assert!(before.nonce.is_some());
+    assert_eq!(before.nonce, after.nonce);
+    // Two of one name are two.
+    let _other = stands(fixture, &aside, "jobs", "ada").await;
+    until_told(&aside, &["jobs ada", "jobs ada"]).await;
+    drop(ada);
+}
+
+pub(crate) async fn who_leaves_the_race_is_told_no_more_until_it_is_back(fixture: &impl Fixture) {
+    let (one, aside) = (store(fixture).await, store(fixture).await);
+    let ada = stands(fixture, &one, "jobs", "ada").await;
+    let ben = stands(fixture, &one, "jobs", "ben").await;
+    let cleo = stands(fixture, &one, "jobs", "cleo").await;
+    until_told(&aside, &["jobs ada", "jobs ben", "jobs cleo"]).await;
+    ben.set_healthy(false);
+    until_told(&aside, &["jobs ada", "jobs cleo"]).await;
+    ben.set_healthy(true);
+    until_told(&aside, &["jobs ada", "jobs ben", "jobs cleo"]).await;
+    ben.close().await.unwrap();
+    until_told(&aside, &["jobs ada", "jobs cleo"]).await;
+    drop(cleo);
+    until_told(&aside, &["jobs ada"]).await;
+    // Who resigns stays in the race.
+    ada.resign().await.unwrap();
+    until_told(&aside, &["jobs ada"]).await;
+}
+
+pub(crate) async fn a_connection_that_ends_takes_its_candidates_along(fixture: &impl Fixture) {
+    let (one, two, aside) = (store(fixture).await, store(fixture).await, store(fixture).await);
+    let ada = stands(fixture, &one, "jobs", "ada").await;
+    let _ben = stands(fixture, &two, "jobs", "ben").await;
+    let cleo = stands(fixture, &aside, "jobs", "cleo").await;
+    until_told(&aside, &["jobs ada", "jobs ben", "jobs cleo"]).await;
+    two.close().await.unwrap();
+    until_told(&aside, &["jobs ada", "jobs cleo"]).await;
+    drop((ada, one));
+    until_told(&aside, &["jobs cleo"]).await;
+    drop(cleo);
+    until_told(&aside, &[]).await;
+}
+
+pub(crate) async fn a_thousand_candidates_of_one_connection_are_all_told(fixture: &impl Fixture) {
+    let (one, aside) = (store(fixture).await, store(fixture).await);
+    let keys: Vec<_> = (0..1000).map(|n| format!("election-{n:03}")).collect();
+    let entering = keys.iter().map(|key| stands(fixture, &one, key, "ada"));
+    let candidates = futures_util::future::join_all(entering).await;
+    let expected: Vec<_> = keys.iter().map(|key| format!("{key} ada")).collect();
+    until_told(&aside, &expected.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    drop(candidates);
+}

@@ -1,0 +1,231 @@
+//! Who stands in the elections of a bucket, asked over plain NATS.
+
+use std::time::Duration;
+
+use async_nats::Client;
+use futures_util::StreamExt;
+use incumbent::store::nats::{ConnectionEvent, InitOptions, init};
+use incumbent::store::{Operate, Present, StoreSettings};
+use incumbent::{CampaignOptions, Candidate, Event, Store};
+use incumbent_testkit::nats::{NatsCluster, NatsServer, Options};
+use incumbent_testkit::wait;
+
+use crate::support::*;
+
+/// Far longer than anything here takes, on however busy a machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+const CALLS: &str = "_incumbent.roll.elections";
+
+async fn connect(url: &str) -> Store {
+    within(Store::open(&format!("{url}/{BUCKET}"))).await.unwrap()
+}
+
+async fn stands(store: &Store, election: &str, name: &str) -> Candidate {
+    let options = CampaignOptions::new().name(name).splay(Duration::ZERO);
+    within(store.campaign(election, options)).await.unwrap()
+}
+
+fn names(present: &[Present]) -> Vec<String> {
+    present.iter().map(|one| format!("{} {}", one.election, one.name)).collect()
+}
+
+/// Waits until a roll call over `store` tells these.
+async fn until_told(store: &Store, expected: &[&str]) {
+    wait::until_async(&format!("a roll of {expected:?}"), PATIENCE, || async {
+        within(store.roll_call()).await.is_ok_and(|told| told.is_some_and(|told| names(&told) == expected))
+    })
+    .await;
+}
+
+/// Calls as a plain client does, and has the first answer, if one comes before another call is answered.
+async fn first_answer(client: &Client, call: &str) -> Option<String> {
+    let mut answers = client.subscribe(format!("{CALLS}.mine")).await.unwrap();
+    client.publish_with_reply(CALLS, format!("{CALLS}.mine"), call.to_owned().into()).await.unwrap();
+    // Calls are heard in order: what is not answered before this one is not answered at all.
+    let mut later = client.subscribe(format!("{CALLS}.later")).await.unwrap();
+    client.publish_with_reply(CALLS, format!("{CALLS}.later"), "".into()).await.unwrap();
+    tokio::select! {
+        biased;
+        answer = answers.next() => answer.map(|answer| String::from_utf8(answer.payload.to_vec()).unwrap()),
+        _ = within(later.next()) => None,
+    }
+}
+
+/// The subjects that somebody hears on connections of that name, apart from inboxes.
+fn heard(server: &NatsServer) -> Vec<String> {
+    let connections = server.monitoring("/connz?subs=1").expect("the server tells its connections");
+    let all = connections["connections"].as_array().unwrap().iter();
+    let subjects = all.flat_map(|one| one["subscriptions_list"].as_array().cloned().unwrap_or_default());
+    let subjects = subjects.map(|subject| subject.as_str().unwrap().to_owned());
+    subjects.filter(|subject| !subject.starts_with("_INBOX.")).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_connections_with_candidates_hear_calls_and_only_while_they_have_some() {
+    let bench = Bench::start().await;
+    let (store, aside) = (connect(&bench.server.url()).await, connect(&bench.server.url()).await);
+    let mut seat = aside.observe("jobs").await.unwrap();
+    assert_eq!(within(seat.next()).await.unwrap().leader, None);
+    until_told(&aside, &[]).await;
+    assert_eq!(heard(&bench.server), Vec::<String>::new());
+    let ada = stands(&store, "jobs", "ada").await;
+    until_told(&aside, &["jobs ada"]).await;
+    wait::until("calls to be heard once", PATIENCE, || heard(&bench.server) == [CALLS]);
+    within(ada.close()).await.unwrap();
+    wait::until("calls to be heard no more", PATIENCE, || heard(&bench.server).is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_candidate_that_waits_writes_nothing_and_neither_does_a_call() {
+    let bench = Bench::start().await;
+    bench.store.put("jobs", b"somebody else").await.unwrap();
+    let (store, aside) = (connect(&bench.server.url()).await, connect(&bench.server.url()).await);
+    let before = aside.facts().await.unwrap().newest;
+    let _ada = stands(&store, "jobs", "ada").await;
+    let _ben = stands(&store, "jobs", "ben").await;
+    wait::until_async("both to be told", PATIENCE, || async {
+        within(aside.candidates("jobs")).await.unwrap().is_some_and(|told| told.len() == 2)
+    })
+    .await;
+    assert_eq!(aside.facts().await.unwrap().newest, before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_about_another_life_of_the_bucket_is_not_answered() {
+    let bench = Bench::start().await;
+    let store = connect(&bench.server.url()).await;
+    let _ada = stands(&store, "jobs", "ada").await;
+    until_told(&store, &["jobs ada"]).await;
+    let client = async_nats::connect(bench.server.url()).await.unwrap();
+    let life = store.facts().await.unwrap().incarnation.0;
+    let call = |life: u64| format!(r#"{{"incarnation": "{life}"}}"#);
+    let answer = first_answer(&client, &call(life)).await.expect("an answer");
+    assert!(answer.contains(r#""election":"jobs","name":"ada""#), "{answer}");
+    assert_eq!(first_answer(&client, &call(life + 1)).await, None);
+    assert_eq!(first_answer(&client, "what?").await, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bucket_made_anew_is_called_by_its_new_life() {
+    // Short, for the candidate learns of it when it renews.
+    let short = InitOptions::new(Duration::from_secs(5));
+    let bench = Bench::with(&short).await;
+    let (store, aside) = (connect(&bench.server.url()).await, connect(&bench.server.url()).await);
+    let _ada = stands(&store, "jobs", "ada").await;
+    until_told(&aside, &["jobs ada"]).await;
+    bench.jetstream().await.delete_stream(format!("KV_{BUCKET}")).await.unwrap();
+    init(&settings(&bench.server.url()), &short).await.unwrap();
+    until_told(&aside, &["jobs ada"]).await;
+}
+
+/// Whoever calls names the subject of its answers: nobody is made to write a record by it.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_goes_nowhere_but_beside_the_call() {
+    let bench = Bench::start().await;
+    let store = connect(&bench.server.url()).await;
+    let _ada = stands(&store, "jobs", "ada").await;
+    until_told(&store, &["jobs ada"]).await;
+    let client = async_nats::connect(bench.server.url()).await.unwrap();
+    let mut elsewhere = client.subscribe("elsewhere").await.unwrap();
+    for reply in ["$KV.elections.reports", "elsewhere", "_incumbent.roll.elections"] {
+        client.publish_with_reply(CALLS, reply, "".into()).await.unwrap();
+    }
+    // Heard after those, and answered.
+    assert!(first_answer(&client, "{}").await.is_some());
+    assert_eq!(store.leader("reports").await.unwrap(), None);
+    client.publish("elsewhere", "the end".into()).await.unwrap();
+    assert_eq!(within(elsewhere.next()).await.unwrap().payload, "the end");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_that_cannot_be_read_are_nobody() {
+    let bench = Bench::start().await;
+    let store = connect(&bench.server.url()).await;
+    let client = async_nats::connect(bench.server.url()).await.unwrap();
+    let mut calls = client.subscribe(CALLS).await.unwrap();
+    client.flush().await.unwrap();
+    let answering = tokio::spawn(async move {
+        while let Some(call) = calls.next().await {
+            let reply = call.reply.unwrap();
+            for answer in [
+                "",
+                "\u{0}",
+                "[[[[",
+                r#"{"candidates": {}}"#,
+                r#"{"candidates": [{"election": "a b", "name": "x", "standing_ms": 1}]}"#,
+                r#"{"version": 2, "candidates": [{"election": "jobs", "name": "zoe", "standing_ms": 7, "state": 1}]}"#,
+            ] {
+                client.publish(reply.clone(), answer.into()).await.unwrap();
+            }
+        }
+    });
+    let zoe = Present {
+        election: "jobs".into(),
+        name: "zoe".into(),
+        nonce: None,
+        standing_for: Duration::from_millis(7),
+    };
+    wait::until_async("the one that can be read", PATIENCE, || async {
+        let told = within(store.roll_call()).await.unwrap().unwrap();
+        // On a busy machine the last may come too late.
+        assert!(told.is_empty() || told == [zoe.clone()], "{told:?}");
+        !told.is_empty()
+    })
+    .await;
+    answering.abort();
+}
+
+/// Permissions as they were before there were roll calls: nothing is different but that nobody is told.
+#[tokio::test(flavor = "multi_thread")]
+async fn where_roll_calls_are_not_permitted_campaigns_run_without_trouble() {
+    let strict = "permissions: { \
+        publish: { allow: [\"$KV.elections.>\", \"$JS.API.>\", \"$JS.FC.>\"] }, \
+        subscribe: { allow: [\"_INBOX.>\"] } }";
+    let config = format!(
+        "accounts {{ A: {{ jetstream: enabled, users: [ \
+            {{ user: admin, password: p }}, {{ user: old, password: p, {strict} }} ] }} }}"
+    );
+    let server = NatsServer::start(Options::new().config(config));
+    let url = |user: &str| server.url().replace("nats://", &format!("nats://{user}:p@"));
+    init(&settings(&url("admin")), &InitOptions::new(LEASE).never_used(true)).await.unwrap();
+    let told = Events::default();
+    let hears = StoreSettings::Nats(Box::new(told.hear(&settings(&url("old")))));
+    let old = within(Store::builder().open_settings(hears)).await.unwrap();
+    let admin = connect(&url("admin")).await;
+    let ada = stands(&old, "jobs", "ada").await;
+    let mut events = ada.events();
+    drop(within(ada.won()).await.unwrap());
+    // The old user may not ask, and whoever may is not answered.
+    wait::until_async("the denial to be told in time", PATIENCE, || async {
+        within(old.roll_call()).await.unwrap().is_none()
+    })
+    .await;
+    assert_eq!(within(admin.roll_call()).await.unwrap(), Some(Vec::new()));
+    let cleo = stands(&admin, "jobs", "cleo").await;
+    until_told(&admin, &["jobs cleo"]).await;
+    within(ada.resign()).await.unwrap();
+    drop(within(cleo.won()).await.unwrap());
+    within(ada.close()).await.unwrap();
+    while let Some(event) = within(events.next()).await {
+        assert!(!matches!(event, Event::Trouble(_)), "{event:?}");
+    }
+    let denied = |event: &ConnectionEvent| matches!(event, ConnectionEvent::NotPermitted { .. });
+    assert!(!told.so_far().iter().any(denied), "{:?}", told.so_far());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_candidate_is_told_across_servers_and_after_its_own_is_gone() {
+    let mut cluster = NatsCluster::start(3);
+    wait::until_async("a place for three replicas", PATIENCE, || async {
+        init(&settings(&cluster.addresses()), &InitOptions::new(LEASE).replicas(3)).await.is_ok()
+    })
+    .await;
+    let store = connect(&format!("nats://{},{}", cluster[0].address(), cluster[1].address())).await;
+    let aside = connect(&cluster[2].url()).await;
+    let _ada = stands(&store, "jobs", "ada").await;
+    until_told(&aside, &["jobs ada"]).await;
+    let own = [0, 1].into_iter().find(|node| heard(&cluster[*node]) == [CALLS]).expect("one of the two");
+    cluster[own].kill();
+    until_told(&aside, &["jobs ada"]).await;
+    assert_eq!(heard(&cluster[1 - own]), [CALLS]);
+}

@@ -1,0 +1,138 @@
+//! Who stands, as the file has it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use incumbent::clock::Clock;
+use incumbent::core::Instant;
+use incumbent::store::{Operate, Sqlite, SqliteSettings};
+use incumbent::{CampaignOptions, Candidate, Preset, State, Store};
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+use crate::contract::eventually;
+
+fn file() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("elections.db");
+    (folder, path)
+}
+
+fn clock() -> Clock {
+    Clock::manual(Instant::from_nanos(3_600_000_000_000))
+}
+
+async fn open(path: &PathBuf, clock: &Clock) -> Store {
+    let sqlite = Sqlite::open(&SqliteSettings::new(path), clock).await.unwrap();
+    Store::from_adapter(Box::new(sqlite), clock.clone()).unwrap()
+}
+
+async fn stands(store: &Store, name: &str) -> Candidate {
+    let options = CampaignOptions::new().name(name).preset(Preset::Test).lease(Duration::from_secs(1));
+    store.campaign("jobs", options.splay(Duration::ZERO)).await.unwrap()
+}
+
+async fn told(store: &Store) -> Vec<String> {
+    let present = store.roll_call().await.unwrap().unwrap();
+    let mut names: Vec<_> = present.into_iter().map(|one| one.name).collect();
+    names.sort();
+    names
+}
+
+async fn until_told(store: &Store, expected: &[&str]) {
+    let what = format!("a roll of {expected:?}");
+    eventually(&what, || async { (told(store).await == expected).then_some(()) }).await;
+}
+
+fn rows(sql: &Connection) -> Vec<String> {
+    let mut select = sql.prepare("SELECT name FROM candidate ORDER BY name").unwrap();
+    select.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
+}
+
+#[tokio::test]
+async fn a_file_in_which_nobody_stood_yet_is_read_and_left_alone() {
+    let (_folder, path) = file();
+    let store = open(&path, &clock()).await;
+    assert_eq!(told(&store).await, Vec::<String>::new());
+    let sql = Connection::open(&path).unwrap();
+    let tables = "SELECT group_concat(name, ' ') FROM (SELECT name FROM sqlite_schema ORDER BY name)";
+    let tables: String = sql.query_row(tables, [], |row| row.get(0)).unwrap();
+    assert_eq!(tables, "entry store");
+}
+
+#[tokio::test]
+async fn who_comes_and_goes_is_written_and_who_waits_writes_nothing() {
+    let (_folder, path) = file();
+    let clock = clock();
+    let (store, aside) = (open(&path, &clock).await, open(&path, &clock).await);
+    let operator = Sqlite::open(&SqliteSettings::new(&path), &clock).await.unwrap();
+    // For 30 s.
+    operator.put("jobs", b"somebody else").await.unwrap();
+    let ada = stands(&store, "ada").await;
+    until_told(&aside, &["ada"]).await;
+    eventually("it waits", || async { (ada.state() == State::Waiting).then_some(()) }).await;
+    let sql = Connection::open(&path).unwrap();
+    let version = || sql.pragma_query_value(None, "data_version", |row| row.get::<_, i64>(0)).unwrap();
+    let before = version();
+    for _ in 0..10 {
+        // Ten leases of its own.
+        clock.advance(Duration::from_secs(1));
+        store.facts().await.unwrap();
+        assert_eq!(told(&aside).await, ["ada"]);
+    }
+    assert_eq!(ada.state(), State::Waiting);
+    assert_eq!(version(), before);
+    ada.close().await.unwrap();
+    until_told(&aside, &[]).await;
+    assert!(version() > before);
+    assert_eq!(rows(&sql), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn who_stood_before_a_reboot_is_told_no_more_and_struck_by_the_next() {
+    let (_folder, path) = file();
+    let clock = clock();
+    let (before, aside) = (open(&path, &clock).await, open(&path, &clock).await);
+    let _ada = stands(&before, "ada").await;
+    until_told(&aside, &["ada"]).await;
+    let sql = Connection::open(&path).unwrap();
+    assert_eq!(rows(&sql), ["ada"]);
+    let rebooted = Clock::manual(Instant::from_nanos(60_000_000_000)).in_boot("second");
+    let store = open(&path, &rebooted).await;
+    assert_eq!(told(&store).await, Vec::<String>::new());
+    let _ben = stands(&store, "ben").await;
+    eventually("the other is struck", || async { (rows(&sql) == ["ben"]).then_some(()) }).await;
+    assert_eq!(told(&store).await, ["ben"]);
+}
+
+/// Containers have numbers of processes of their own, which say nothing here.
+#[tokio::test]
+async fn who_stands_in_another_container_is_not_told_and_not_struck() {
+    let (_folder, path) = file();
+    let clock = clock();
+    let (store, aside) = (open(&path, &clock).await, open(&path, &clock).await);
+    let ada = stands(&store, "ada").await;
+    until_told(&aside, &["ada"]).await;
+    let sql = Connection::open(&path).unwrap();
+    sql.execute("UPDATE candidate SET space = space + 1, nonce = 'x' || nonce", []).unwrap();
+    assert_eq!(told(&aside).await, Vec::<String>::new());
+    let _ben = stands(&aside, "ben").await;
+    eventually("both are there", || async { (rows(&sql) == ["ada", "ben"]).then_some(()) }).await;
+    drop(ada);
+}
+
+#[tokio::test]
+async fn who_stands_is_written_into_the_file_that_replaces_the_one_before() {
+    let (_folder, path) = file();
+    let clock = clock();
+    let (store, aside) = (open(&path, &clock).await, open(&path, &clock).await);
+    let _ada = stands(&store, "ada").await;
+    until_told(&aside, &["ada"]).await;
+    std::fs::remove_file(&path).unwrap();
+    // A watch that failed is begun again later, by the clock.
+    eventually("it is told again", || async {
+        clock.advance(Duration::from_millis(100));
+        (told(&aside).await == ["ada"]).then_some(())
+    })
+    .await;
+}
