@@ -27,7 +27,7 @@ pub(super) fn json_of(seen: &Seen) -> Value {
     };
     let led = seen.led().and_then(|led| match led {
         Led::For(led) | Led::AtLeast(led) => Some(millis(led)),
-        Led::NotYetSaid => None,
+        Led::SinceItsWin(_) | Led::NotYet => None,
     });
     let candidate = |candidate: &Present| {
         let Present { name, nonce, standing_for, .. } = candidate;

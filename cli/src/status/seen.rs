@@ -30,8 +30,10 @@ pub(super) enum Led {
     For(Duration),
     /// The store does not say when the leader said so.
     AtLeast(Duration),
-    /// It has taken the seat, and has not renewed since, or waits until it may lead.
-    NotYetSaid,
+    /// It took the seat so long ago, where the store says so, and has not renewed since.
+    SinceItsWin(Option<Duration>),
+    /// It holds the seat, and waits until nobody else can believe that it leads.
+    NotYet,
 }
 
 impl Seen {
@@ -61,9 +63,11 @@ impl Seen {
 
     /// How long the holder has led; none where it is other software and does not say.
     pub(super) fn led(&self) -> Option<Led> {
-        let claim = self.entry.live()?.claim?;
+        let record = self.entry.live()?;
+        let claim = record.claim?;
         Some(match (claim.led_for, self.ago) {
-            (None, _) => Led::NotYetSaid,
+            (None, ago) if claim.token.sequence == record.revision => Led::SinceItsWin(ago),
+            (None, _) => Led::NotYet,
             (Some(led_for), Some(ago)) => Led::For(led_for + ago),
             (Some(led_for), None) => Led::AtLeast(led_for),
         })

@@ -114,7 +114,12 @@ fn a_seat_that_is_held_is_told_with_its_holder_and_who_waits() {
 fn how_long_somebody_has_led_is_told_as_well_as_it_is_known() {
     let since = |record| text_of(&seen("jobs", Entry::Live(record)))[2].clone();
     assert_eq!(since(held(Some(SECOND * 5))), "since       5.00 s ago, or a little more");
-    assert_eq!(since(held(None)), "since       just now, or about to: it has not said so yet");
+    assert_eq!(since(held(None)), "since       not yet: it waits until nobody else can lead");
+    let won = Record { revision: Revision(12), ..held(None) };
+    assert_eq!(since(won.clone()), "since       it took the seat");
+    let won = Seen { ago: Some(SECOND * 3), ..seen("jobs", Entry::Live(won)) };
+    assert_eq!(text_of(&won)[2], "since       it took the seat 3.00 s ago");
+    assert_eq!(row(&won)[3], "3.00 s");
     let other = Record { claim: None, ..held(None) };
     assert_eq!(since(other), "since       (written by other software, which does not say)");
 }

@@ -36,7 +36,11 @@ pub(super) fn text_of(seen: &Seen) -> Vec<String> {
             match seen.led() {
                 Some(Led::For(led)) => say("since", format!("{} ago", span(led))),
                 Some(Led::AtLeast(led)) => say("since", format!("{} ago, or a little more", span(led))),
-                Some(Led::NotYetSaid) => say("since", "just now, or about to: it has not said so yet".into()),
+                Some(Led::SinceItsWin(Some(ago))) => {
+                    say("since", format!("it took the seat {} ago", span(ago)))
+                }
+                Some(Led::SinceItsWin(None)) => say("since", "it took the seat".into()),
+                Some(Led::NotYet) => say("since", "not yet: it waits until nobody else can lead".into()),
                 None => say("since", "(written by other software, which does not say)".into()),
             }
             if let Some(token) = seen.token() {
@@ -93,7 +97,8 @@ pub(super) fn row(seen: &Seen) -> [String; 8] {
     let since = seen.led().map(|led| match led {
         Led::For(led) => span(led),
         Led::AtLeast(led) => format!("> {}", span(led)),
-        Led::NotYetSaid => "now".into(),
+        Led::SinceItsWin(ago) => ago.map_or("now".into(), span),
+        Led::NotYet => "not yet".into(),
     });
     [
         seen.key.clone(),

@@ -38,7 +38,7 @@ fn session(store: &str, lease: &str) -> String {
     session.say("status --all");
     // Not renewed while this goes on: what is told of the holder would change with that.
     let words =
-        ["run", "--store", store, "--key", "jobs", "--name", "ada", "--lease", "10m", "--", "sh", "-c"];
+        ["run", "--store", store, "--key", "jobs", "--name", "ada", "--lease", "5m", "--", "sh", "-c"];
     let script = "echo leads with $INCUMBENT_SEQUENCE; exec sleep 1000";
     let mut ada = Running::start(incumbent(&[&words[..], &[script]].concat()));
     sequence(&mut ada);
@@ -65,6 +65,6 @@ fn in_a_file() {
 fn on_a_server() {
     let mut server = NatsServer::start(Options::new());
     let url = format!("{}/ELECTIONS", server.url());
-    snapshot::assert("session-server", &session(&url, " --lease 10m"));
+    snapshot::assert("session-server", &session(&url, " --lease 5m"));
     server.stop();
 }
