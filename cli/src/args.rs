@@ -47,6 +47,21 @@ pub(crate) struct Cli {
 /// The heading of what every command takes.
 const OF_ALL: &str = "Of every command";
 
+/// Reads a time, such as `1500ms`.
+pub(crate) fn time(text: &str) -> Result<std::time::Duration, String> {
+    humantime::parse_duration(text)
+        .map_err(|_| "a time is a number with a unit, such as 1500ms, 30s or 5m".to_owned())
+}
+
+/// Reads a time that is one, so that what comes once in it does not come all the time.
+pub(crate) fn some_time(text: &str) -> Result<std::time::Duration, String> {
+    const LEAST: std::time::Duration = std::time::Duration::from_millis(10);
+    match time(text)? {
+        time if time >= LEAST => Ok(time),
+        _ => Err("it must be at least 10ms".into()),
+    }
+}
+
 impl Cli {
     /// The command line whole: every page of help ends with the exit codes of its command.
     pub(crate) fn whole() -> clap::Command {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::exit::Exit;
-use crate::output::tell;
+use crate::stderr::tell;
 
 /// Why a command could not do what was asked.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -83,6 +83,14 @@ impl Failure {
             tell(format_args!("incumbent: {self}"));
         }
     }
+}
+
+/// Why there is no folder for what is only needed while the program runs.
+pub(crate) fn no_folder(error: io::Error) -> io::Error {
+    let place = std::env::temp_dir();
+    let said =
+        format!("no folder can be made in {}: {error}; let TMPDIR name another place", place.display());
+    io::Error::new(error.kind(), said)
 }
 
 impl fmt::Display for Failure {

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 
 use tracing_subscriber::EnvFilter;
 
-use crate::output::tell;
+use crate::stderr::{Log, tell};
 
 /// The variable that says more exactly what to log, in the notation of `RUST_LOG`.
 pub(crate) const VARIABLE: &str = "INCUMBENT_LOG";
@@ -24,11 +24,5 @@ pub(crate) fn start(verbosity: u8) {
         EnvFilter::new(by_flag)
     });
     let in_colour = std::io::stderr().is_terminal();
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_ansi(in_colour)
-        .with_writer(std::io::stderr)
-        // It would tell of them on the standard error, where nobody reads, and panic.
-        .log_internal_errors(false)
-        .init();
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(in_colour).with_writer(|| Log).init();
 }

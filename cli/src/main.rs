@@ -23,6 +23,7 @@ mod settings;
 mod signals;
 mod sim;
 mod status;
+mod stderr;
 mod store;
 mod top;
 
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(failure) => {
             failure.report(as_json);
+            stderr::flush();
             failure.exit() as u8
         }
     };
@@ -62,7 +64,10 @@ fn carry_out(cli: Cli) -> Result<u8, Failure> {
         let done = |()| Exit::Done as u8;
         match cli.command {
             Command::Demo(args) => demo::run(*args, as_json).await.map(|exit| exit as u8),
-            Command::Run(args) => run::run(*args, as_json).await,
+            Command::Run(args) => {
+                stderr::wait_for_nobody()?;
+                run::run(*args, as_json).await
+            }
             Command::Status(args) => status::run(&args, as_json).await.map(done),
             Command::Observe(args) => observe::run(&args, as_json).await.map(done),
             Command::Top(args) => top::run(&args, as_json).await.map(done),
@@ -79,10 +84,14 @@ fn carry_out(cli: Cli) -> Result<u8, Failure> {
                 run::guard(args).await;
                 Ok(Exit::Done as u8)
             }
-            Command::Heir(args) => Ok(run::heir(&args, as_json).await.map(done)?),
+            Command::Heir(args) => {
+                stderr::wait_for_nobody()?;
+                Ok(run::heir(&args, as_json).await.map(done)?)
+            }
             Command::Exec(args) => run::exec(&args),
         }
     });
+    stderr::flush();
     // A read of the standard input may still be waiting on a thread of its own, for ever.
     runtime.shutdown_background();
     ended

@@ -1,4 +1,4 @@
-//! What commands write, and how numbers look there.
+//! What commands write to the standard output, and how numbers look there.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -21,12 +21,6 @@ pub(crate) fn text(bytes: &[u8]) -> Result<(), Failure> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => Ok(result?),
     }
-}
-
-/// Writes a line to the standard error. Nobody may be reading any more, and that is no reason to end: a leader
-/// leads on.
-pub(crate) fn tell(text: impl std::fmt::Display) {
-    let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
 /// A span as a person reads it: `41 ms`, `1.73 s`, `2 min 5 s`, `3 h 7 min`, `12 d 4 h`.

@@ -8,7 +8,7 @@ use incumbent::store::{NatsSettings, StoreSettings};
 use incumbent::{Store, StoreBuilder};
 
 use crate::failure::Failure;
-use crate::output::tell;
+use crate::stderr::tell;
 
 /// Which store, on the command line of every command.
 #[derive(Clone, Debug, clap::Args)]

@@ -150,7 +150,7 @@ fn folder() -> std::io::Result<TempDir> {
     {
         return Ok(in_memory);
     }
-    folder.tempdir()
+    folder.tempdir().map_err(crate::failure::no_folder)
 }
 
 /// A file that nobody ever held an election in, so that the first leader need not wait for another.

@@ -24,6 +24,7 @@ use super::table::{Row, View};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::span;
+use crate::screen;
 use crate::signals::Signals;
 
 /// The pause between two looks at everything.
@@ -35,7 +36,7 @@ const FAREWELL: Duration = Duration::from_secs(4);
 
 /// `incumbent demo`.
 pub(crate) async fn run(args: Args, as_json: bool) -> Result<Exit, Failure> {
-    let has_terminal = std::io::stdout().is_terminal() && !as_json;
+    let has_terminal = std::io::stdout().is_terminal() && screen::can_draw() && !as_json;
     let plan = Plan::new(args, has_terminal).await?;
     let mut show = Show::new(plan, Audience::new(has_terminal, as_json)?);
     let played = show.play().await;

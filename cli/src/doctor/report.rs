@@ -84,12 +84,13 @@ impl Report {
     }
 
     pub(super) fn text(&self) -> Vec<String> {
-        let mut lines = vec![format!("store             {}", self.store)];
-        for (name, text, _) in &self.settings {
-            lines.push(format!("{:<16}  {text}", name.replace('_', " ")));
-        }
-        if let Some(elections) = self.elections {
-            lines.push(format!("elections         {}, of which {} are led", elections.total, elections.led));
+        let widest = self.settings.iter().map(|(name, ..)| name.len()).max().unwrap_or_default();
+        let row = |name: &str, text: &str| format!("{:<widest$}  {text}", name.replace('_', " "));
+        let mut lines = vec![row("store", &self.store)];
+        lines.extend(self.settings.iter().map(|(name, text, _)| row(name, text)));
+        if let Some(Elections { total, led, .. }) = self.elections {
+            let are = if led == 1 { "is" } else { "are" };
+            lines.push(row("elections", &format!("{total}, of which {led} {are} led")));
         }
         if let Some(forecast) = &self.forecast {
             lines.extend([String::new(), "what candidates can count on".into()]);

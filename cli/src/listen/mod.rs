@@ -20,7 +20,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 use crate::failure::Failure;
-use crate::output::tell;
+use crate::stderr::tell;
 use answer::answer;
 use metrics::Metrics;
 

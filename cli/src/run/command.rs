@@ -16,8 +16,8 @@ use rustix::process::{
 use super::args::ExecArgs;
 use super::cgroup::{self, Cgroup};
 use crate::failure::Failure;
-use crate::output::tell;
 use crate::process;
+use crate::stderr::tell;
 
 /// How long the kernel may take to take down what was killed.
 const DYING: Duration = Duration::from_millis(500);

@@ -25,7 +25,8 @@ impl DeadlineFile {
     pub(super) fn new() -> io::Result<Self> {
         // The command may be somebody else's; there is nothing secret in it.
         let open_to_read = fs::Permissions::from_mode(0o755);
-        let folder = tempfile::Builder::new().prefix("incumbent-").permissions(open_to_read).tempdir()?;
+        let folder = tempfile::Builder::new().prefix("incumbent-").permissions(open_to_read).tempdir();
+        let folder = folder.map_err(crate::failure::no_folder)?;
         Ok(Self { folder, said: None })
     }
 

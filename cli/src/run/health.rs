@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::sync::watch;
 
 use super::args::Args;
-use crate::output::tell;
+use crate::stderr::tell;
 
 /// Whether the candidate may take part: its check succeeds, and nothing else keeps it out.
 pub(super) struct Health {

@@ -24,6 +24,7 @@ mod deadline;
 mod elector;
 mod guard;
 mod health;
+mod patience;
 mod signals;
 mod supervisor;
 

@@ -29,6 +29,9 @@ static SHOWN: AtomicBool = AtomicBool::new(false);
 impl Screen {
     /// For something to look at.
     pub(crate) fn open() -> io::Result<Self> {
+        if !can_draw() {
+            return Err(io::Error::other("the terminal is one that cannot be drawn on: TERM is dumb"));
+        }
         static HOOK: Once = Once::new();
         HOOK.call_once(|| {
             let before = std::panic::take_hook();
@@ -79,6 +82,11 @@ impl Drop for Screen {
     fn drop(&mut self) {
         restore();
     }
+}
+
+/// Whether a terminal, where there is one, is more than a printer.
+pub(crate) fn can_draw() -> bool {
+    std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
 /// Puts the terminal back as it was.

@@ -36,7 +36,10 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<(Cli, Sources), Failure> {
     let matches = command.clone().try_get_matches_from(arguments).map_err(|error| {
         let culprit = source::of_error(&error, arguments, config.as_ref());
         match (error.kind(), culprit) {
-            (ErrorKind::InvalidValue | ErrorKind::ValueValidation, Some(place)) => {
+            (
+                ErrorKind::InvalidValue | ErrorKind::ValueValidation | ErrorKind::ArgumentConflict,
+                Some(place),
+            ) => {
                 let said = error.to_string();
                 let said = said.lines().next().unwrap_or_default().trim_start_matches("error: ");
                 Failure::usage(format!("{place}: {said}"))

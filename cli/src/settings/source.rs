@@ -56,7 +56,18 @@ pub(super) fn of_error(
     arguments: &[OsString],
     config: Option<&Config>,
 ) -> Option<String> {
-    let Some(ContextValue::String(shown)) = error.get(ContextKind::InvalidArg) else { return None };
+    let about =
+        [ContextKind::InvalidArg, ContextKind::PriorArg].into_iter().filter_map(|kind| error.get(kind));
+    let shown = about.flat_map(|about| match about {
+        ContextValue::String(shown) => std::slice::from_ref(shown),
+        ContextValue::Strings(shown) => shown,
+        _ => &[],
+    });
+    shown.filter_map(|shown| place_of(shown, arguments, config)).next()
+}
+
+/// Where the value of an option comes from, which is named as clap names it; `None`: from the command line.
+fn place_of(shown: &str, arguments: &[OsString], config: Option<&Config>) -> Option<String> {
     let long = shown.strip_prefix("--")?.split([' ', '=']).next()?;
     let flag = format!("--{long}");
     let given = |argument: &OsString| {

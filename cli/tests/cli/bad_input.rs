@@ -210,6 +210,6 @@ fn help_says_what_the_exit_codes_mean_and_every_command_has_examples() {
     assert!(!help.stdout.contains("run-guard"), "{}", help.stdout);
     for command in ["demo", "run", "status", "observe", "hand-over", "evict", "init", "sim"] {
         let help = ended(&[command, "--help"]);
-        assert!(help.stdout.contains("Examples:\n  incumbent "), "{}", help.stdout);
+        assert!(help.stdout.contains("\nExamples:\n  "), "{}", help.stdout);
     }
 }

@@ -4,12 +4,12 @@ use std::fs;
 use std::path::PathBuf;
 
 use incumbent_testkit::nats::{NatsServer, Options};
-use incumbent_testkit::process::is_running;
+use incumbent_testkit::process::{ChildGuard, is_running};
 use incumbent_testkit::wait;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::run::{delete, seat};
-use crate::support::{Ended, Running, Scratch, children, ended, incumbent};
+use crate::support::{Ended, PATIENCE, Running, Scratch, children, ended, incumbent};
 
 /// Arguments of a candidate whose lease is not over just because the machine is busy.
 fn arguments<'a>(scratch: &'a Scratch, name: &'a str) -> Vec<&'a str> {
@@ -177,6 +177,23 @@ fn an_end_that_outlasts_the_drain_is_a_broken_promise_too() {
     fs::write(&fifo, "go\n").unwrap();
     told(&mut run, "too late");
     assert_eq!(run.wait().code, Some(0));
+}
+
+#[test]
+fn an_end_is_run_though_nobody_reads_what_the_begin_says() {
+    let scratch = Scratch::made();
+    let (full, ended) = (file(&scratch, "full"), file(&scratch, "ended"));
+    // More than the pipe and everything before it holds.
+    let begin = format!("head -c 4000000 /dev/zero | tr '\\0' '\\n' & echo > {}; wait", full.display());
+    let end = format!("echo $INCUMBENT_REASON > {0}.new; mv {0}.new {0}", ended.display());
+    let words = [&arguments(&scratch, "ada")[..], &["--on-won", &begin, "--on-lost", &end, "-v"]].concat();
+    let mut run = ChildGuard::spawn(incumbent(&words)).unwrap();
+    wait::until("the begin", wait::GENEROUS, || full.exists());
+    delete(&scratch);
+    wait::until("the end", wait::GENEROUS, || ended.exists());
+    assert_eq!(fs::read_to_string(&ended).unwrap(), "DELETED\n");
+    run.terminate();
+    assert_eq!(run.wait(PATIENCE).code(), Some(0));
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod operate;
 mod outputs;
 mod permissions;
 mod readme;
+mod reports;
 mod run;
 mod run_children;
 mod run_options;

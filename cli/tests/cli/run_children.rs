@@ -124,6 +124,62 @@ fn a_supervisor_that_is_stopped_with_its_guard_kills_the_command_when_it_goes_on
 }
 
 #[test]
+fn a_supervisor_that_was_stopped_with_its_guard_kills_the_command_before_anything_else() {
+    let scratch = Scratch::made();
+    let script = "trap '' TERM; echo $$; while :; do sleep 0.01; done";
+    let mut ada = started(&scratch, "ada", &["--json"], script);
+    let command = pid(&mut ada);
+    let guards: Vec<u32> = children(ada.pid()).into_iter().filter(|pid| *pid != command).collect();
+    for pid in [guards[0], ada.pid()] {
+        process::pause(pid);
+    }
+    let mut ben = started(&scratch, "ben", &[], "echo leads; exec sleep 1000");
+    ben.until("the successor", |line| (line == "leads").then_some(()));
+    // Nobody was left to end it meanwhile.
+    assert!(is_running(command));
+    process::resume(ada.pid());
+    let told = ada.told_until("the end of the term", |line| line.contains("\"lost\""));
+    let events: Vec<_> = told.lines().map(json).filter(|told| told["event"] != "trouble").collect();
+    let names: Vec<&str> = events.iter().map(|told| told["event"].as_str().unwrap()).collect();
+    assert_eq!(names, ["won", "exited", "lost"], "{told}");
+    assert_eq!(events[1]["code"], 137, "{told}");
+    assert!(!is_running(command));
+    process::resume(guards[0]);
+}
+
+#[test]
+fn a_command_that_ignores_sigterm_is_dead_with_its_group_before_the_deadline() {
+    let mut server = NatsServer::start(Options::new());
+    let url = format!("{}/ELECTIONS", server.url());
+    let made = ended(&["init", "--store", &url, "--new", "--lease", "5s"]);
+    assert_eq!(made.code, Some(0), "{made:?}");
+    // The command and a child of it: each says the time again and again, beside the deadline.
+    let script = "trap '' TERM; \
+                  says() { while read -r until rest < $INCUMBENT_DEADLINE_FILE && read -r up rest < /proc/uptime; \
+                           do echo $1 $until $up; sleep 0.01; done; }; \
+                  echo $$; says child & says command";
+    let words = ["run", "--store", &url, "--key", "jobs", "--on-exit", "resign", "--", "sh", "-c", script];
+    let mut run = Running::start(incumbent(&words));
+    let command = pid(&mut run);
+    server.pause();
+    gone("the end of the command", command);
+    run.kill();
+    let said = run.wait().stdout;
+    for who in ["child", "command"] {
+        let times = said.lines().filter_map(|line| line.strip_prefix(who)?.trim().split_once(' '));
+        // Of a line that was being written when it was killed there may be a part.
+        let times =
+            times.filter_map(|(until, up)| Some((until.parse::<f64>().ok()? / 1e9, up.parse::<f64>().ok()?)));
+        let times: Vec<(f64, f64)> = times.collect();
+        assert!(times.len() > 10, "{said}");
+        let late: Vec<_> = times.iter().filter(|(until, up)| up >= until).collect();
+        assert!(late.is_empty(), "{who} worked after its deadline: {late:?}");
+    }
+    server.resume();
+    server.stop();
+}
+
+#[test]
 fn a_command_that_fills_the_pipe_nobody_reads_costs_no_term() {
     let scratch = Scratch::made();
     let mut run = ChildGuard::spawn(incumbent(&command(&scratch, &["5s", "--json"], "exec yes"))).unwrap();

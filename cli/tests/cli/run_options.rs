@@ -1,13 +1,15 @@
 //! The options of `incumbent run`.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 
-use incumbent_testkit::process::is_running;
+use incumbent_testkit::port::Port;
+use incumbent_testkit::process::{ChildGuard, is_running};
 use incumbent_testkit::wait;
 use rustix::process::Signal;
 
 use crate::run::{delete, pid, seat};
-use crate::support::{Running, Scratch, ended, incumbent};
+use crate::support::{PATIENCE, Running, Scratch, ended, incumbent};
 
 /// Arguments of a candidate whose lease is not over just because the machine is busy.
 fn arguments<'a>(scratch: &'a Scratch, name: &'a str) -> Vec<&'a str> {
@@ -31,6 +33,47 @@ fn a_candidate_that_is_not_elected_in_time_says_who_is_and_ends() {
     assert_eq!((ben.code, ben.stdout.as_str()), (Some(8), ""), "{ben:?}");
     assert!(ben.stderr.contains("not elected within 1s; the seat is held by "), "{ben:?}");
     assert_eq!(seat(&scratch), "held");
+}
+
+#[test]
+fn a_candidate_whose_store_does_not_answer_is_not_elected_in_time_either() {
+    let port = Port::free();
+    let url = format!("nats://127.0.0.1:{}/ELECTIONS", port.number());
+    for rest in [["--", "echo", "never"], ["--on-won", "echo never", "-v"]] {
+        let words = ["run", "--store", &url, "--key", "jobs", "--wait", "1s"];
+        let waited = ended(&[&words[..], &rest].concat());
+        assert_eq!((waited.code, waited.stdout.as_str()), (Some(8), ""), "{waited:?}");
+        let said = "incumbent: not elected within 1s; the store has not answered yet\n";
+        assert!(waited.stderr.ends_with(said), "{waited:?}");
+    }
+}
+
+#[test]
+fn without_a_place_for_its_folder_it_says_how_to_name_one() {
+    let scratch = Scratch::made();
+    let mut run = incumbent(&command(&scratch, "ada", &[], "true"));
+    run.env("TMPDIR", "/no/such/folder");
+    let run = Running::start(run).wait();
+    assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""), "{run:?}");
+    let said = "incumbent: no folder can be made in /no/such/folder: ";
+    assert!(run.stderr.starts_with(said), "{run:?}");
+    assert!(run.stderr.ends_with("; let TMPDIR name another place\n"), "{run:?}");
+}
+
+#[test]
+fn a_leader_whose_standard_error_nobody_reads_leads_on() {
+    let scratch = Scratch::made();
+    for option in ["-v", "--json"] {
+        let words = command(&scratch, "ada", &["--on-exit", "restart", option], "echo $INCUMBENT_SEQUENCE");
+        let mut run = ChildGuard::spawn(incumbent(&words)).unwrap();
+        drop(run.take_stderr());
+        let mut lines = BufReader::new(run.take_stdout().unwrap()).lines();
+        // It tells that the command has exited before it starts it again, and so before it says anything here.
+        let [first, second] = [lines.next(), lines.next()].map(|line| line.unwrap().unwrap());
+        assert_eq!(first, second, "in the same term");
+        run.terminate();
+        assert_eq!(run.wait(PATIENCE).code(), Some(0));
+    }
 }
 
 #[test]

@@ -105,6 +105,16 @@ fn errors_name_the_source_of_the_setting() {
 }
 
 #[test]
+fn what_cannot_go_together_names_the_source_of_the_setting_too() {
+    let place = Place::with("lease = \"5s\"");
+    let demo = ["demo", "--in-process", "--for", "1s"];
+    let refused = place.ended(&demo, &[("INCUMBENT_STORE", "sqlite:elections.db")]);
+    let said =
+        "incumbent: INCUMBENT_STORE: the argument '--in-process' cannot be used with '--store <URL>'\n";
+    assert_eq!((refused.code, refused.stderr.as_str()), (Some(2), said));
+}
+
+#[test]
 fn a_file_that_cannot_be_is_refused_with_the_line_and_what_there_is() {
     let refused = |settings: &str| {
         let ended = Place::with(settings).ended(&["status", "--all"], &[]);

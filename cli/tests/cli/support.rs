@@ -22,7 +22,7 @@ pub(crate) fn incumbent(arguments: &[&str]) -> Command {
             command.env_remove(variable);
         }
     }
-    command.env_remove("NATS_CONTEXT").env_remove("NO_COLOR");
+    command.env_remove("NATS_CONTEXT").env_remove("NO_COLOR").env_remove("TERM");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
@@ -107,12 +107,23 @@ impl Running {
     /// The next line of the standard error that `found` takes.
     #[track_caller]
     pub(crate) fn until_told(&mut self, what: &str, found: impl Fn(&str) -> bool) -> String {
+        self.told_until(what, found).lines().last().unwrap().to_owned()
+    }
+
+    /// Everything on the standard error up to the next line that `found` takes.
+    #[track_caller]
+    pub(crate) fn told_until(&mut self, what: &str, found: impl Fn(&str) -> bool) -> String {
         let started = Instant::now();
         let mut told = Vec::new();
         loop {
             match self.stderr.recv_timeout(PATIENCE.saturating_sub(started.elapsed())) {
-                Ok(line) if found(&line) => return line,
-                Ok(line) => told.push(line),
+                Ok(line) => {
+                    let is_it = found(&line);
+                    told.push(line + "\n");
+                    if is_it {
+                        return told.concat();
+                    }
+                }
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
                     panic!("{what} was never told: {told:#?}")
                 }

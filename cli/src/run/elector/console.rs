@@ -5,14 +5,17 @@ use std::io::{IsTerminal, Write};
 use incumbent::core::reconcile::Message;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
 
+use super::tell::say;
+
 /// What is typed.
 pub(super) struct Console {
     lines: Lines<BufReader<Stdin>>,
+    as_json: bool,
 }
 
 impl Console {
-    pub(super) fn new() -> Self {
-        Self { lines: BufReader::new(tokio::io::stdin()).lines() }
+    pub(super) fn new(as_json: bool) -> Self {
+        Self { lines: BufReader::new(tokio::io::stdin()).lines(), as_json }
     }
 
     /// Asks for a message, where a person types.
@@ -30,7 +33,7 @@ impl Console {
             match read(&line) {
                 Ok(message) => return Some(message),
                 Err(mistake) => {
-                    let _ = writeln!(std::io::stderr(), "incumbent: {mistake}");
+                    say(self.as_json, &mistake);
                     self.prompt();
                 }
             }

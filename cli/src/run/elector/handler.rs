@@ -1,6 +1,6 @@
 //! A handler as a process.
 
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
@@ -14,6 +14,7 @@ use tokio::process::{Child, ChildStderr, ChildStdout};
 
 use super::script::Script;
 use crate::run::command::Told;
+use crate::stderr;
 
 /// More than a pipe holds: what a handler has written by its end is logged before anything else happens.
 const LAST_WORDS: usize = 1024 * 1024;
@@ -159,6 +160,7 @@ impl Output {
     /// Logs what comes next. Cancel-safe.
     async fn read(&mut self) {
         if let Some(pipe) = &self.pipe {
+            stderr::room().await;
             // Where it cannot be waited for, reading it says why.
             let _ = pipe.readable().await;
             self.log(AT_ONCE);
@@ -213,13 +215,11 @@ fn line_end(read: &[u8]) -> Option<usize> {
 fn say(line: &[u8], name: &str, of: &str, as_json: bool) {
     let text = String::from_utf8_lossy(line);
     let text = text.trim_end_matches(['\n', '\r']);
-    // Nobody may be reading any more; that is no reason to end.
-    let mut stderr = io::stderr().lock();
-    let _ = if as_json {
-        writeln!(stderr, "{}", json!({ "event": "output", "handler": name, "stream": of, "line": text }))
+    if as_json {
+        stderr::tell(json!({ "event": "output", "handler": name, "stream": of, "line": text }));
     } else {
-        writeln!(stderr, "{name}: {text}")
-    };
+        stderr::tell(format_args!("{name}: {text}"));
+    }
 }
 
 #[cfg(test)]

@@ -64,7 +64,7 @@ pub(crate) struct HeirArgs {
     #[arg(long)]
     retries: u32,
     /// How long after a failure, from the second on
-    #[arg(long, value_parser = humantime::parse_duration)]
+    #[arg(long, value_parser = crate::args::time)]
     retry_every: Duration,
 }
 

@@ -39,6 +39,7 @@ use self::seat::{News, Seat};
 use super::args::Args;
 use super::deadline::DeadlineFile;
 use super::health::Health;
+use super::patience::{NO_STORE, Patience};
 use super::signals::{Asked, Signals};
 use super::{command, guard, no_key, supervisor};
 use crate::exit::Exit;
@@ -47,6 +48,7 @@ use crate::listen::Listener;
 
 /// `incumbent run --on-won CMD --on-lost CMD`. Returns the exit code.
 pub(super) async fn run(args: Args, as_json: bool) -> Result<u8, Failure> {
+    let patience = Patience::new(args.wait);
     let scripts = Scripts::read(&args)?;
     let mut signals = Signals::new()?;
     let is_console = args.store.url().as_deref() == Some(CONSOLE);
@@ -57,11 +59,15 @@ pub(super) async fn run(args: Args, as_json: bool) -> Result<u8, Failure> {
     }
     let mut listener = Listener::of(args.listen, as_json).await?;
     let mut seat = if is_console {
-        Seat::console()
+        Seat::console(as_json)
     } else {
         tokio::select! {
             seat = Seat::campaign(&args, &mut listener) => seat?,
             () = signals.end() => return Ok(Exit::Done as u8),
+            () = patience.sleep(), if patience.ends() => {
+                tell::say(as_json, &patience.over(NO_STORE));
+                return Ok(Exit::NotElected as u8);
+            }
         }
     };
     let clock = match &seat {
@@ -99,6 +105,7 @@ pub(super) async fn run(args: Args, as_json: bool) -> Result<u8, Failure> {
         reason: None,
         has_led: false,
         asked: false,
+        patience,
         result: None,
         args,
         as_json,
@@ -142,6 +149,7 @@ struct Elector {
     reason: Option<Reason>,
     has_led: bool,
     asked: bool,
+    patience: Patience,
     /// The exit code, once it is known.
     result: Option<Exit>,
 }
@@ -166,12 +174,12 @@ enum Next {
 
 impl Elector {
     async fn reconcile(&mut self, seat: &mut Seat, signals: &mut Signals) -> Result<u8, Failure> {
-        let patience = tokio::time::sleep(self.args.wait.unwrap_or_default());
+        let patience = self.patience.sleep();
         tokio::pin!(patience);
         let mut over = false;
         seat.prompt();
         while self.reconciler.state() != State::Closed {
-            let waits = self.args.wait.is_some() && !self.has_led && !self.asked;
+            let waits = self.patience.ends() && !self.has_led && !self.asked;
             let nap = self.nap();
             let next = tokio::select! {
                 news = seat.next(), if !over && seat.speaks(self.running.is_some()) => Next::News(news),
@@ -249,8 +257,7 @@ impl Elector {
     fn not_elected(&mut self) -> Result<(), Failure> {
         let leader = self.candidate.as_ref().and_then(Candidate::leader);
         let who = leader.map_or("nobody".into(), |leader| leader.name);
-        let limit = self.args.wait.unwrap_or_default();
-        self.warn(&format!("not elected within {limit:?}; the seat is held by {who}"));
+        self.warn(&self.patience.over(&format!("the seat is held by {who}")));
         self.result = Some(Exit::NotElected);
         self.close()
     }

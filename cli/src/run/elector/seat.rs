@@ -28,8 +28,8 @@ pub(super) enum News {
 
 impl Seat {
     /// A person who types.
-    pub(super) fn console() -> Self {
-        Self::Console(Some(Console::new()))
+    pub(super) fn console(as_json: bool) -> Self {
+        Self::Console(Some(Console::new(as_json)))
     }
 
     /// Takes part in the election that the command line names.

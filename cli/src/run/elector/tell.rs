@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Elector;
-use crate::output;
+use crate::stderr;
 
 impl Elector {
     /// Something that a person should read.
@@ -13,9 +13,9 @@ impl Elector {
 
     pub(super) fn tell(&self, event: Value) {
         if self.as_json {
-            output::tell(event);
+            stderr::tell(event);
         } else {
-            tracing::info!("{event}");
+            tracing::info!(target: "incumbent::run", "{event}");
         }
     }
 }
@@ -23,8 +23,8 @@ impl Elector {
 /// Says something that a person should read.
 pub(super) fn say(as_json: bool, message: &str) {
     if as_json {
-        output::tell(json!({ "event": "trouble", "message": message }));
+        stderr::tell(json!({ "event": "trouble", "message": message }));
     } else {
-        output::tell(format_args!("incumbent: {message}"));
+        stderr::tell(format_args!("incumbent: {message}"));
     }
 }

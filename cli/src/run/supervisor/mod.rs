@@ -15,11 +15,12 @@ use super::cgroup::Cgroup;
 use super::deadline::DeadlineFile;
 use super::guard::{Guard, Word};
 use super::health::Health;
+use super::patience::{NO_STORE, Patience};
 use super::signals::{Asked, Signals};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::listen::Listener;
-use crate::output::tell;
+use crate::stderr::tell;
 
 /// How often the guard is told of a new deadline, and the command's end is looked for where no signal told.
 const TICK: Duration = Duration::from_millis(50);
@@ -28,12 +29,17 @@ const DYING: Duration = Duration::from_millis(200);
 
 /// `incumbent run … -- CMD`. Returns the exit code.
 pub(super) async fn run(args: Args, key: &str, as_json: bool) -> Result<u8, Failure> {
+    let patience = Patience::new(args.wait);
     let mut signals = Signals::new()?;
     let mut listener = Listener::of(args.listen, as_json).await?;
     // Before anything is waited for: a signal meanwhile ends us.
     let opened = tokio::select! {
         opened = open(&args, key, &listener) => opened,
         () = signals.end() => return Ok(Exit::Done as u8),
+        () = patience.sleep(), if patience.ends() => {
+            tell(format_args!("incumbent: {}", patience.over(NO_STORE)));
+            return Ok(Exit::NotElected as u8);
+        }
     };
     let (store, candidate) = opened?;
     listener.serve(&candidate);
@@ -56,6 +62,7 @@ pub(super) async fn run(args: Args, key: &str, as_json: bool) -> Result<u8, Fail
         has_led: false,
         result: None,
         asked: None,
+        patience,
         args,
         as_json,
     };
@@ -101,6 +108,7 @@ struct Supervisor {
     has_led: bool,
     /// The exit code, once it is known; then it only remains to leave.
     result: Option<u8>,
+    patience: Patience,
     /// The signal that asked us to end.
     asked: Option<Signal>,
 }
@@ -117,10 +125,10 @@ impl Supervisor {
     async fn supervise(&mut self, signals: &mut Signals) -> Result<u8, Failure> {
         let mut events = self.candidate.events();
         let mut ticks = tokio::time::interval(TICK);
-        let patience = tokio::time::sleep(self.args.wait.unwrap_or_default());
+        let patience = self.patience.sleep();
         tokio::pin!(patience);
         loop {
-            let waits = self.args.wait.is_some() && !self.has_led && self.result.is_none();
+            let waits = self.patience.ends() && !self.has_led && self.result.is_none();
             let next = tokio::select! {
                 event = events.next() => match event {
                     Some(event) => Next::Event(event),
@@ -157,9 +165,10 @@ impl Supervisor {
             }
             Event::Lost { term, reason } => {
                 let (token, at) = (term.token().to_string(), self.clock.now().as_nanos());
-                self.tell(json!({ "event": "lost", "token": token, "reason": reason.code(), "at": at }));
                 self.rest = None;
+                // Before anything is said: it may take long until that is read.
                 self.kill_work().await?;
+                self.tell(json!({ "event": "lost", "token": token, "reason": reason.code(), "at": at }));
                 if self.args.once && self.result.is_none() {
                     self.lost(reason);
                 }
@@ -229,8 +238,8 @@ impl Supervisor {
     fn not_elected(&mut self) {
         let leader = self.candidate.leader();
         let who = leader.map_or("nobody".into(), |leader| leader.name);
-        let limit = self.args.wait.unwrap_or_default();
-        tell(format_args!("incumbent: not elected within {limit:?}; the seat is held by {who}"));
+        let said = self.patience.over(&format!("the seat is held by {who}"));
+        tell(format_args!("incumbent: {said}"));
         self.result = Some(Exit::NotElected as u8);
         drop(self.candidate.close());
     }
@@ -250,7 +259,7 @@ impl Supervisor {
         if self.as_json {
             tell(event);
         } else {
-            tracing::info!("{event}");
+            tracing::info!(target: "incumbent::run", "{event}");
         }
     }
 }

@@ -8,10 +8,10 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use super::{DYING, Exit, Failure, Supervisor, TICK};
-use crate::output::tell;
 use crate::run::args::OnExit;
 use crate::run::command::{Group, Told, exit_code};
 use crate::run::guard::{Watch, Word};
+use crate::stderr::tell;
 
 /// The command in a term.
 pub(super) struct Work {
