@@ -95,6 +95,7 @@ pub(crate) fn page(command: &str) -> String {
             ],
             &OF_STORES,
         ),
+        "status" => (&[(0, "told, whether the seat is held or vacant")], &OF_STORES),
         "observe" => (&[(0, "asked to end, or --count or --for is over")], &OF_STORES),
         "hand-over" => (
             &[

@@ -17,7 +17,7 @@ use crate::store::{StoreArgs, shown};
 /// for; without --markers it also refuses purges, which would take the record of a leader away. A
 /// bucket that exists is compared and left as it is, unless --update is given.
 ///
-/// An SQLite file is made where it does not exist.
+/// An SQLite file is made where it does not exist; each of its elections has the lease of its candidates.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -95,6 +95,13 @@ async fn bucket(args: &Args, settings: &NatsSettings, as_json: bool) -> Result<(
 }
 
 async fn file(args: &Args, settings: &SqliteSettings, as_json: bool) -> Result<(), Failure> {
+    let of_buckets =
+        [("--markers", args.markers), ("--own-leases", args.own_leases), ("--replicas", args.replicas != 1)];
+    if let Some((option, _)) = of_buckets.iter().find(|(_, is_given)| *is_given) {
+        return Err(Failure::usage(format!(
+            "{option} is for a bucket of NATS, and this is a file: leave it out"
+        )));
+    }
     let existed = settings.path.exists();
     let facts = Sqlite::init(settings, &Clock::system(), args.new).await?;
     let path = settings.path.display();

@@ -55,9 +55,7 @@ struct Which {
 const EXAMPLES: &str = "\
 Examples:
   incumbent status nightly-report --store nats://127.0.0.1:4222/ELECTIONS
-  incumbent status --all --store sqlite:elections.db --json
-
-The exit code is 0 whether the seat is held or vacant.";
+  incumbent status --all --store sqlite:elections.db --json";
 
 /// How many elections are asked about at a time.
 const AT_ONCE: usize = 16;

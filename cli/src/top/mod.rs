@@ -24,7 +24,7 @@ use tokio::time::sleep;
 
 use crate::failure::Failure;
 use crate::operate::{Bench, evict};
-use crate::screen::{Key, Keys, Screen};
+use crate::screen::{Key, Keys, Screen, can_draw};
 use crate::signals::Signals;
 use crate::store::{StoreArgs, Teller, shown};
 use board::Board;
@@ -61,7 +61,8 @@ Keys:
   q             leave
   up, down      choose an election (also k, j, PgUp, PgDn, Home, End)
   s, r          sort by the next column; the other way round
-  /             show only the elections whose key or leader contains what is typed; Esc shows all again
+  /             show only the elections whose key or leader contains what is
+                typed; Esc shows all again
   e             evict the leader of the chosen election, after a question";
 
 /// How often what is on the screen is drawn anew, so that times move.
@@ -78,6 +79,12 @@ pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
         return Err(Failure::usage(
             "top draws on a terminal, and needs one to read keys from: `incumbent status --all --json` says the \
              same to a program",
+        ));
+    }
+    if !can_draw() {
+        return Err(Failure::usage(
+            "top draws on the terminal, and this one says that it cannot be drawn on (TERM is dumb): `incumbent status \
+             --all` says the same in lines",
         ));
     }
     let mut signals = Signals::new()?;

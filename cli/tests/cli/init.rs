@@ -60,3 +60,19 @@ fn a_store_that_needs_no_preparation_says_so() {
     assert_eq!(refused.code, Some(2));
     assert!(refused.stderr.contains("needs no preparation"), "{refused:?}");
 }
+
+#[test]
+fn what_only_a_bucket_can_have_is_refused_for_a_file() {
+    let scratch = Scratch::new();
+    for (option, words) in [
+        ("--markers", &["--markers"][..]),
+        ("--own-leases", &["--own-leases"]),
+        ("--replicas", &["--replicas", "3"]),
+    ] {
+        let refused = ended(&[&["init", "--store", &scratch.url], words].concat());
+        assert_eq!(refused.code, Some(2), "{refused:?}");
+        let told = format!("incumbent: {option} is for a bucket of NATS, and this is a file: leave it out\n");
+        assert_eq!(refused.stderr, told);
+    }
+    assert_eq!(std::fs::read_dir(scratch.folder.path()).unwrap().count(), 0);
+}
