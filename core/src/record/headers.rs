@@ -1,0 +1,117 @@
+//! The headers of ours, by name, and how they are written.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use super::{Claim, Stamp};
+use crate::token::Incarnation;
+
+/// Header of every write: the campaign's nonce and the number of the attempt, `<nonce>.<attempt>`.
+pub const NONCE: &str = "Incumbent-Nonce";
+/// Header of a live record: the holder's lease time in milliseconds, or what is left of its win delay where that is
+/// more. Others wait as long from their first sight of the record.
+pub const LEASE: &str = "Incumbent-Lease";
+/// Header of a live record: the fencing token of the term its holder leads for, and for how many milliseconds it had led
+/// when it wrote this. Nothing is decided by it: it is there for whoever looks.
+pub const TERM: &str = "Incumbent-Term";
+/// Header of a release: the win delay still owed in milliseconds, and the store's incarnation.
+pub const RELEASE: &str = "Incumbent-Release";
+/// Header of a release that hands over: the name of the successor.
+pub const SUCCESSOR: &str = "Incumbent-Successor";
+/// What the headers of a leader's metadata begin with.
+pub const METADATA: &str = "Incumbent-Meta-";
+
+/// Headers as a store carries them: pairs of a name and a value.
+pub type Headers = Vec<(String, String)>;
+
+/// What a header says. Names are read in any case, so one may come twice, in no certain order.
+pub(super) enum Said<'a> {
+    Nothing,
+    Once(&'a str),
+    TwoThings,
+}
+
+impl<'a> Said<'a> {
+    pub(super) fn say(&mut self, text: &'a str) {
+        *self = match self {
+            Self::Nothing => Self::Once(text),
+            Self::Once(before) if *before == text => return,
+            _ => Self::TwoThings,
+        };
+    }
+
+    pub(super) fn text(&self) -> Option<&'a str> {
+        match self {
+            Self::Once(text) => Some(text),
+            Self::Nothing | Self::TwoThings => None,
+        }
+    }
+}
+
+pub(super) fn parse_release(text: &str) -> Option<(Duration, Incarnation)> {
+    let (owed, incarnation) = text.split_once(' ')?;
+    Some((Duration::from_millis(owed.parse().ok()?), Incarnation(incarnation.parse().ok()?)))
+}
+
+pub(super) fn metadata_key(name: &str) -> Option<&str> {
+    let (prefix, key) = name.split_at_checked(METADATA.len())?;
+    (prefix.eq_ignore_ascii_case(METADATA) && !key.is_empty()).then_some(key)
+}
+
+/// The headers of a live record; its lease is rounded up to whole milliseconds, since others wait as long.
+pub(crate) fn live_headers(
+    stamp: Stamp,
+    lease: Duration,
+    claim: Claim,
+    metadata: &[(String, String)],
+) -> Headers {
+    let mut headers = stamp_header(Some(stamp));
+    headers.push(lease_header(lease));
+    headers.push(claim_header(claim));
+    headers.extend(metadata.iter().map(metadata_header));
+    headers
+}
+
+/// The headers of a release; what is owed is rounded up to whole milliseconds.
+pub(crate) fn release_headers(
+    stamp: Stamp,
+    owed: Duration,
+    incarnation: Incarnation,
+    successor: Option<&str>,
+) -> Headers {
+    let mut headers = stamp_header(Some(stamp));
+    headers.push(release_header(owed, incarnation));
+    headers.extend(successor.map(successor_header));
+    headers
+}
+
+pub(super) fn stamp_header(stamp: Option<Stamp>) -> Headers {
+    stamp.map(|stamp| (NONCE.into(), stamp.to_string())).into_iter().collect()
+}
+
+pub(super) fn lease_header(lease: Duration) -> (String, String) {
+    (LEASE.into(), millis(lease).to_string())
+}
+
+pub(super) fn claim_header(claim: Claim) -> (String, String) {
+    (TERM.into(), claim.to_string())
+}
+
+pub(super) fn metadata_header((key, text): &(String, String)) -> (String, String) {
+    (format!("{METADATA}{key}"), text.clone())
+}
+
+pub(super) fn release_header(owed: Duration, incarnation: Incarnation) -> (String, String) {
+    (RELEASE.into(), format!("{} {}", millis(owed), incarnation.0))
+}
+
+pub(super) fn successor_header(name: &str) -> (String, String) {
+    (SUCCESSOR.into(), name.to_string())
+}
+
+/// Whole milliseconds, and none too few.
+fn millis(span: Duration) -> u128 {
+    span.as_nanos().div_ceil(1_000_000)
+}

@@ -1,0 +1,192 @@
+//! What a key of an election holds, and how it is written down.
+//!
+//! The value of a live record is the candidate's name, as the Go library `nats-kv-leader-elect`
+//! writes it; everything of ours travels in headers that it ignores. A store adapter carries
+//! value and headers as they are and leaves their meaning to this module.
+
+mod claim;
+mod headers;
+mod stamp;
+#[cfg(test)]
+mod tests;
+
+use alloc::string::{String, ToString};
+use core::time::Duration;
+
+pub use claim::Claim;
+pub use headers::{Headers, LEASE, METADATA, NONCE, RELEASE, SUCCESSOR, TERM};
+use headers::{
+    Said, claim_header, lease_header, metadata_header, metadata_key, parse_release, release_header,
+    stamp_header, successor_header,
+};
+pub(crate) use headers::{live_headers, release_headers};
+pub use stamp::{Attempt, Nonce, Stamp};
+
+use crate::token::{Incarnation, Revision};
+
+/// A live record: somebody holds the seat.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Record {
+    /// The revision of the write that made it.
+    pub revision: Revision,
+    /// The holder's name. Bytes that are not UTF-8 are shown as U+FFFD.
+    pub candidate: String,
+    /// Who wrote it; `None` for a record written by other software.
+    pub stamp: Option<Stamp>,
+    /// The holder's lease time; `None` where it is the store's own.
+    pub lease: Option<Duration>,
+    /// The term its holder leads for, by its own account; `None` for a record written by other software.
+    pub claim: Option<Claim>,
+    /// What the leader publishes about itself.
+    pub metadata: Headers,
+}
+
+impl Record {
+    /// Whether both are of one campaign, as far as they say.
+    pub(crate) fn has_the_holder_of(&self, other: &Self) -> bool {
+        let nonce = |record: &Self| record.stamp.map(|stamp| stamp.nonce);
+        self.candidate == other.candidate && nonce(self) == nonce(other)
+    }
+}
+
+/// A tombstone left by a holder that gave the seat up.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Release {
+    /// The revision of the tombstone.
+    pub revision: Revision,
+    /// Who released.
+    pub stamp: Option<Stamp>,
+    /// How much of the holder's own win delay was still to run.
+    pub owed: Duration,
+    /// The incarnation in which the holder held the seat.
+    pub incarnation: Incarnation,
+    /// Who should be next; the others hold back for a moment.
+    pub successor: Option<String>,
+}
+
+/// What a key holds.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Entry {
+    /// Nothing: never written, or removed without a trace.
+    Vacant,
+    /// A live record.
+    Live(Record),
+    /// A tombstone that certifies its writer gave the seat up.
+    Released(Release),
+    /// Any other tombstone, or a marker for a removal: somebody deleted the record.
+    Deleted {
+        /// The revision of the tombstone or marker.
+        revision: Revision,
+    },
+    /// The store's marker for a record that reached its maximum age.
+    Expired {
+        /// The revision of the marker.
+        revision: Revision,
+    },
+}
+
+/// What sort of message a store found under a key; its adapter knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A value.
+    Live,
+    /// A deletion, by a release or by anybody else.
+    Tombstone,
+    /// The store's marker for an expiry.
+    Expired,
+}
+
+impl Entry {
+    /// Reads the message a store found under a key.
+    ///
+    /// Never fails: a header that cannot be read, or that says two things, counts as missing, which is
+    /// always the cautious reading (a foreign record, or a deletion that certifies nothing).
+    pub fn decode<'a>(
+        revision: Revision,
+        kind: Kind,
+        value: &[u8],
+        headers: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Self {
+        let mut stamp = Said::Nothing;
+        let mut lease = Said::Nothing;
+        let mut claim = Said::Nothing;
+        let mut release = Said::Nothing;
+        let mut successor = Said::Nothing;
+        let mut metadata = Headers::new();
+        for (name, text) in headers {
+            if name.eq_ignore_ascii_case(NONCE) {
+                stamp.say(text);
+            } else if name.eq_ignore_ascii_case(LEASE) {
+                lease.say(text);
+            } else if name.eq_ignore_ascii_case(TERM) {
+                claim.say(text);
+            } else if name.eq_ignore_ascii_case(RELEASE) {
+                release.say(text);
+            } else if name.eq_ignore_ascii_case(SUCCESSOR) {
+                successor.say(text);
+            } else if let Some(key) = metadata_key(name) {
+                metadata.push((key.to_string(), text.to_string()));
+            }
+        }
+        let stamp = stamp.text().and_then(|text| text.parse().ok());
+        let lease = lease.text().and_then(|text| text.parse().ok()).map(Duration::from_millis);
+        let lease = lease.filter(|lease| !lease.is_zero());
+        let claim =
+            claim.text().and_then(|text| text.parse().ok()).map(|claim: Claim| claim.made_at(revision));
+        let release = release.text().and_then(parse_release);
+        let successor = successor.text().map(str::to_string);
+        match (kind, release) {
+            (Kind::Expired, _) => Self::Expired { revision },
+            (Kind::Tombstone, Some((owed, incarnation))) => {
+                Self::Released(Release { revision, stamp, owed, incarnation, successor })
+            }
+            (Kind::Tombstone, None) => Self::Deleted { revision },
+            (Kind::Live, _) => {
+                let candidate = String::from_utf8_lossy(value).into_owned();
+                Self::Live(Record { revision, candidate, stamp, lease, claim, metadata })
+            }
+        }
+    }
+
+    /// What a store holds for this entry, such that [`decode`](Self::decode) reads it back; `None` where it holds
+    /// nothing.
+    pub fn encode(&self) -> Option<(Revision, Kind, String, Headers)> {
+        let bare = |revision: &Revision, kind| Some((*revision, kind, String::new(), Headers::new()));
+        match self {
+            Self::Vacant => None,
+            Self::Live(record) => {
+                let mut headers = stamp_header(record.stamp);
+                headers.extend(record.lease.map(lease_header));
+                headers.extend(record.claim.map(claim_header));
+                headers.extend(record.metadata.iter().map(metadata_header));
+                Some((record.revision, Kind::Live, record.candidate.clone(), headers))
+            }
+            Self::Released(release) => {
+                let mut headers = stamp_header(release.stamp);
+                headers.push(release_header(release.owed, release.incarnation));
+                headers.extend(release.successor.as_deref().map(successor_header));
+                Some((release.revision, Kind::Tombstone, String::new(), headers))
+            }
+            Self::Deleted { revision } => bare(revision, Kind::Tombstone),
+            Self::Expired { revision } => bare(revision, Kind::Expired),
+        }
+    }
+
+    /// The revision of what is there; `None` where nothing is.
+    pub fn revision(&self) -> Option<Revision> {
+        match self {
+            Self::Vacant => None,
+            Self::Live(record) => Some(record.revision),
+            Self::Released(release) => Some(release.revision),
+            Self::Deleted { revision } | Self::Expired { revision } => Some(*revision),
+        }
+    }
+
+    /// The live record, where there is one.
+    pub fn live(&self) -> Option<&Record> {
+        match self {
+            Self::Live(record) => Some(record),
+            _ => None,
+        }
+    }
+}

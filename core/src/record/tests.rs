@@ -1,0 +1,133 @@
+//! What is written reads back, and what cannot be read is missing.
+
+use super::*;
+use crate::token::Token;
+use alloc::vec;
+
+const STAMP: Stamp = Stamp { nonce: Nonce(0xfeed), attempt: Attempt(7) };
+const CLAIM: Claim = Claim {
+    token: Token { incarnation: Incarnation(9), sequence: Revision(2) },
+    led_for: Some(Duration::from_millis(61_002)),
+};
+
+fn decode(kind: Kind, value: &[u8], headers: &Headers) -> Entry {
+    Entry::decode(Revision(3), kind, value, headers.iter().map(|(n, v)| (n.as_str(), v.as_str())))
+}
+
+#[test]
+fn a_live_record_reads_back() {
+    let metadata = vec![("Host".to_string(), "db-1:80".to_string())];
+    let headers = live_headers(STAMP, Duration::from_secs(30), CLAIM, &metadata);
+    assert_eq!(
+        decode(Kind::Live, b"worker-7", &headers),
+        Entry::Live(Record {
+            revision: Revision(3),
+            candidate: "worker-7".into(),
+            stamp: Some(STAMP),
+            lease: Some(Duration::from_secs(30)),
+            claim: Some(CLAIM),
+            metadata,
+        })
+    );
+}
+
+#[test]
+fn a_lease_is_written_no_shorter_than_it_is() {
+    let headers = live_headers(STAMP, Duration::from_nanos(5_000_000_001), CLAIM, &[]);
+    let lease = decode(Kind::Live, b"a", &headers).live().and_then(|record| record.lease);
+    assert_eq!(lease, Some(Duration::from_millis(5001)));
+}
+
+#[test]
+fn a_release_reads_back_and_rounds_what_it_owes_up() {
+    let headers = release_headers(STAMP, Duration::from_nanos(1_000_001), Incarnation(9), Some("b"));
+    assert_eq!(
+        decode(Kind::Tombstone, b"", &headers),
+        Entry::Released(Release {
+            revision: Revision(3),
+            stamp: Some(STAMP),
+            owed: Duration::from_millis(2),
+            incarnation: Incarnation(9),
+            successor: Some("b".into()),
+        })
+    );
+}
+
+#[test]
+fn what_is_encoded_reads_back() {
+    let record = Record {
+        revision: Revision(3),
+        candidate: "worker-7".into(),
+        stamp: Some(STAMP),
+        lease: Some(Duration::from_secs(30)),
+        claim: Some(CLAIM),
+        metadata: vec![("Host".into(), "db-1:80".into())],
+    };
+    let release = Release {
+        revision: Revision(3),
+        stamp: Some(STAMP),
+        owed: Duration::from_millis(2),
+        incarnation: Incarnation(9),
+        successor: Some("b".into()),
+    };
+    for entry in [
+        Entry::Live(Record { stamp: None, lease: None, claim: None, metadata: vec![], ..record.clone() }),
+        Entry::Live(record),
+        Entry::Released(Release { stamp: None, successor: None, ..release.clone() }),
+        Entry::Released(release),
+        Entry::Deleted { revision: Revision(3) },
+        Entry::Expired { revision: Revision(3) },
+    ] {
+        let (revision, kind, value, headers) = entry.encode().unwrap();
+        assert_eq!(revision, Revision(3));
+        assert_eq!(decode(kind, value.as_bytes(), &headers), entry);
+    }
+    assert_eq!(Entry::Vacant.encode(), None);
+}
+
+#[test]
+fn a_bare_value_is_a_foreign_record() {
+    assert_eq!(
+        decode(Kind::Live, b"go-1\xff", &vec![]),
+        Entry::Live(Record {
+            revision: Revision(3),
+            candidate: "go-1\u{fffd}".into(),
+            stamp: None,
+            lease: None,
+            claim: None,
+            metadata: vec![],
+        })
+    );
+}
+
+#[test]
+fn a_release_that_cannot_be_read_certifies_nothing() {
+    for text in ["", "5", "x 9", "5 x", "-5 9", "5 9 9"] {
+        let headers = vec![(RELEASE.to_string(), text.to_string())];
+        assert_eq!(decode(Kind::Tombstone, b"", &headers), Entry::Deleted { revision: Revision(3) });
+    }
+}
+
+#[test]
+fn a_stamp_that_cannot_be_read_is_nobodys() {
+    for text in ["", ".", "12.1", "0000000000000000000000000000feed", "0000000000000000000000000000feed.x"] {
+        assert_eq!(text.parse::<Stamp>(), Err(()));
+    }
+    assert_eq!(STAMP.to_string().parse(), Ok(STAMP));
+}
+
+#[test]
+fn a_header_that_says_two_things_counts_as_missing() {
+    let lease = |texts: [&str; 2]| {
+        let headers = [LEASE, "incumbent-lease"].into_iter().zip(texts);
+        Entry::decode(Revision(3), Kind::Live, b"a", headers).live().and_then(|record| record.lease)
+    };
+    assert_eq!(lease(["5000", "5000"]), Some(Duration::from_secs(5)));
+    assert_eq!(lease(["5000", "9000"]), None);
+}
+
+#[test]
+fn a_lease_of_zero_counts_as_missing() {
+    let headers = vec![(LEASE.to_string(), "0".to_string())];
+    assert_eq!(decode(Kind::Live, b"a", &headers).live().and_then(|r| r.lease), None);
+}
