@@ -1,18 +1,19 @@
 //! The hub's loop.
 
+mod campaigns;
 mod commands;
 mod requests;
 mod roll;
 mod spectators;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use incumbent_core::campaign::{Input, Output, State};
-use incumbent_core::store::{Action, Capabilities, Facts, Fault, Write};
+use incumbent_core::campaign::Input;
+use incumbent_core::store::{Capabilities, Facts, Fault};
 use incumbent_core::{Incarnation, Instant};
 use tokio::sync::mpsc;
 
@@ -20,15 +21,14 @@ use super::enlisting::Enlisting;
 use super::errand::{Done, Errand, Errands, within};
 use super::inspection::Inspection;
 use super::seat::Seat;
-use super::slot::{Begin, Slot, Stage};
+use super::slot::{Slot, Stage};
 use super::wakes::{Sleeper, Wakes};
 use super::watch::Watch;
-use super::{CampaignId, Enter, Request};
+use super::{CampaignId, Request};
 use crate::clock::Clock;
 use crate::driver::{Leave, Reply};
 use crate::meter::Meter;
 use crate::store::{Adapter, Roll, Watched};
-use crate::{Error, ErrorKind};
 
 /// How long closing the connection may take.
 const CLOSING: Duration = Duration::from_secs(2);
@@ -176,24 +176,6 @@ impl Hub {
         ids.into_iter().for_each(|id| self.close_campaign(id));
     }
 
-    fn enter(&mut self, enter: Enter) {
-        let checked = if self.closing.is_some() {
-            Err(Error::new(ErrorKind::Closed, "the store is closing; open it again with `Store::open`"))
-        } else {
-            self.check_election(&enter.standing.election)
-                .and_then(|()| self.errands.adapter.check_name(&enter.standing.candidate))
-        };
-        if let Err(error) = checked {
-            return drop(enter.reply.send(Err(error)));
-        }
-        let id = enter.id;
-        self.elections.entry(Arc::clone(&enter.standing.election)).or_default().push(id);
-        self.slots.insert(id, Slot::new(enter));
-        self.want_watch();
-        self.inspection.want(id, self.clock.now());
-        self.inspect();
-    }
-
     fn done(&mut self, done: Done) {
         match done {
             Done::Wrote(id, attempt, outcome) => self.feed(id, Input::Wrote { attempt, outcome }),
@@ -244,88 +226,6 @@ impl Hub {
         }
     }
 
-    /// Feeds a campaign, and does what it asks for until it asks for nothing more.
-    fn feed(&mut self, id: CampaignId, input: Input) {
-        let mut inputs = VecDeque::from([input]);
-        while let Some(input) = inputs.pop_front() {
-            let Some(slot) = self.slots.get_mut(&id) else { return };
-            if !matches!(slot.stage, Stage::Racing(_)) {
-                return;
-            }
-            let step = slot.step(input);
-            self.wakes.set(Sleeper::Campaign(id), step.wake);
-            inputs.extend(step.drained.then_some(Input::Drained));
-            for output in step.outputs {
-                inputs.extend(self.carry_out(id, output));
-            }
-        }
-        self.settle(id);
-    }
-
-    /// Does one thing a campaign asks for. What can be answered at once is.
-    fn carry_out(&mut self, id: CampaignId, output: Output) -> Option<Input> {
-        let now = self.clock.now();
-        let slot = self.slots.get_mut(&id)?;
-        let key = &slot.standing.election;
-        match output {
-            Output::Write(write) => {
-                slot.patience = patience(&write).unwrap_or(slot.patience);
-                slot.last_sent = now;
-                self.under_way.push(self.errands.write(id, key, write, slot.patience));
-            }
-            Output::Read(read) => {
-                slot.last_sent = now;
-                self.under_way.push(self.errands.read(id, key, read, slot.patience));
-            }
-            Output::Inspect { since } => {
-                self.inspection.want(id, since);
-                self.inspect();
-            }
-            Output::Reconnect => {
-                // What it complains of may have been cured for another campaign already.
-                if self.reconnected.is_some_and(|at| slot.last_sent < at) {
-                    return Some(Input::Reconnected);
-                }
-                self.reconnect();
-            }
-            // The step has dealt with both.
-            Output::Event(_) | Output::WakeAt(_) => {}
-        }
-        None
-    }
-
-    fn settle(&mut self, id: CampaignId) {
-        let Some(slot) = self.slots.get_mut(&id) else { return };
-        slot.settle();
-        if slot.state() == State::Closed {
-            return self.over(id);
-        }
-        self.stand(id);
-    }
-
-    /// A campaign is over: it is forgotten as soon as its handlers have returned.
-    fn over(&mut self, id: CampaignId) {
-        let Some(slot) = self.slots.get_mut(&id) else { return };
-        slot.end();
-        slot.settle();
-        self.wakes.set(Sleeper::Campaign(id), None);
-        self.inspection.forget(id);
-        if let Some(campaigns) = self.elections.get_mut(&slot.standing.election) {
-            campaigns.retain(|other| *other != id);
-            if campaigns.is_empty() {
-                self.elections.remove(&slot.standing.election);
-            }
-        }
-        self.under_way.push(self.errands.join(id, slot.standing.tasks.clone()));
-        self.stand(id);
-    }
-
-    fn joined(&mut self, id: CampaignId) {
-        if let Some(mut slot) = self.slots.remove(&id) {
-            slot.ended();
-        }
-    }
-
     fn inspect(&mut self) {
         if let Some(number) = self.inspection.begin(self.clock.now()) {
             self.under_way.push(self.errands.inspect(number));
@@ -356,30 +256,6 @@ impl Hub {
         self.feed_all(&Input::Inspected(Ok(*facts)));
     }
 
-    /// The first answer of the store to a candidate that wants to campaign.
-    fn entered(&mut self, id: CampaignId, result: &Result<Facts, Fault>) {
-        let Some(slot) = self.slots.get_mut(&id) else { return };
-        let again = match result {
-            Ok(facts) => match slot.begin(self.capabilities, facts) {
-                Begin::Now { is_well } => {
-                    self.feed(id, Input::Health(is_well));
-                    if let Some(since) = self.watch.since() {
-                        self.feed(id, Input::Watching { since });
-                    }
-                    return self.feed(id, Input::Campaign);
-                }
-                Begin::Running => return,
-                Begin::Later(at) => Some(at),
-                Begin::Never => None,
-            },
-            Err(fault) => slot.not_yet(fault.clone(), self.fail_fast),
-        };
-        match again {
-            Some(at) => self.wakes.set(Sleeper::Campaign(id), Some(at)),
-            None => self.over(id),
-        }
-    }
-
     fn reconnect(&mut self) {
         if !std::mem::replace(&mut self.reconnecting, true) {
             self.under_way.push(self.errands.reconnect());
@@ -392,12 +268,6 @@ impl Hub {
         self.inspection.give_up();
         self.inspect();
         self.feed_all(&Input::Reconnected);
-    }
-
-    /// Feeds every campaign of the store.
-    fn feed_all(&mut self, input: &Input) {
-        let ids: Vec<_> = self.slots.keys().copied().collect();
-        ids.into_iter().for_each(|id| self.feed(id, input.clone()));
     }
 
     fn want_watch(&mut self) {
@@ -435,14 +305,6 @@ impl Drop for Hub {
         }
         self.roll.clear();
         self.end_seats();
-    }
-}
-
-/// How long the answer to a write can matter: a lease.
-fn patience(write: &Write) -> Option<Duration> {
-    match &write.action {
-        Action::Acquire(put) | Action::Renew(put) => Some(put.lease),
-        Action::Release { .. } => None,
     }
 }
 
