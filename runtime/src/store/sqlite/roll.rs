@@ -16,7 +16,7 @@ use super::{inherited, process};
 use crate::store::Present;
 use crate::store::roll::{Entrant, Roll};
 
-/// Made by the first who stands: files of earlier versions lack it, and earlier versions do not mind it.
+/// Made by the first who stands: a file in which nobody ever did lacks it.
 const LAYOUT: &str = "
     CREATE TABLE IF NOT EXISTS candidate (
         nonce      TEXT PRIMARY KEY,
