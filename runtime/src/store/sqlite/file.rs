@@ -56,7 +56,7 @@ impl Database {
                 Err(Cause::Replaced) if settings.create && Instant::now() < deadline => {}
                 Err(Cause::Sql(error)) if is_busy(&error) && Instant::now() < deadline => {}
                 Err(Cause::Replaced) => {
-                    let detail = "the file does not exist; `incumbent init` makes it".to_owned();
+                    let detail = "the file does not exist, or is empty; `incumbent init` makes it".to_owned();
                     return Err(Cause::Refused(ErrorKind::NotFound, detail));
                 }
                 result => return result,
