@@ -192,6 +192,9 @@ pub(crate) struct ExecArgs {
 /// The hidden command of the guard.
 #[derive(Debug, clap::Args)]
 pub(crate) struct GuardArgs {
+    /// What it knows from its beginning: words as it reads them
+    #[arg(long = "word")]
+    pub(super) words: Vec<String>,
     /// A folder to remove when the supervisor is gone
     #[arg(long)]
     pub(super) folder: Option<std::path::PathBuf>,

@@ -39,6 +39,13 @@ pub(super) enum Word {
     Rest,
 }
 
+impl Word {
+    fn line(&self) -> String {
+        // A path that is no text cannot be told; without it there is still the process group.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
 /// Which process group to end, and when. Instants are nanoseconds of the machine's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Watch {
@@ -132,10 +139,16 @@ impl Duty {
 
 /// The hidden command of the guard's process. It ends when its standard input does.
 pub(crate) async fn guard(args: GuardArgs) {
-    let mut within: Option<PathBuf> = None;
     let clock = Clock::system();
     let mut words = BufReader::new(tokio::io::stdin()).lines();
     let mut duty = Duty::default();
+    let mut within: Option<PathBuf> = None;
+    for word in args.words.iter().filter_map(|line| serde_json::from_str(line).ok()) {
+        match word {
+            Word::Within(path) => within = Some(path),
+            word => duty.take(word),
+        }
+    }
     loop {
         let word = tokio::select! {
             word = words.next_line() => word,
@@ -184,14 +197,16 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    /// Starts one, which removes `folder` when the supervisor is gone.
-    pub(super) fn start(folder: &Path) -> io::Result<Self> {
+    /// Starts one, which removes `folder` when the supervisor is gone, and knows these words from its beginning: a
+    /// supervisor that is killed in this very moment tells it nothing any more.
+    pub(super) fn start(folder: &Path, words: &[Word]) -> io::Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
         // A process group of its own: what is sent to the terminal's does not concern it.
         command
             .arg("run-guard")
             .arg("--folder")
             .arg(folder)
+            .args(words.iter().flat_map(|word| ["--word".to_owned(), word.line()]))
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::null());
@@ -208,8 +223,7 @@ impl Guard {
                             continue;
                         }
                     };
-                    let Ok(line) = serde_json::to_string(&word) else { return };
-                    if stdin.write_all(format!("{line}\n").as_bytes()).await.is_err() {
+                    if stdin.write_all(format!("{}\n", word.line()).as_bytes()).await.is_err() {
                         return;
                     }
                 }

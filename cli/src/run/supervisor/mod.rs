@@ -52,7 +52,7 @@ pub(super) async fn run(args: Args, key: &str, as_json: bool) -> Result<u8, Fail
     let mut supervisor = Supervisor {
         clock: store.clock().clone(),
         candidate,
-        guard: Guard::start(file.folder())?,
+        guard: Guard::start(file.folder(), &where_to_look(cgroup.as_ref()))?,
         health: Health::start(&args),
         file,
         cgroup,
@@ -66,7 +66,6 @@ pub(super) async fn run(args: Args, key: &str, as_json: bool) -> Result<u8, Fail
         args,
         as_json,
     };
-    supervisor.tell_guard_where();
     let done = supervisor.supervise(&mut signals).await;
     // Dropped first, whatever happened: the command does not outlive the candidate.
     supervisor.work = None;
@@ -111,6 +110,11 @@ struct Supervisor {
     patience: Patience,
     /// The signal that asked us to end.
     asked: Option<Signal>,
+}
+
+/// What a guard is told of where the command and all that it starts is kept.
+fn where_to_look(cgroup: Option<&Cgroup>) -> Vec<Word> {
+    cgroup.map(|cgroup| Word::Within(cgroup.path().to_owned())).into_iter().collect()
 }
 
 enum Next {
@@ -217,21 +221,15 @@ impl Supervisor {
 
     fn replace_guard(&mut self) -> Result<(), Failure> {
         tracing::warn!("the process that guards the command has ended, and is started again");
-        self.guard = Guard::start(self.file.folder())?;
-        self.tell_guard_where();
-        if let Some(work) = &mut self.work {
+        let mut words = where_to_look(self.cgroup.as_ref());
+        if let Some(work) = &self.work {
+            words.extend(work.watch.map(|(_, watch)| Word::Watch(watch)));
             if work.is_overdue {
                 work.group.signal(Signal::TERM);
             }
-            work.watch = None;
         }
+        self.guard = Guard::start(self.file.folder(), &words)?;
         Ok(())
-    }
-
-    fn tell_guard_where(&self) {
-        if let Some(cgroup) = &self.cgroup {
-            self.guard.tell(Word::Within(cgroup.path().to_owned()));
-        }
     }
 
     /// The time to be elected is over.
