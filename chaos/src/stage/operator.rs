@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use async_nats::jetstream::{self, kv};
+use incumbent::ErrorKind;
 use incumbent::store::nats::{InitOptions, NatsSettings, init};
 
 use crate::kind::Kind;
@@ -33,13 +34,18 @@ pub(crate) async fn make(servers: &str, bucket: &str, lease: Duration, replicas:
     loop {
         match init(&settings, &options).await {
             Ok(_) => return Ok(()),
-            // The servers have not heard enough of each other yet.
-            Err(error) if error.message().contains("no suitable peers") && began.elapsed() < PLACING => {
+            // The servers have not heard enough of each other yet, or the one that leads has only just been elected, and has
+            // forgotten what it was asked before.
+            Err(error) if is_passing(&error) && began.elapsed() < PLACING => {
                 tokio::time::sleep(Duration::from_millis(200)).await;
             }
             Err(error) => return Err(error).with_context(|| format!("cannot make the bucket {bucket}")),
         }
     }
+}
+
+fn is_passing(error: &incumbent::Error) -> bool {
+    error.kind() == ErrorKind::Unreachable || error.message().contains("no suitable peers")
 }
 
 impl Operator {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use incumbent::store::nats::{InitOptions, init};
-use incumbent::{Reason, Token};
+use incumbent::{ErrorKind, Reason, Token};
 use incumbent_testkit::nats::{NatsCluster, Options};
 use incumbent_testkit::proxy::Proxy;
 use incumbent_testkit::wait;
@@ -52,6 +52,8 @@ async fn make_bucket(cluster: &NatsCluster, lease: Duration) {
     wait::until_async("a place for three replicas", ELECTION, || async {
         match init(&settings, &options).await {
             Ok(_) => true,
+            // A leader that has only just been elected forgets what it was asked before.
+            Err(error) if error.kind() == ErrorKind::Unreachable => false,
             Err(error) if error.message().contains("no suitable peers") => false,
             Err(error) => panic!("{error}"),
         }
