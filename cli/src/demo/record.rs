@@ -13,20 +13,6 @@ pub(super) const WIDTH: usize = 33 + 4 * 21 + 1 + REASON + 1;
 /// The longest code of a reason is `HANDLER_FAILED`.
 const REASON: usize = 14;
 
-/// Every reason a term can end for.
-const REASONS: [Reason; 10] = [
-    Reason::Resigned,
-    Reason::HandedOver,
-    Reason::Usurped,
-    Reason::Deleted,
-    Reason::Expired,
-    Reason::Revoked,
-    Reason::Unhealthy,
-    Reason::HandlerFailed,
-    Reason::StoreReset,
-    Reason::Closed,
-];
-
 /// One term, as its witness saw it; [`super::history::Stretch`] says what the parts mean.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Line {
@@ -63,7 +49,7 @@ impl FromStr for Line {
 
 /// The reason of that code; none for `-`.
 fn reason(code: &str) -> Result<Option<Reason>, ()> {
-    let known = REASONS.into_iter().find(|reason| reason.code() == code);
+    let known = Reason::ALL.into_iter().find(|reason| reason.code() == code);
     if known.is_none() && code != "-" { Err(()) } else { Ok(known) }
 }
 
@@ -97,7 +83,7 @@ mod tests {
 
     #[test]
     fn every_line_has_the_same_width_and_reads_back() {
-        for ended in REASONS.map(Some).into_iter().chain([None]) {
+        for ended in Reason::ALL.map(Some).into_iter().chain([None]) {
             let text = line(ended).to_string();
             assert_eq!(text.len(), WIDTH, "{text}");
             assert_eq!(text.parse(), Ok(line(ended)));
@@ -106,7 +92,7 @@ mod tests {
 
     #[test]
     fn every_reason_is_in_the_table() {
-        for reason in REASONS {
+        for reason in Reason::ALL {
             // A new reason fails to compile here; add it to the table as well.
             match reason {
                 Reason::Resigned

@@ -7,35 +7,6 @@ use std::time::Duration;
 use incumbent::core::store::{Action, Outcome};
 use incumbent::{Candidate, Reason, Wrote};
 
-/// What a reason is called in a label.
-fn label(reason: Reason) -> &'static str {
-    match reason {
-        Reason::Resigned => "resigned",
-        Reason::HandedOver => "handed_over",
-        Reason::Usurped => "usurped",
-        Reason::Deleted => "deleted",
-        Reason::Expired => "expired",
-        Reason::Revoked => "revoked",
-        Reason::Unhealthy => "unhealthy",
-        Reason::HandlerFailed => "handler_failed",
-        Reason::StoreReset => "store_reset",
-        Reason::Closed => "closed",
-    }
-}
-
-const REASONS: [Reason; 10] = [
-    Reason::Resigned,
-    Reason::HandedOver,
-    Reason::Usurped,
-    Reason::Deleted,
-    Reason::Expired,
-    Reason::Revoked,
-    Reason::Unhealthy,
-    Reason::HandlerFailed,
-    Reason::StoreReset,
-    Reason::Closed,
-];
-
 const ACTIONS: [&str; 3] = ["acquire", "renew", "release"];
 const OUTCOMES: [&str; 6] = ["applied", "refused", "busy", "not_sent", "unknown", "failed"];
 
@@ -49,7 +20,7 @@ pub(super) struct Metrics(Mutex<Counts>);
 #[derive(Debug, Default)]
 struct Counts {
     terms: u64,
-    ended: [u64; REASONS.len()],
+    ended: [u64; Reason::ALL.len()],
     troubles: u64,
     writes: [[u64; OUTCOMES.len()]; ACTIONS.len()],
     latency: [Latency; ACTIONS.len()],
@@ -85,7 +56,7 @@ impl Metrics {
 
     pub(super) fn lost(&self, reason: Reason) {
         let mut counts = self.counts();
-        for (count, _) in counts.ended.iter_mut().zip(REASONS).filter(|(_, known)| *known == reason) {
+        for (count, _) in counts.ended.iter_mut().zip(Reason::ALL).filter(|(_, known)| *known == reason) {
             *count += 1;
         }
     }
@@ -142,8 +113,9 @@ impl Metrics {
         page.head("incumbent_terms", "counter", "Terms that began.");
         page.sample("incumbent_terms_total", "", counts.terms);
         page.head("incumbent_terms_ended", "counter", "Terms that ended, by reason.");
-        for (reason, count) in REASONS.iter().zip(counts.ended) {
-            page.sample("incumbent_terms_ended_total", &format!("reason=\"{}\"", label(*reason)), count);
+        for (reason, count) in Reason::ALL.iter().zip(counts.ended) {
+            let label = format!("reason=\"{}\"", reason.code().to_ascii_lowercase());
+            page.sample("incumbent_terms_ended_total", &label, count);
         }
         page.head(
             "incumbent_troubles",
@@ -218,8 +190,8 @@ mod tests {
     #[test]
     fn every_reason_has_a_count_of_its_own() {
         let metrics = Metrics::default();
-        REASONS.into_iter().for_each(|reason| metrics.lost(reason));
-        assert_eq!(metrics.counts().ended, [1; REASONS.len()]);
+        Reason::ALL.into_iter().for_each(|reason| metrics.lost(reason));
+        assert_eq!(metrics.counts().ended, [1; Reason::ALL.len()]);
     }
 
     #[test]

@@ -143,11 +143,9 @@ pub(crate) async fn guard(args: GuardArgs) {
     let mut words = BufReader::new(tokio::io::stdin()).lines();
     let mut duty = Duty::default();
     let mut within: Option<PathBuf> = None;
-    for word in args.words.iter().filter_map(|line| serde_json::from_str(line).ok()) {
-        match word {
-            Word::Within(path) => within = Some(path),
-            word => duty.take(word),
-        }
+    for line in &args.words {
+        // One that could not be told says nothing.
+        let _ = hear(line, &mut within, &mut duty);
     }
     loop {
         let word = tokio::select! {
@@ -156,13 +154,9 @@ pub(crate) async fn guard(args: GuardArgs) {
         };
         match word {
             Ok(Some(line)) if line.is_empty() => {}
-            Ok(Some(line)) => match serde_json::from_str(&line) {
-                Ok(Word::Within(path)) => within = Some(path),
-                Ok(word) => duty.take(word),
-                // Half a word: the supervisor died while it wrote.
-                Err(_) => break,
-            },
-            Ok(None) | Err(_) => break,
+            Ok(Some(line)) if hear(&line, &mut within, &mut duty).is_ok() => {}
+            // Half a word: the supervisor died while it wrote.
+            Ok(Some(_) | None) | Err(_) => break,
         }
         if let Some((watch, signal)) = duty.due(clock.now()) {
             watch.signal(signal, within.as_deref());
@@ -178,6 +172,15 @@ pub(crate) async fn guard(args: GuardArgs) {
     if let Some(folder) = args.folder {
         let _ = std::fs::remove_dir_all(folder);
     }
+}
+
+/// Takes in a word as it is written.
+fn hear(line: &str, within: &mut Option<PathBuf>, duty: &mut Duty) -> serde_json::Result<()> {
+    match serde_json::from_str(line)? {
+        Word::Within(path) => *within = Some(path),
+        word => duty.take(word),
+    }
+    Ok(())
 }
 
 /// How long a guard that is alive may take to be told something.

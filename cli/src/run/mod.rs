@@ -27,6 +27,7 @@ mod health;
 mod patience;
 mod signals;
 mod supervisor;
+mod tell;
 
 pub(crate) use args::{Args, ExecArgs, GuardArgs};
 pub(crate) use command::exec;

@@ -170,7 +170,7 @@ impl Rules {
         check_name(&settings.name)?;
         check_metadata(&settings.metadata)?;
         let lease = lease_in_force(&settings, &store, facts)?;
-        let margin = Margin { skew: settings.skew, drift_ppm: settings.drift_ppm, slack: settings.slack };
+        let margin = Margin::set_by(&settings);
         let rules = Self {
             name: settings.name,
             metadata: settings.metadata,
@@ -255,6 +255,10 @@ pub(super) struct Margin {
 }
 
 impl Margin {
+    fn set_by(settings: &Settings) -> Self {
+        Self { skew: settings.skew, drift_ppm: settings.drift_ppm, slack: settings.slack }
+    }
+
     pub(super) fn of(&self, lease: Duration) -> Duration {
         let drift = Duration::from_nanos(
             u64::try_from(lease.as_nanos().saturating_mul(self.drift_ppm.into()) / 1_000_000)
@@ -274,8 +278,7 @@ impl Margin {
 
 /// The margin between a leader's deadline and the end of a lease of that length, where no setting says otherwise.
 pub fn usual_margin(lease: Duration) -> Duration {
-    let settings = Settings::new("");
-    Margin { skew: settings.skew, drift_ppm: settings.drift_ppm, slack: settings.slack }.of(lease)
+    Margin::set_by(&Settings::new("")).of(lease)
 }
 
 /// Whether a candidate can have this name: 1 to 255 bytes of one line, since it travels in a header when

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::doubled;
+
 /// The first wait before an adapter that failed is told again; doubled up to [`LONGEST_WAIT`].
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 /// The longest. Nothing depends on it but what a roll call shows.
@@ -38,7 +40,7 @@ impl Enlisting {
             self.failures = 0;
             return None;
         }
-        let wait = FIRST_WAIT.saturating_mul(1 << self.failures.min(6)).min(LONGEST_WAIT);
+        let wait = doubled(FIRST_WAIT, self.failures, LONGEST_WAIT);
         self.failures = self.failures.saturating_add(1);
         Some(wait)
     }

@@ -34,6 +34,7 @@ mod wakes;
 mod watch;
 
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use incumbent_core::record::Entry;
 use incumbent_core::store::Facts;
@@ -133,6 +134,11 @@ impl Drop for Requests {
             std::mem::forget(self.sender.take());
         }
     }
+}
+
+/// The wait after so many failures in a row before this one: twice as long each time, up to the longest.
+fn doubled(first: Duration, failures: u32, longest: Duration) -> Duration {
+    first.saturating_mul(1 << failures.min(16)).min(longest)
 }
 
 /// A candidate's way to its campaign on the hub.

@@ -8,7 +8,7 @@ use incumbent_core::record::Nonce;
 use incumbent_core::store::{Capabilities, Facts, Fault, FaultKind};
 use incumbent_core::{Instant, Revision};
 
-use super::{Answer, Enter, errand, log};
+use super::{Answer, Enter, doubled, errand, log};
 use crate::driver::{Driver, Leave, Reply};
 use crate::options::CampaignOptions;
 use crate::standing::{Drain, Standing};
@@ -185,7 +185,7 @@ impl Slot {
             }
             let _ = reply.send(Ok(()));
         }
-        let wait = FIRST_WAIT.saturating_mul(1 << entering.failures.min(16)).min(LONGEST_WAIT);
+        let wait = doubled(FIRST_WAIT, entering.failures, LONGEST_WAIT);
         entering.failures = entering.failures.saturating_add(1);
         self.trouble(Trouble::Store(fault));
         Some(now + wait)

@@ -6,6 +6,7 @@ use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use incumbent_core::Instant;
 
+use super::doubled;
 use crate::store::Watched;
 
 /// The first wait before watching again; each further one is twice as long, up to [`LONGEST`].
@@ -75,7 +76,7 @@ impl Watch {
         self.connecting = false;
         self.stream = None;
         self.since = None;
-        let wait = FIRST.saturating_mul(1 << self.failures.min(16)).min(LONGEST);
+        let wait = doubled(FIRST, self.failures, LONGEST);
         self.failures = self.failures.saturating_add(1);
         now + wait
     }

@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Write};
 use incumbent::core::reconcile::Message;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
 
-use super::tell::say;
+use crate::run::tell::say;
 
 /// What is typed.
 pub(super) struct Console {

@@ -18,10 +18,10 @@ use tokio::sync::mpsc;
 
 use super::handler::Running;
 use super::script::Script;
-use super::tell::say;
 use crate::run::args::Args;
 use crate::run::command::Told;
 use crate::run::signals::Signals;
+use crate::run::tell::say;
 
 /// What is to be done when the supervisor is gone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

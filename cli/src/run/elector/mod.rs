@@ -41,6 +41,7 @@ use super::deadline::DeadlineFile;
 use super::health::Health;
 use super::patience::{NO_STORE, Patience};
 use super::signals::{Asked, Signals};
+use super::tell::say;
 use super::{command, guard, no_key, supervisor};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -65,7 +66,7 @@ pub(super) async fn run(args: Args, as_json: bool) -> Result<u8, Failure> {
             seat = Seat::campaign(&args, &mut listener) => seat?,
             () = signals.end() => return Ok(Exit::Done as u8),
             () = patience.sleep(), if patience.ends() => {
-                tell::say(as_json, &patience.over(NO_STORE));
+                say(as_json, &patience.over(NO_STORE));
                 return Ok(Exit::NotElected as u8);
             }
         }

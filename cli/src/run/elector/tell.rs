@@ -1,8 +1,9 @@
 //! What a person should read, or another program.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::Elector;
+use crate::run::tell::say;
 use crate::stderr;
 
 impl Elector {
@@ -17,14 +18,5 @@ impl Elector {
         } else {
             tracing::info!(target: "incumbent::run", "{event}");
         }
-    }
-}
-
-/// Says something that a person should read.
-pub(super) fn say(as_json: bool, message: &str) {
-    if as_json {
-        stderr::tell(json!({ "event": "trouble", "message": message }));
-    } else {
-        stderr::tell(format_args!("incumbent: {message}"));
     }
 }

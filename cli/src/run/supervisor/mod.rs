@@ -17,6 +17,7 @@ use super::guard::{Guard, Word};
 use super::health::Health;
 use super::patience::{NO_STORE, Patience};
 use super::signals::{Asked, Signals};
+use super::tell::say;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::listen::Listener;
@@ -177,13 +178,7 @@ impl Supervisor {
                     self.lost(reason);
                 }
             }
-            Event::Trouble(trouble) => {
-                if self.as_json {
-                    self.tell(json!({ "event": "trouble", "message": trouble.to_string() }));
-                } else {
-                    tell(format_args!("incumbent: {trouble}"));
-                }
-            }
+            Event::Trouble(trouble) => say(self.as_json, &trouble.to_string()),
             Event::LeaderChanged(leader) => {
                 tracing::info!(leader = leader.map(|leader| leader.name), "the leader changed");
             }
