@@ -185,6 +185,9 @@ mutants! {
     DeletionNotConfirmed "deletion-not-confirmed"
         "rule: the win delay"
         "A win over somebody else's tombstone is told without a later renewal, though the server may erase the acquire.",
+    DeletedLeaseIgnored "deleted-lease-ignored"
+        "rule: the win delay"
+        "The lease that a tombstone says for the holder that was deleted is ignored.",
     AbsenceIsExpiry "absence-is-expiry"
         "rule: the win delay"
         "A record that is gone is taken for expired, though its holder's lease is not over.",

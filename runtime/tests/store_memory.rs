@@ -206,3 +206,16 @@ async fn a_watcher_that_falls_too_far_behind_is_cut_off() {
     }
     assert_eq!(next(&mut watch).await, None);
 }
+
+#[tokio::test]
+async fn a_deletion_says_the_lease_of_the_last_live_record() {
+    let fixture = Bare::start().await;
+    let (store, operator) = (fixture.connect().await, fixture.operator().await);
+    take(&*store, "jobs", "a", LEASE * 3).await;
+    operator.delete("jobs").await.unwrap();
+    // Over a tombstone, too: whoever led before it may still not have heard.
+    let revision = operator.delete("jobs").await.unwrap();
+    assert_eq!(store.read("jobs").await.unwrap(), Entry::Deleted { revision, lease: Some(LEASE * 3) });
+    let revision = operator.delete("never led").await.unwrap();
+    assert_eq!(store.read("never led").await.unwrap(), Entry::Deleted { revision, lease: None });
+}

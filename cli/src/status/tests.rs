@@ -163,6 +163,6 @@ fn every_vacancy_says_why() {
     let revision = Revision(9);
     let why = |entry: Entry| text_of(&seen("jobs", entry))[1].clone();
     assert!(why(Entry::Vacant).contains("nobody has held it"));
-    assert!(why(Entry::Deleted { revision }).contains("deleted"));
+    assert!(why(Entry::Deleted { revision, lease: None }).contains("deleted"));
     assert!(why(Entry::Expired { revision }).contains("the lease is over"));
 }

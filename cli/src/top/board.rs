@@ -214,7 +214,7 @@ pub(super) mod tests {
     }
 
     pub(crate) fn deleted(key: &str, revision: u64) -> Watched {
-        Watched { key: key.into(), entry: Entry::Deleted { revision: Revision(revision) } }
+        Watched { key: key.into(), entry: Entry::Deleted { revision: Revision(revision), lease: None } }
     }
 
     #[test]

@@ -128,7 +128,13 @@ impl Sight {
             }
             Entry::Deleted { .. } if broken!(DeletionNotWaited) => self.wait = Wait::default(),
             Entry::Released(_) | Entry::Deleted { .. } => {
-                let lease = self.holder_lease(default).max(default);
+                let said = match &entry {
+                    Entry::Deleted { lease, .. } if !broken!(DeletedLeaseIgnored) => {
+                        lease.unwrap_or_default()
+                    }
+                    _ => Duration::ZERO,
+                };
+                let lease = self.holder_lease(default).max(default).max(said);
                 let until = now + if broken!(DeletionWaitedThreeQuarters) { lease * 3 / 4 } else { lease };
                 self.wait = Wait { until: self.wait.until.max(until), renewal: true };
             }
@@ -165,7 +171,7 @@ mod tests {
     }
 
     fn deleted(revision: u64) -> Entry {
-        Entry::Deleted { revision: Revision(revision) }
+        Entry::Deleted { revision: Revision(revision), lease: None }
     }
 
     fn released(revision: u64, owed: u64, incarnation: Incarnation) -> Entry {
@@ -228,6 +234,12 @@ mod tests {
     fn a_foreign_tombstone_waits_from_its_own_first_sight_and_wants_a_renewal() {
         let expected = Wait { until: at(10 + 40), renewal: true };
         assert_eq!(waits(&[(1, live(4, Some(40))), (10, deleted(5)), (30, deleted(5))]), expected);
+    }
+
+    #[test]
+    fn a_tombstone_that_says_the_deleted_holders_lease_is_waited_for_as_long_by_one_that_never_saw_it() {
+        let said = Entry::Deleted { revision: Revision(5), lease: Some(Duration::from_secs(50)) };
+        assert_eq!(waits(&[(10, said)]), Wait { until: at(10 + 50), renewal: true });
     }
 
     #[test]

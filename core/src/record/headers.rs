@@ -11,7 +11,8 @@ use crate::token::Incarnation;
 /// Header of every write: the campaign's nonce and the number of the attempt, `<nonce>.<attempt>`.
 pub const NONCE: &str = "Incumbent-Nonce";
 /// Header of a live record: the holder's lease time in milliseconds, or what is left of its win delay where that is
-/// more. Others wait as long from their first sight of the record.
+/// more. Others wait as long from their first sight of the record. Header of an operator's deletion, in a store without
+/// a maximum age: the lease of the record that was deleted.
 pub const LEASE: &str = "Incumbent-Lease";
 /// Header of a live record: the fencing token of the term its holder leads for, and for how many milliseconds it had led
 /// when it wrote this. Nothing is decided by it: it is there for whoever looks.
@@ -85,6 +86,12 @@ pub(crate) fn release_headers(
     headers.push(release_header(owed, incarnation));
     headers.extend(successor.map(successor_header));
     headers
+}
+
+/// The headers of an operator's deletion in a store without a maximum age. `lease` is that of the record that was
+/// deleted, rounded up to whole milliseconds, since its successor waits as long.
+pub fn deletion_headers(lease: Duration) -> Headers {
+    Headers::from([lease_header(lease)])
 }
 
 pub(super) fn stamp_header(stamp: Option<Stamp>) -> Headers {

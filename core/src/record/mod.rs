@@ -14,7 +14,7 @@ use alloc::string::{String, ToString};
 use core::time::Duration;
 
 pub use claim::Claim;
-pub use headers::{Headers, LEASE, METADATA, NONCE, RELEASE, SUCCESSOR, TERM};
+pub use headers::{Headers, LEASE, METADATA, NONCE, RELEASE, SUCCESSOR, TERM, deletion_headers};
 use headers::{
     Said, claim_header, lease_header, metadata_header, metadata_key, parse_release, release_header,
     stamp_header, successor_header,
@@ -77,6 +77,9 @@ pub enum Entry {
     Deleted {
         /// The revision of the tombstone or marker.
         revision: Revision,
+        /// The longest lease of the holder that was deleted, where the store says it: a store without a maximum age
+        /// writes it down with the tombstone ([`deletion_headers`]), since nothing else bounds that lease.
+        lease: Option<Duration>,
     },
     /// The store's marker for a record that reached its maximum age.
     Expired {
@@ -140,7 +143,7 @@ impl Entry {
             (Kind::Tombstone, Some((owed, incarnation))) => {
                 Self::Released(Release { revision, stamp, owed, incarnation, successor })
             }
-            (Kind::Tombstone, None) => Self::Deleted { revision },
+            (Kind::Tombstone, None) => Self::Deleted { revision, lease },
             (Kind::Live, _) => {
                 let candidate = String::from_utf8_lossy(value).into_owned();
                 Self::Live(Record { revision, candidate, stamp, lease, claim, metadata })
@@ -167,7 +170,10 @@ impl Entry {
                 headers.extend(release.successor.as_deref().map(successor_header));
                 Some((release.revision, Kind::Tombstone, String::new(), headers))
             }
-            Self::Deleted { revision } => bare(revision, Kind::Tombstone),
+            Self::Deleted { revision, lease } => {
+                let headers = lease.map(deletion_headers).unwrap_or_default();
+                Some((*revision, Kind::Tombstone, String::new(), headers))
+            }
             Self::Expired { revision } => bare(revision, Kind::Expired),
         }
     }
@@ -178,7 +184,7 @@ impl Entry {
             Self::Vacant => None,
             Self::Live(record) => Some(record.revision),
             Self::Released(release) => Some(release.revision),
-            Self::Deleted { revision } | Self::Expired { revision } => Some(*revision),
+            Self::Deleted { revision, .. } | Self::Expired { revision } => Some(*revision),
         }
     }
 

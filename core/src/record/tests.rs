@@ -75,7 +75,8 @@ fn what_is_encoded_reads_back() {
         Entry::Live(record),
         Entry::Released(Release { stamp: None, successor: None, ..release.clone() }),
         Entry::Released(release),
-        Entry::Deleted { revision: Revision(3) },
+        Entry::Deleted { revision: Revision(3), lease: None },
+        Entry::Deleted { revision: Revision(3), lease: Some(Duration::from_secs(30)) },
         Entry::Expired { revision: Revision(3) },
     ] {
         let (revision, kind, value, headers) = entry.encode().unwrap();
@@ -104,7 +105,10 @@ fn a_bare_value_is_a_foreign_record() {
 fn a_release_that_cannot_be_read_certifies_nothing() {
     for text in ["", "5", "x 9", "5 x", "-5 9", "5 9 9"] {
         let headers = vec![(RELEASE.to_string(), text.to_string())];
-        assert_eq!(decode(Kind::Tombstone, b"", &headers), Entry::Deleted { revision: Revision(3) });
+        assert_eq!(
+            decode(Kind::Tombstone, b"", &headers),
+            Entry::Deleted { revision: Revision(3), lease: None }
+        );
     }
 }
 

@@ -299,7 +299,7 @@ pub fn handed_over(revision: u64, successor: &str) -> Entry {
 }
 
 pub fn deleted(revision: u64) -> Entry {
-    Entry::Deleted { revision: Revision(revision) }
+    Entry::Deleted { revision: Revision(revision), lease: None }
 }
 
 pub fn expired(revision: u64) -> Entry {

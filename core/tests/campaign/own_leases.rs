@@ -101,3 +101,12 @@ fn a_record_of_ours_of_which_nothing_is_known_may_have_replaced_the_longest_leas
     bench.applied(1, 11);
     assert_eq!(told_after(&mut bench, 11, aged), AGE);
 }
+
+#[test]
+fn where_records_have_no_maximum_age_a_tombstone_says_how_long_a_leader_never_seen_may_lead() {
+    let ageless = Facts { max_age: None, ..facts(incumbent_core::Instant::ZERO) };
+    let mut bench = bench(ageless);
+    bench.begin(Entry::Deleted { revision: incumbent_core::Revision(5), lease: Some(AGE) });
+    bench.applied(1, 6);
+    assert_eq!(told_after(&mut bench, 6, |facts| Facts { max_age: None, ..facts }), AGE);
+}

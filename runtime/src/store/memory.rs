@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::stream::{self, BoxStream, StreamExt};
-use incumbent_core::record::{Entry, Kind};
+use incumbent_core::record::{Entry, Kind, deletion_headers};
 use incumbent_core::store::{Capabilities, Expect, Facts, Fault, FaultKind, Outcome, Write};
 use incumbent_core::{Incarnation, Instant, Revision};
 use tokio::sync::broadcast;
@@ -341,7 +341,9 @@ impl Operate for Memory {
     }
 
     async fn delete(&self, key: &str) -> Result<Revision, Fault> {
-        Ok(self.life()?.put(key, self.shared.clock.now(), Message::deletion()))
+        let mut life = self.life()?;
+        let headers = life.rows.get(key).map(|row| deletion_headers(row.lease)).unwrap_or_default();
+        Ok(life.put(key, self.shared.clock.now(), Message::deletion(&headers)))
     }
 }
 

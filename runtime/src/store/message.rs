@@ -37,9 +37,10 @@ impl<'a> Message<'a> {
         Self { kind: Kind::Live, value, headers: &[], lease: None }
     }
 
-    /// An operator's deletion, which certifies nothing.
-    pub(crate) fn deletion() -> Self {
-        Self { kind: Kind::Tombstone, value: b"", headers: &[], lease: None }
+    /// An operator's deletion, which certifies nothing. `headers` say the lease of what is deleted, as
+    /// [`deletion_headers`](incumbent_core::record::deletion_headers) writes it.
+    pub(crate) fn deletion(headers: &'a [(String, String)]) -> Self {
+        Self { kind: Kind::Tombstone, value: b"", headers, lease: None }
     }
 }
 

@@ -136,7 +136,7 @@ fn there(entry: &Entry) -> String {
             None => format!("{}'s record {}", record.candidate, record.revision.0),
         },
         Entry::Released(release) => format!("a release {} that owes {:?}", release.revision.0, release.owed),
-        Entry::Deleted { revision } => format!("a deletion {}", revision.0),
+        Entry::Deleted { revision, .. } => format!("a deletion {}", revision.0),
         Entry::Expired { revision } => format!("an expiry {}", revision.0),
     }
 }

@@ -135,7 +135,7 @@ impl Store {
     /// An operator deletes the key, whatever is there.
     pub(crate) fn delete(&mut self, world: &World, now: Tick) {
         let revision = self.next();
-        self.put(world, now, Entry::Deleted { revision });
+        self.put(world, now, Entry::Deleted { revision, lease: None });
     }
 
     /// Somebody who does not ask writes a record over what is there.

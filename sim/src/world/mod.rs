@@ -338,7 +338,7 @@ pub(crate) fn brief(entry: &Entry) -> String {
             format!("@{} live {}{attempt}", record.revision.0, record.candidate)
         }
         Entry::Released(release) => format!("@{} released, {:?} owed", release.revision.0, release.owed),
-        Entry::Deleted { revision } => format!("@{} deleted", revision.0),
+        Entry::Deleted { revision, .. } => format!("@{} deleted", revision.0),
         Entry::Expired { revision } => format!("@{} expired", revision.0),
     }
 }

@@ -61,7 +61,7 @@ impl Lies {
     pub(super) fn misuse(&self) -> [Input; 3] {
         let attempt = Attempt(self.writes.len() as u64 + 1);
         let outcome = Outcome::Applied { revision: Revision(self.top() + 1), incarnation: None };
-        let entry = Entry::Deleted { revision: Revision(1) };
+        let entry = Entry::Deleted { revision: Revision(1), lease: None };
         [
             Input::Wrote { attempt, outcome },
             Input::Read { read: ReadId(self.reads + 1), result: Ok(entry) },
@@ -129,7 +129,7 @@ impl Lies {
             0 | 1 => theirs(revision, "other", self.lease),
             2 => live(revision, "go-1", None, None),
             3 | 4 => mine(revision, attempt, self.lease),
-            5 => Entry::Deleted { revision: Revision(revision) },
+            5 => Entry::Deleted { revision: Revision(revision), lease: None },
             6 => Entry::Expired { revision: Revision(revision) },
             7 => {
                 let successor = if owed > self.lease { "me" } else { "somebody" };

@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn deletions_and_markers_are_told_apart() {
         let entry = |headers: &[(&str, &str)]| decode(3, Some(&message(headers)), b"");
-        let deleted = Entry::Deleted { revision: Revision(3) };
+        let deleted = Entry::Deleted { revision: Revision(3), lease: None };
         assert_eq!(entry(&[("KV-Operation", "DEL")]), deleted);
         assert_eq!(entry(&[("KV-Operation", "PURGE"), ("Nats-Rollup", "sub")]), deleted);
         assert_eq!(entry(&[("Nats-Marker-Reason", "Remove")]), deleted);

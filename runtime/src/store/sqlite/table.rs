@@ -96,7 +96,7 @@ impl Database {
 
     /// Writes a tombstone that certifies nothing, whatever is there.
     pub(super) fn delete(&mut self, key: &str) -> Result<Revision, Cause> {
-        self.write_anyway(key, Message::deletion())
+        self.write_anyway(key, Message::deletion(&[]))
     }
 
     fn write_anyway(&mut self, key: &str, message: Message<'_>) -> Result<Revision, Cause> {
