@@ -185,6 +185,9 @@ mutants! {
     DeletionNotConfirmed "deletion-not-confirmed"
         "rule: the win delay"
         "A win over somebody else's tombstone is told without a later renewal, though the server may erase the acquire.",
+    ShortRecord "short-record"
+        "an early version of this core"
+        "The record of a holder that still waits lives for its own lease only, and not for what it waits.",
     DeletedLeaseIgnored "deleted-lease-ignored"
         "rule: the win delay"
         "The lease that a tombstone says for the holder that was deleted is ignored.",

@@ -53,7 +53,9 @@ pub struct Put {
     pub value: String,
     /// Its headers.
     pub headers: Headers,
-    /// How long the record lives in the store; sent along where the store can expire records one by one.
+    /// How long the record lives in the store at least: what it says in `Incumbent-Lease`. Sent along where the store can
+    /// expire records one by one, rounded up to what the store can keep. A record that lives longer is always safe; one
+    /// that vanishes sooner takes what its holder knew with it.
     pub lease: Duration,
 }
 
@@ -132,7 +134,7 @@ pub struct Facts {
 pub struct Capabilities {
     /// A record can have a lease time of its own, shorter than the store's maximum age.
     pub own_lease: bool,
-    /// What lease times are cut to (one second for NATS where records have their own).
+    /// What lease times are rounded up to (one second for NATS where records have their own).
     pub lease_step: Duration,
     /// The shortest and the longest lease the store can keep.
     pub shortest: Duration,

@@ -106,7 +106,7 @@ impl Campaign {
     fn stands(&mut self, sent: &Sent, revision: Revision) {
         let in_time = self.now < self.lease_end(sent.at).min(sent.counts_before);
         let wait = self.wait_of(Some(*sent), self.now);
-        self.sight.own(self.own_record(sent.attempt, revision), self.now);
+        self.sight.own(self.own_record(sent, revision), self.now);
         match &mut self.stage {
             Stage::Seated(_) => self.extend(revision, sent),
             Stage::Candidate if sent.purpose == Purpose::Acquire && in_time => self.take_seat(sent, revision),
@@ -216,9 +216,7 @@ impl Campaign {
         self.regress(revision);
         match sent.purpose {
             Purpose::Release => self.released(sent, revision),
-            Purpose::Acquire | Purpose::Renew => {
-                self.sight.own(self.own_record(sent.attempt, revision), self.now)
-            }
+            Purpose::Acquire | Purpose::Renew => self.sight.own(self.own_record(sent, revision), self.now),
         }
     }
 

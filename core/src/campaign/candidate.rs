@@ -115,7 +115,7 @@ impl Campaign {
     /// When to read the key although the watch is silent: when the record seen last should be gone.
     fn next_poll(&self) -> Instant {
         broken!(NoPoll => return Instant::NEVER);
-        let due = self.sight.since() + self.sight.holder_lease(self.lease) + self.rules.store.granularity;
+        let due = self.sight.since() + self.sight.lives(self.lease) + self.rules.store.granularity;
         let at = if self.looked < due { due } else { self.looked + pace::poll_again(self.now.since(due)) };
         self.rules.interval.map_or(at, |interval| at.min(self.looked.max(self.sight.since()) + interval))
     }
@@ -212,8 +212,10 @@ impl Campaign {
         let attempt = self.ledger.next();
         let stamp = Stamp { nonce: self.nonce, attempt };
         let incarnation = self.life.incarnation();
-        // Whoever sees no more than this record waits for those that its holder waits for, whose leases may be longer.
+        // A candidate that sees no more than this record waits for those that its holder waits for, whose leases may be
+        // longer. The record stays as long: an absence says nothing of what the holder knew.
         let said = self.rules.lease.max(wait.owed(self.now));
+        let lives = if broken!(ShortRecord) { self.rules.lease } else { said };
         let claim = match purpose {
             Purpose::Renew => self.seat().map(|seat| seat.claim(self.now)),
             Purpose::Acquire | Purpose::Release => None,
@@ -222,7 +224,7 @@ impl Campaign {
         let put = || Put {
             value: self.rules.name.clone(),
             headers: live_headers(stamp, said, claim, &self.rules.metadata),
-            lease: self.rules.lease,
+            lease: lives,
         };
         let action = match purpose {
             Purpose::Acquire => Action::Acquire(put()),
@@ -237,6 +239,7 @@ impl Campaign {
             expect,
             at: self.now,
             wait,
+            lives: said,
             mark: self.life.mark(),
             counts_before,
             incarnation,

@@ -1,6 +1,7 @@
 //! The writes a campaign has sent, and what each of them would mean if it were applied.
 
 use alloc::collections::VecDeque;
+use core::time::Duration;
 
 use super::sight::Wait;
 use crate::record::Attempt;
@@ -30,6 +31,8 @@ pub(super) struct Sent {
     pub(super) at: Instant,
     /// The win delay that goes with a record of this attempt.
     pub(super) wait: Wait,
+    /// How long others wait from their first sight of its record, and how long the store keeps that at least.
+    pub(super) lives: Duration,
     /// The highest revision known when it was sent; an acknowledgement must be above it.
     pub(super) mark: Revision,
     /// An acknowledgement makes a holder only before this.
@@ -148,6 +151,7 @@ mod tests {
             expect,
             at: Instant::ZERO,
             wait: Wait::default(),
+            lives: Duration::from_secs(30),
             mark: Revision(0),
             counts_before: Instant::NEVER,
             incarnation: Incarnation(1),

@@ -397,13 +397,13 @@ impl Campaign {
         self.sight.record().filter(|record| self.is_ours(record.stamp))
     }
 
-    /// The record that `attempt` of ours leaves at `revision`.
-    fn own_record(&self, attempt: Attempt, revision: Revision) -> Record {
+    /// The record that an attempt of ours leaves at `revision`.
+    fn own_record(&self, sent: &Sent, revision: Revision) -> Record {
         Record {
             revision,
             candidate: self.rules.name.clone(),
-            stamp: Some(Stamp { nonce: self.nonce, attempt }),
-            lease: Some(self.rules.lease),
+            stamp: Some(Stamp { nonce: self.nonce, attempt: sent.attempt }),
+            lease: Some(sent.lives),
             claim: None,
             metadata: self.rules.metadata.clone(),
         }

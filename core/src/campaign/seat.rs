@@ -134,6 +134,7 @@ mod tests {
             expect: Expect::Absent,
             at: at(5),
             wait: Wait { until: at(30), renewal: true },
+            lives: Duration::from_secs(30),
             mark: Revision(9),
             counts_before: Instant::NEVER,
             incarnation: Incarnation(3),

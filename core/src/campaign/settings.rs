@@ -374,7 +374,7 @@ fn lease_in_force(settings: &Settings, store: &Capabilities, facts: &Facts) -> R
     let step = store.lease_step.as_nanos();
     if facts.max_age != Some(lease) && step > 0 && !lease.as_nanos().is_multiple_of(step) {
         let limit = format!("a multiple of {:?}", store.lease_step);
-        return refuse("lease", shown, limit, "the store cuts the rest off; use whole steps");
+        return refuse("lease", shown, limit, "the store keeps records for whole steps only");
     }
     Ok(lease)
 }

@@ -75,6 +75,12 @@ impl Sight {
         self.holder.unwrap_or(default)
     }
 
+    /// How long the record that is there may live unchanged, where it says so; else the lease of the last holder seen, or
+    /// `default`.
+    pub(super) fn lives(&self, default: Duration) -> Duration {
+        self.record().and_then(|record| record.lease).unwrap_or_else(|| self.holder_lease(default))
+    }
+
     /// Forgets everything: the store is another one.
     pub(super) fn forget(&mut self) {
         *self = Self::default();

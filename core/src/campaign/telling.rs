@@ -97,7 +97,7 @@ impl Campaign {
     /// Tells when a record is still there although it should have expired a whole lease ago.
     pub(super) fn check_expiry(&mut self, revision: Revision) {
         let unchanged = self.now.since(self.sight.since());
-        let lease = self.sight.holder_lease(self.lease);
+        let lease = self.sight.lives(self.lease);
         let overdue = unchanged > lease.saturating_mul(2).saturating_add(self.rules.store.granularity);
         if overdue && self.seat().is_none() && self.told.not_expiring != Some(revision) {
             self.told.not_expiring = Some(revision);

@@ -110,3 +110,41 @@ fn where_records_have_no_maximum_age_a_tombstone_says_how_long_a_leader_never_se
     bench.applied(1, 6);
     assert_eq!(told_after(&mut bench, 6, |facts| Facts { max_age: None, ..facts }), AGE);
 }
+
+/// How long a write's record is to live in the store.
+fn lives(output: &Output) -> Option<Duration> {
+    match output {
+        Output::Write(Write { action: Action::Acquire(put) | Action::Renew(put), .. }) => Some(put.lease),
+        _ => None,
+    }
+}
+
+#[test]
+fn a_record_lives_as_long_as_it_says_that_others_wait() {
+    let mut bench = bench(aged(facts(incumbent_core::Instant::ZERO)));
+    let outputs = bench.give_in_full(Input::Campaign);
+    assert_eq!(outputs.iter().find_map(lives), None);
+    bench.read(1, with_lease(theirs(10), AGE));
+    // An operator deletes it: whoever comes later sees no more than the record of the one that follows.
+    let outputs = bench.give_in_full(Input::Watched(deleted(11)));
+    assert_eq!(outputs.iter().find_map(lives), Some(AGE));
+    bench.applied(1, 12);
+    bench.inspected();
+    for (attempt, left) in (2..).zip([80, 70, 60, 50, 40, 30, 30]) {
+        bench.sleep(T / 3);
+        let outputs = bench.give_in_full(Input::Tick);
+        assert_eq!(outputs.iter().find_map(lives), Some(secs(left)));
+        bench.applied(attempt, 11 + attempt);
+        bench.inspected();
+    }
+}
+
+#[test]
+fn the_deadline_counts_on_the_lease_and_not_on_how_long_the_record_lives() {
+    let mut bench = bench(aged(facts(incumbent_core::Instant::ZERO)));
+    bench.begin(with_lease(theirs(10), AGE));
+    bench.watched(deleted(11));
+    bench.applied(1, 12);
+    bench.sleep(T - M);
+    assert_eq!(bench.tick(), ["inspect", "acquire 2 over 12", "state ACQUIRING"], "it holds no more");
+}

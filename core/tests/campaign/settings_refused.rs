@@ -129,7 +129,7 @@ fn what_the_store_cannot_keep_is_refused() {
     let stepped = Capabilities { lease_step: secs(1), ..store };
     assert_eq!(
         said(of(Preset::Standard, ms(7500)), (stepped, facts)),
-        "lease is 7.5s, and must be a multiple of 1s: the store cuts the rest off; use whole steps"
+        "lease is 7.5s, and must be a multiple of 1s: the store keeps records for whole steps only"
     );
     let whole = Facts { max_age: Some(ms(7500)), ..facts };
     assert_eq!(

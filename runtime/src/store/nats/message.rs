@@ -32,9 +32,9 @@ pub(super) fn encode(write: &Write, own_lease: Option<Duration>) -> Result<(Head
     let payload = match &write.action {
         Action::Acquire(put) | Action::Renew(put) => {
             carry(&mut headers, &put.headers)?;
-            // The server cuts "2500ms" to 2 s and takes nothing under a second.
-            let seconds = put.lease.as_secs();
-            if own_lease.is_some_and(|max_age| put.lease < max_age) && seconds > 0 {
+            // The server takes whole seconds. Upward: what is over before its lease takes what its holder knew with it.
+            let seconds = put.lease.as_nanos().div_ceil(1_000_000_000);
+            if own_lease.is_some_and(|max_age| put.lease < max_age) {
                 headers.insert(NATS_MESSAGE_TTL, format!("{seconds}s"));
             }
             Bytes::from(put.value.clone())
@@ -140,15 +140,16 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_of_its_own_is_sent_in_whole_seconds_rounded_down() {
+    fn a_lease_of_its_own_is_sent_in_whole_seconds_and_none_too_few() {
         let ttl = |lease, own| {
             let (headers, _) = encode(&put(lease), own).unwrap();
             header(&headers, "Nats-TTL").map(str::to_string)
         };
-        assert_eq!(ttl(2_500, MAX_AGE).as_deref(), Some("2s"));
-        assert_eq!(ttl(59_999, MAX_AGE).as_deref(), Some("59s"));
+        assert_eq!(ttl(2_500, MAX_AGE).as_deref(), Some("3s"));
+        assert_eq!(ttl(59_999, MAX_AGE).as_deref(), Some("60s"));
         assert_eq!(ttl(60_000, MAX_AGE), None);
-        assert_eq!(ttl(900, MAX_AGE), None);
+        assert_eq!(ttl(900, MAX_AGE).as_deref(), Some("1s"));
+        assert_eq!(ttl(5_000, MAX_AGE).as_deref(), Some("5s"));
         assert_eq!(ttl(2_500, None), None);
     }
 
