@@ -284,6 +284,9 @@ mutants! {
     YoungStoreTrusted "young-store-trusted"
         "rule: the win delay"
         "A store that was made a moment ago is trusted, though a leader may remember another one.",
+    NewBelievedLater "new-believed-later"
+        "an early version of this core"
+        "A candidate that knew another life of the store believes that its name was never used.",
     LoweredAgeTrusted "lowered-age-trusted"
         "an early version of this core"
         "While the maximum age is lowered, a new store is trusted after the lower age.",

@@ -121,7 +121,8 @@ pub struct Facts {
     pub incarnation: Incarnation,
     /// How long ago this life began, by the store's own clock; `None` where it cannot tell.
     pub age: Option<Duration>,
-    /// An operator stated that the store's name was never used before (`incumbent init --new`).
+    /// An operator stated that the store's name was never used before (`incumbent init --new`). A campaign that knew
+    /// another incarnation does not believe it.
     pub never_used: bool,
     /// Records older than this are removed; `None` where the store has no such limit.
     pub max_age: Option<Duration>,

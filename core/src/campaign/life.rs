@@ -73,7 +73,8 @@ impl Life {
             connection: 0,
             seen: None,
         };
-        life.begin(facts, lease, skew, now);
+        // Only here: a candidate that knew another life has seen the name used, whatever an operator states.
+        life.begin(facts, facts.never_used, lease, skew, now);
         life
     }
 
@@ -97,16 +98,17 @@ impl Life {
         }
         self.incarnation = facts.incarnation;
         self.doubt = None;
-        self.begin(facts, lease, skew, now);
+        self.begin(facts, broken!(NewBelievedLater) && facts.never_used, lease, skew, now);
         Inspection::New
     }
 
-    /// A life is trusted when it is a lease old, by the store's clocks or by ours.
-    fn begin(&mut self, facts: &Facts, lease: Duration, skew: Duration, now: Instant) {
+    /// A life is trusted when it is a lease old, by the store's clocks or by ours; or at once where the store's name was
+    /// never used before.
+    fn begin(&mut self, facts: &Facts, never_used: bool, lease: Duration, skew: Duration, now: Instant) {
         let ours = now + lease;
         let skew = if broken!(AgeWithoutSkew) { Duration::ZERO } else { skew };
         let theirs = facts.age.map(|age| now + lease.saturating_add(skew).saturating_sub(age));
-        let trusted = facts.never_used || broken!(YoungStoreTrusted);
+        let trusted = never_used || broken!(YoungStoreTrusted);
         let old_at = if trusted { Instant::ZERO } else { theirs.map_or(ours, |at| at.min(ours)) };
         self.old_at = self.old_at.max(old_at);
         if !self.marks.iter().any(|(life, _)| *life == self.incarnation) {
@@ -267,6 +269,14 @@ mod tests {
     fn a_name_that_was_never_used_is_old_enough_at_once() {
         let new = Facts { never_used: true, ..facts(1, 100, Some(0)) };
         assert_eq!(Life::new(&new, LEASE, SKEW, at(100)).old_at(), Instant::ZERO);
+    }
+
+    #[test]
+    fn a_name_whose_use_was_seen_is_not_believed_to_be_new() {
+        let mut life = life(Some(5000));
+        let new = Facts { never_used: true, ..facts(2, 110, Some(0)) };
+        assert_eq!(inspect(&mut life, &new), Inspection::New);
+        assert_eq!(life.old_at(), at(110 + 30));
     }
 
     #[test]

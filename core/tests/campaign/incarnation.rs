@@ -6,6 +6,7 @@ use incumbent_core::store::{Capabilities, Facts, FaultKind, Outcome};
 use incumbent_core::{Incarnation, Revision};
 
 use crate::harness::*;
+use crate::lowered_age::told_after;
 
 const NEXT: Incarnation = Incarnation(2_000);
 
@@ -35,6 +36,18 @@ fn another_life_ends_the_term_and_everything_is_looked_at_anew() {
     let outputs = bench.read(2, Entry::Vacant);
     assert_eq!(outputs[0], "acquire 3 over absent", "small revisions are no regression there: {outputs:?}");
     assert_eq!(bench.applied(3, 1)[0], "inspect");
+}
+
+#[test]
+fn a_candidate_that_knew_another_life_does_not_believe_that_the_name_was_never_used() {
+    let made_as_new = |facts: Facts| Facts { never_used: true, age: Some(secs(0)), ..made_anew(facts) };
+    let mut bench = Bench::candidate(theirs(4));
+    let seen = bench.now;
+    assert_eq!(bench.inspected_as(made_as_new)[0], "trouble StoreReset");
+    bench.read(2, Entry::Vacant);
+    bench.applied(1, 1);
+    told_after(&mut bench, 1, made_as_new);
+    assert_eq!(bench.now.since(seen), T, "the leader of the old life may not know");
 }
 
 #[test]
