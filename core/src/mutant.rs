@@ -242,6 +242,9 @@ mutants! {
     AbsenceBelievedAtOnce "absence-believed-at-once"
         "clients that believe every read"
         "One answer that the key is absent ends the term.",
+    LateAbsenceCounts "late-absence-counts"
+        "an early version of this core"
+        "A refusal from before the term that says that nothing is there counts against the term.",
     ForeignOverwritten "foreign-overwritten"
         "rule: operations"
         "Somebody else's live record is written over once it should have expired.",

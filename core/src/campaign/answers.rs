@@ -150,7 +150,7 @@ impl Campaign {
             return;
         }
         if current == Revision(0) {
-            return self.refused_for_absence(awaited);
+            return self.refused_for_absence(&sent, expected, awaited);
         }
         match self.life.judge(current, sent.mark, self.lease, self.now) {
             Freshness::Fresh => {}
@@ -174,9 +174,13 @@ impl Campaign {
     }
 
     /// The store knows no record of the key at all.
-    fn refused_for_absence(&mut self, awaited: bool) {
+    fn refused_for_absence(&mut self, sent: &Sent, expected: Revision, awaited: bool) {
         match &self.stage {
-            Stage::Seated(_) => self.found_absent(),
+            // There is no revision to judge by the mark that was known when it was sent. What was sent before the
+            // newest record of ours was known may have been refused before that record was there.
+            Stage::Seated(seat) if seat.knew(sent, expected) || broken!(LateAbsenceCounts) => {
+                self.found_absent()
+            }
             Stage::Releasing(_) if awaited => self.read(),
             Stage::Candidate if awaited => {
                 self.sight.look_again();

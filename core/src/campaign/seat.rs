@@ -88,6 +88,12 @@ impl Seat {
         self.witnessed |= (attempt, revision) == (self.attempt, self.sequence);
     }
 
+    /// Whether the newest record known to be ours was known, and expected, when `sent` was sent: an attempt of this term
+    /// that `expected` that record.
+    pub(super) fn knew(&self, sent: &Sent, expected: Revision) -> bool {
+        sent.attempt > self.attempt && sent.incarnation == self.incarnation && expected >= self.revision
+    }
+
     /// Whether the acquire is known to be of the life of the store that is known: the watch saw it
     /// there, or the store was shown to live that life after it was acknowledged.
     pub(super) fn is_confirmed(&self, shown: Instant) -> bool {

@@ -312,3 +312,33 @@ fn a_failed_inspection_is_asked_again_more_and_more_seldom_and_told_once() {
     let (timer, wait) = bench.wake().expect("a wake-up");
     assert!(timer == Timer::Inspect && wait <= ms(120), "{timer:?} in {wait:?}");
 }
+
+#[test]
+fn refusals_of_what_was_sent_before_the_term_do_not_say_that_its_record_is_gone() {
+    let mut bench = Bench::candidate(released(5, secs(0)));
+    // Two acquires get no answer for now; the third one is applied.
+    for attempt in [2, 3] {
+        let outputs = bench.pass(secs(4));
+        assert!(outputs.contains(&format!("acquire {attempt} over 5")), "{outputs:?}");
+        bench.reconnected();
+    }
+    bench.applied(3, 10);
+    bench.inspected();
+    assert!(bench.leads());
+    assert_eq!(bench.refused(1, 0), NOTHING, "from before the record was there");
+    bench.reconnected();
+    bench.inspected();
+    assert_eq!(bench.refused(2, 0), NOTHING);
+    assert!(bench.leads(), "its record is there and untouched");
+}
+
+#[test]
+fn refused_renewals_that_say_that_nothing_is_there_end_the_term_over_a_second_connection() {
+    let mut bench = Bench::leader();
+    bench.pass(secs(10));
+    assert_eq!(bench.refused(2, 0), ["reconnect"]);
+    bench.reconnected();
+    bench.inspected();
+    let outputs = bench.read(2, Entry::Vacant);
+    assert_eq!(outputs[0], "lost 10 DELETED", "{outputs:?}");
+}
