@@ -137,6 +137,9 @@ mutants! {
     NoDrift "no-drift"
         "rule: the margin"
         "The margin does not allow for clocks that drift.",
+    DriftOnce "drift-once"
+        "an early version of this core"
+        "The margin allows for one clock that drifts, though a lease is counted by two.",
     NoSlack "no-slack"
         "rule: the margin"
         "The margin does not allow for the time between reading the clock and acting on it.",

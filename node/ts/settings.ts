@@ -78,7 +78,7 @@ export interface CampaignSettings {
   winDelay?: 'automatic' | 'cautious' | Length | undefined;
   /** How far apart clocks may be. */
   skew?: Length | undefined;
-  /** How much faster one clock may run than another, in parts per million. */
+  /** How much each clock may gain or lose, in parts per million; 5,000 (0.5 %) by default. */
   driftPpm?: number | undefined;
   /** How much sooner than it must a leader stops. */
   slack?: Length | undefined;

@@ -198,11 +198,11 @@ for (const look of [WIDE, PHONE]) {
       const fifth = await someoneLeads(page);
 
       const clock = card(page, fifth).getByLabel('clock');
-      await clock.selectOption('-10000');
-      assert.equal(await card(page, fifth).locator('.drift').innerText(), 'within the 1 % allowed');
+      await clock.selectOption('-5000');
+      assert.equal(await card(page, fifth).locator('.drift').innerText(), 'within the 0.5 % allowed');
       assert.equal(await page.locator('#assumption').isVisible(), false);
       await clock.selectOption('-500000');
-      assert.equal(await card(page, fifth).locator('.drift').innerText(), 'beyond the 1 % allowed');
+      assert.equal(await card(page, fifth).locator('.drift').innerText(), 'beyond the 0.5 % allowed');
       assert.match(await text(page, '#assumption'), new RegExp(`^Not promised now: ${fifth}’s clock runs 50 % slow`));
       assert.equal(await text(page, '#violations'), '0');
     }));

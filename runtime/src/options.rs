@@ -100,7 +100,8 @@ impl CampaignOptions {
         self
     }
 
-    /// How far this machine's clock may drift, in parts per million of the lease; 10,000 by default.
+    /// How much each clock may gain or lose, in parts per million; 5,000 (0.5 %) by default. The margin allows for two such
+    /// clocks: this machine's, and that of the store or of a candidate that waits.
     pub fn drift_ppm(mut self, ppm: u32) -> Self {
         self.drift_ppm = Some(ppm);
         self

@@ -76,7 +76,8 @@ pub struct Settings {
     pub lease: Option<Duration>,
     /// How far the store's clocks may disagree; `None`: `T/20`, at most 1 s.
     pub skew: Option<Duration>,
-    /// How far this machine's clock may drift, in parts per million of the lease. 10,000 (1 %) by default.
+    /// How much each clock may gain or lose, in parts per million. 5,000 (0.5 %) by default. A lease is counted by two
+    /// clocks, the leader's and that of the store or of a candidate that waits, so the margin allows for twice as much.
     pub drift_ppm: u32,
     /// What is lost between reading the clock and acting on it; `None`: `T/20`, at most 250 ms.
     pub slack: Option<Duration>,
@@ -103,7 +104,7 @@ impl Settings {
             preset: Preset::Standard,
             lease: None,
             skew: None,
-            drift_ppm: 10_000,
+            drift_ppm: 5_000,
             slack: None,
             win_delay: WinDelay::Automatic,
             splay: None,
@@ -200,7 +201,7 @@ impl Rules {
             return refuse(
                 "lease",
                 format!("{:?}", self.lease),
-                format!("at least 5 times the margin skew + drift + slack, which is {:?}", rounded(margin)),
+                format!("at least 5 times the margin skew + 2 drift + slack, which is {:?}", rounded(margin)),
                 "use a longer lease, or settings for skew, drift and slack that your clocks really keep",
             );
         }
@@ -246,7 +247,10 @@ impl Rules {
     }
 }
 
-/// What a deadline keeps clear of the end of the lease: `M = skew + drift·T + slack`.
+/// What a deadline keeps clear of the end of the lease: `M = skew + 2·drift·T + slack`.
+///
+/// The leader's clock may be slow by `drift` and that of a waiter, or of the store, fast by as much: the one counts
+/// `T - M` in `(T - M) / (1 - drift)`, the other `T` in `T / (1 + drift)`, and the first must not be longer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Margin {
     skew: Option<Duration>,
@@ -260,8 +264,9 @@ impl Margin {
     }
 
     pub(super) fn of(&self, lease: Duration) -> Duration {
+        let clocks = if broken!(DriftOnce) { 1 } else { 2 };
         let drift = Duration::from_nanos(
-            u64::try_from(lease.as_nanos().saturating_mul(self.drift_ppm.into()) / 1_000_000)
+            u64::try_from(lease.as_nanos().saturating_mul(clocks * u128::from(self.drift_ppm)) / 1_000_000)
                 .unwrap_or(u64::MAX),
         );
         let slack = self.slack.unwrap_or_else(|| (lease / 20).min(Duration::from_millis(250)));
@@ -383,10 +388,10 @@ fn lease_in_force(settings: &Settings, store: &Capabilities, facts: &Facts) -> R
 mod tests {
     use super::*;
 
-    const DEFAULTS: Margin = Margin { skew: None, drift_ppm: 10_000, slack: None };
+    const DEFAULTS: Margin = Margin { skew: None, drift_ppm: 5_000, slack: None };
 
     #[test]
-    fn the_default_margin_is_in_proportion_up_to_a_second_and_a_quarter_and_the_drift() {
+    fn the_default_margin_is_in_proportion_up_to_a_second_and_a_quarter_and_the_drift_of_two_clocks() {
         let margins = [1, 5, 20, 30, 3600].map(|secs| DEFAULTS.of(Duration::from_secs(secs)).as_millis());
         assert_eq!(
             [1, 5, 20, 30, 3600].map(|secs| usual_margin(Duration::from_secs(secs)).as_millis()),
@@ -394,7 +399,13 @@ mod tests {
         );
         assert_eq!(
             margins,
-            [50 + 10 + 50, 250 + 50 + 250, 1000 + 200 + 250, 1000 + 300 + 250, 1000 + 36_000 + 250]
+            [
+                50 + 2 * 5 + 50,
+                250 + 2 * 25 + 250,
+                1000 + 2 * 100 + 250,
+                1000 + 2 * 150 + 250,
+                1000 + 2 * 18_000 + 250
+            ]
         );
     }
 

@@ -9,7 +9,8 @@ use incumbent_core::record::{Attempt, Entry, Nonce, Record, Release, Stamp};
 use incumbent_core::store::{Action, Capabilities, Expect, Facts, Fault, FaultKind, Outcome, Write};
 use incumbent_core::{Incarnation, Instant, Revision};
 
-/// The lease of the bench, and the margin that follows from it: 1 s of skew, 0.3 s of drift, 0.25 s of slack.
+/// The lease of the bench, and the margin that follows from it: 1 s of skew, 0.15 s of drift for each of two
+/// clocks, 0.25 s of slack.
 pub const T: Duration = Duration::from_secs(30);
 pub const M: Duration = Duration::from_millis(1550);
 pub const LIFE: Incarnation = Incarnation(1_000);

@@ -38,7 +38,7 @@ pub fn unreadable(entry: Entry) -> Entry {
 }
 
 /// From now on everything is answered at once: after how long the win is told.
-pub fn told_after(bench: &mut Bench, mut revision: u64, change: fn(Facts) -> Facts) -> Duration {
+pub fn told_after(bench: &mut Bench, mut revision: u64, change: impl Fn(Facts) -> Facts) -> Duration {
     let began = bench.now;
     let mut outputs: Vec<String> = Vec::new();
     loop {
@@ -50,7 +50,7 @@ pub fn told_after(bench: &mut Bench, mut revision: u64, change: fn(Facts) -> Fac
                     revision += 1;
                     outputs.extend(bench.applied(attempt.parse().expect("a number"), revision));
                 }
-                ["inspect"] => outputs.extend(bench.inspected_as(change)),
+                ["inspect"] => outputs.extend(bench.inspected_as(&change)),
                 _ => {}
             }
         }

@@ -66,6 +66,7 @@ mod answers;
 mod candidacy;
 mod claims;
 mod contract;
+mod drift;
 mod hand_over;
 mod harness;
 mod health;

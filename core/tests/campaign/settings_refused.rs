@@ -145,7 +145,7 @@ fn a_margin_above_a_fifth_of_the_lease_is_refused() {
     assert_eq!(said(skewed(secs(6)), bucket_of(Some(T))), "accepted with 30s");
     assert_eq!(
         said(skewed(ms(6001)), bucket_of(Some(T))),
-        "lease is 30s, and must be at least 5 times the margin skew + drift + slack, which is 6.001s: \
+        "lease is 30s, and must be at least 5 times the margin skew + 2 drift + slack, which is 6.001s: \
          use a longer lease, or settings for skew, drift and slack that your clocks really keep"
     );
     for settings in [

@@ -24,7 +24,7 @@ impl Parts {
     pub fn any() -> BoxedStrategy<Self> {
         let part = || prop_oneof![2 => Just(None), 1 => spans().prop_map(Some)].boxed();
         let lease = || prop_oneof![spans(), (1u64..3600).prop_map(Duration::from_secs)];
-        let drift = prop_oneof![Just(10_000), any::<u32>(), 0u32..200_000];
+        let drift = prop_oneof![Just(5_000), any::<u32>(), 0u32..200_000];
         (lease(), part(), drift, part())
             .prop_map(|(lease, skew, drift_ppm, slack)| Self { lease, skew, drift_ppm, slack })
             .boxed()
@@ -34,7 +34,7 @@ impl Parts {
     pub fn usual() -> BoxedStrategy<Self> {
         let lease = prop_oneof![1_000_000_000u64..60_000_000_000, 1_000_000_000u64..31_536_000_000_000_000];
         let part = || prop::option::of(0u64..80);
-        (lease, part(), prop_oneof![Just(10_000), 0u32..60_000], part())
+        (lease, part(), prop_oneof![Just(5_000), 0u32..60_000], part())
             .prop_map(|(lease, skew, drift_ppm, slack)| {
                 let lease = Duration::from_nanos(lease);
                 let thousandths = |part: u64| lease / 1000 * u32::try_from(part).unwrap_or(0);
@@ -74,12 +74,12 @@ impl Parts {
         Campaign::new(settings, store, &facts, Nonce(1), 1, now)
     }
 
-    /// `skew + drift·T + slack`, in nanoseconds that cannot overflow.
+    /// `skew + 2·drift·T + slack`, in nanoseconds that cannot overflow.
     fn margin(&self) -> u128 {
         let default = |most: u64| (self.lease / 20).min(Duration::from_millis(most));
         let skew = self.skew.unwrap_or_else(|| default(1000)).as_nanos();
         let slack = self.slack.unwrap_or_else(|| default(250)).as_nanos();
-        let drift = self.lease.as_nanos() * u128::from(self.drift_ppm) / 1_000_000;
+        let drift = self.lease.as_nanos() * 2 * u128::from(self.drift_ppm) / 1_000_000;
         skew + drift + slack
     }
 }
@@ -106,7 +106,7 @@ proptest! {
 
     #[test]
     fn the_defaults_fit_every_lease_from_a_second_to_a_year(lease in 1_000_000_000u64..=31_536_000_000_000_000) {
-        let parts = Parts { lease: Duration::from_nanos(lease), skew: None, drift_ppm: 10_000, slack: None };
+        let parts = Parts { lease: Duration::from_nanos(lease), skew: None, drift_ppm: 5_000, slack: None };
         prop_assert!(parts.campaign(Instant::ZERO).is_ok());
     }
 

@@ -7,8 +7,8 @@ export const NAMES = ['Ada', 'Ben', 'Cleo', 'Dora', 'Emil'];
 /** The leases on offer. */
 export const LEASES = [5, 10, 20, 30].map((seconds) => seconds * SECOND);
 
-/** By how many parts per million the settings let a clock drift. */
-export const DRIFT_PPM = 10_000;
+/** By how many parts per million the settings let each clock drift. */
+export const DRIFT_PPM = 5_000;
 
 /** How fast a clock may be made to run: within what the settings allow, and far beyond it. */
 export const RATES = [-500_000, -DRIFT_PPM, 0, DRIFT_PPM, 500_000];
@@ -19,9 +19,9 @@ export const WORK = 1_500 * MILLISECOND;
 /** How long a leader waits for the answer to a renewal before the page says that it doubts. */
 export const DOUBT = 1_000 * MILLISECOND;
 
-/** What the engine keeps clear of the end of a lease by default: skew, drift and slack. */
+/** What the engine keeps clear of the end of a lease by default: skew, the drift of two clocks, and slack. */
 export const margin = (lease) =>
-  Math.min(SECOND, lease / 20) + (lease * DRIFT_PPM) / 1_000_000 + Math.min(250 * MILLISECOND, lease / 20);
+  Math.min(SECOND, lease / 20) + (2 * lease * DRIFT_PPM) / 1_000_000 + Math.min(250 * MILLISECOND, lease / 20);
 
 /** A candidate's settings, as the engine takes them. */
 export const candidacy = (name, lease) => ({

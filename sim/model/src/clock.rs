@@ -19,11 +19,11 @@ pub(crate) const LEASE_TIME: Duration = Duration::from_secs(LEASE as u64);
 /// How far the servers' clocks may disagree, by the candidates' settings.
 pub(crate) const SKEW: Duration = Duration::from_secs(1);
 
-/// How far a candidate's clock may drift, by its settings, in parts per million.
+/// How much each clock may gain or lose, by the candidates' settings, in parts per million.
 pub(crate) const DRIFT: u32 = 10_000;
 
-/// What a deadline keeps clear of the lease's end; the settings leave no slack, so it is tight.
-pub(crate) const MARGIN: Duration = Duration::from_millis(1_000 + 120);
+/// What a deadline keeps clear of the lease's end, by the candidates' settings, which leave no slack.
+pub(crate) const MARGIN: Duration = Duration::from_millis(1_000 + 2 * 120);
 
 /// A candidate's clock: an origin of its own, and a drift against the real one.
 #[derive(Clone, Copy, Debug)]

@@ -23,7 +23,8 @@ pub(super) fn told(output: &Output) -> Option<Told> {
 /// and its slack.
 pub(super) fn lease_end(sent: Instant, lease: Duration, set: Option<Duration>) -> Instant {
     let skew = set.unwrap_or((lease / 20).min(Duration::from_secs(1)));
-    let drift = lease / 100;
+    // Two clocks, half a percent each.
+    let drift = lease / 200 * 2;
     let slack = (lease / 20).min(Duration::from_millis(250));
     (sent + lease).before(skew + drift + slack)
 }

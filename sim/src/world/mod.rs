@@ -135,7 +135,7 @@ impl World {
         let cluster = Cluster::new(plan.replicas, plan.max_age);
         let nodes = (0..plan.choice.candidates)
             .map(|place| {
-                let most = if plan.has(Kind::Drift) { 9_900 } else { 50 };
+                let most = if plan.has(Kind::Drift) { 4_900 } else { 50 };
                 let rate = dice.below(2 * most + 1) as i64 - most as i64;
                 let shows = START.before(dice.millis(0, 900_000));
                 let own = Dice::new(plan.choice.seed, 16 + place as u64);

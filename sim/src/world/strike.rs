@@ -63,7 +63,7 @@ impl World {
             Kind::CutRequests => self.nodes[victim].mute += 1,
             Kind::CutReplies => self.nodes[victim].deaf += 1,
             Kind::Denied => self.nodes[victim].denied += 1,
-            Kind::Drift => self.set_rate(victim, dice.below(19_801) as i64 - 9_900, true),
+            Kind::Drift => self.set_rate(victim, dice.below(9_801) as i64 - 4_900, true),
             Kind::BadDrift => {
                 let rate = dice.pick(&[-300_000, -100_000, 100_000, 300_000]);
                 self.set_rate(victim, rate, false);

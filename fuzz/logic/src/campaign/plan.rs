@@ -67,7 +67,7 @@ impl Plan {
             lease,
             max_age: Some(lease),
             skew: None,
-            drift_ppm: 10_000,
+            drift_ppm: 5_000,
             slack: None,
             splay: choices.one_in(2).then_some(Duration::ZERO),
             drain: part(lease, choices.up_to(200) * 100),

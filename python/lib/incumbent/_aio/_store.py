@@ -86,7 +86,8 @@ class Store:
         - ``metadata``: a dict of texts that the leader publishes about itself
         - ``splay``: the longest wait before the first campaign
         - ``win_delay``: ``"automatic"``, ``"cautious"``, or at least so long
-        - ``skew``, ``drift_ppm``, ``slack``: how far clocks are trusted
+        - ``skew``, ``drift_ppm``, ``slack``: how far clocks are trusted; ``drift_ppm`` is what each may gain or lose, in
+          parts per million, 5,000 (0.5 %) by default
         - ``interval``, ``backoff``: how often a candidate looks though nothing is told, how long it waits after a
           failure (one length, or one for each failure in a row)
 

@@ -1,0 +1,88 @@
+//! Two clocks that drift apart as far as the setting allows, the leader's slow and the other one fast: the leader's
+//! lease is over before the other clock has counted it.
+
+use incumbent_core::Instant;
+use incumbent_core::campaign::Settings;
+use incumbent_core::record::Entry;
+use incumbent_core::store::Facts;
+use std::time::Duration;
+
+use crate::harness::*;
+use crate::lowered_age::told_after;
+
+/// From the shortest lease of the standard preset to the longest of the Go library's.
+const LEASES: [Duration; 9] =
+    [secs(5), secs(15), secs(30), secs(120), secs(130), secs(300), secs(600), secs(1_800), secs(3_600)];
+
+const MILLION: u128 = 1_000_000;
+
+fn bench(settings: &Settings, lease: Duration) -> Bench {
+    let first = Facts { max_age: Some(lease), ..facts(Instant::ZERO) };
+    Bench::with_facts(settings.clone(), bucket(), first).expect("settings that fit the store")
+}
+
+/// For how long by its own clock a leader leads that has just sent a renewal, and hears nothing after its answer.
+fn leads_on(settings: &Settings, lease: Duration) -> Duration {
+    let aged = |facts: Facts| Facts { max_age: Some(lease), ..facts };
+    let mut leader = bench(settings, lease);
+    leader.begin(Entry::Vacant);
+    leader.applied(1, 10);
+    leader.inspected_as(aged);
+    leader.pass(lease / 3);
+    leader.inspected_as(aged);
+    leader.applied(2, 11);
+    leader.remaining().expect("it leads")
+}
+
+/// After how long by its own clock a candidate leads that sees the leader's record deleted now.
+fn waits(settings: &Settings, lease: Duration) -> Duration {
+    let mut waiter = bench(settings, lease);
+    waiter.begin(with_lease(theirs(11), lease));
+    waiter.watched(deleted(12));
+    waiter.applied(1, 13);
+    told_after(&mut waiter, 13, |facts| Facts { max_age: Some(lease), ..facts })
+}
+
+/// By how much the leader's lease is over before the other leads, in real nanoseconds, the clocks drifting apart by
+/// what the setting allows each; the negative is for how long two lead.
+fn apart(settings: &Settings, lease: Duration) -> i128 {
+    let drift = u128::from(settings.drift_ppm);
+    let leads = leads_on(settings, lease).as_nanos() * MILLION / (MILLION - drift);
+    let waits = waits(settings, lease).as_nanos() * MILLION / (MILLION + drift);
+    waits as i128 - leads as i128
+}
+
+#[test]
+fn a_leader_that_does_not_hear_of_a_deletion_stops_before_its_successor_leads() {
+    for lease in LEASES {
+        let apart = apart(&settings(), lease);
+        assert!(apart >= 0, "with a lease of {lease:?} two lead for {} ms", -apart / 1_000_000);
+    }
+}
+
+#[test]
+fn the_drift_of_two_clocks_alone_is_enough_of_a_margin_for_it() {
+    for drift_ppm in [50, 500, 5_000, 50_000] {
+        let bare = Settings { drift_ppm, skew: Some(secs(0)), slack: Some(secs(0)), ..settings() };
+        for lease in LEASES {
+            let apart = apart(&bare, lease);
+            assert!(apart >= 0, "{drift_ppm} ppm, {lease:?}: two lead for {} µs", -apart / 1_000);
+            // No more is kept clear than the square of the drift, so any smaller margin is found out.
+            let square = lease.as_nanos() * 3 * u128::from(drift_ppm).pow(2) / MILLION.pow(2) + 2;
+            assert!(apart as u128 <= square, "{drift_ppm} ppm, {lease:?}: {apart} ns");
+        }
+    }
+}
+
+#[test]
+fn a_record_that_a_fast_server_expires_is_gone_after_its_leader_stopped() {
+    let drift = u128::from(settings().drift_ppm);
+    for lease in LEASES {
+        let leads = leads_on(&settings(), lease).as_nanos() * MILLION / (MILLION - drift);
+        let there = lease.as_nanos() * MILLION / (MILLION + drift);
+        assert!(
+            leads <= there,
+            "with a lease of {lease:?} it leads for {leads} ns, and its record is there {there}"
+        );
+    }
+}
