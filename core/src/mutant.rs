@@ -353,6 +353,9 @@ mutants! {
     ReleaseWhileLeading "release-while-leading"
         "rule: leaving"
         "A leader goes on leading until its release is acknowledged.",
+    ReleaseWhileWorking "release-while-working"
+        "an early version of this core"
+        "When the time to finish is up the seat is given up, though the work goes on.",
     WorkNotDrained "work-not-drained"
         "client-go: release before the work is done"
         "A leader that resigns loses the term at once, without time to finish its work.",

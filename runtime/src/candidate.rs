@@ -17,8 +17,9 @@ use crate::term::Term;
 /// returns it until it is closed, over and over: a candidate that lost a term is in the race for the next.
 ///
 /// Cheap to clone; all clones are the same candidate. Dropping the last one ends its term at once, tells
-/// `Lost`, and gives the seat back in the background, if the process lasts long enough; otherwise the next
-/// leader waits for the lease to run out. [`close`](Self::close) does the same in good order.
+/// `Lost`, and gives the election up in the background as soon as the last [`Term`] is dropped, if the process lasts
+/// long enough; otherwise the next leader waits for the lease to run out. [`close`](Self::close) does the same in good
+/// order.
 ///
 /// ```
 /// use incumbent::{CampaignOptions, Store, Term};
@@ -164,8 +165,9 @@ impl Candidate {
         self.send(Command::Accept);
     }
 
-    /// Leaves the seat and the race for good: drains, gives the seat back, waits for the handlers to
-    /// return (2 s at most). Further calls wait for the same.
+    /// Leaves the election for good: drains, releases it, waits for the handlers to return (2 s at most). Work that
+    /// has not ended when the drain time is over is waited for 2 s more; then the lease is left to run out. Further
+    /// calls wait for the same.
     ///
     /// # Errors
     /// `Forked` in a forked child.
@@ -211,7 +213,7 @@ impl Drop for Inner {
             return;
         }
         self.standing.end(Reason::Closed);
-        self.driver.send(Command::Abandon);
+        self.driver.send(Command::Abandon(Arc::clone(&self.driver)));
     }
 }
 

@@ -1,5 +1,8 @@
 //! What a candidate's handles ask of whoever drives its campaign.
 
+use std::fmt;
+use std::sync::Arc;
+
 use incumbent_core::Token;
 use tokio::sync::oneshot;
 
@@ -14,11 +17,12 @@ pub(crate) enum Command {
     Resign(Leave),
     HandOver(String, Leave),
     Close(Leave),
-    /// The last handle was dropped: its term is over already, give the seat back.
-    Abandon,
+    /// The last handle was dropped: its term is over already; leave as soon as its work has ended. What is still
+    /// told of that comes by this driver, which is to be kept until the campaign is over.
+    Abandon(Arc<dyn Driver>),
     Health(bool),
     Accept,
-    /// The work of this term is done.
+    /// The work of this term has ended, which may be told after the term was lost.
     Drained(Token),
     /// The work of this term failed.
     HandlerFailed(Token),
@@ -48,4 +52,15 @@ impl Leave {
 /// Sending never waits and never calls user code.
 pub(crate) trait Driver: Send + Sync {
     fn send(&self, command: Command);
+
+    /// Whether it is to hear of the end of work whose term is over, because it gives back only then.
+    fn waits_for_work(&self) -> bool {
+        true
+    }
+}
+
+impl fmt::Debug for dyn Driver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Driver").finish_non_exhaustive()
+    }
 }

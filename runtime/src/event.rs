@@ -101,7 +101,7 @@ impl From<Notice> for Event {
             Notice::Draining(tenure, until, reason) => {
                 Self::Draining { term: Tenure::hold(&tenure), until, reason }
             }
-            Notice::Lost(tenure, reason) => Self::Lost { term: Tenure::hold(&tenure), reason },
+            Notice::Lost(tenure, reason) => Self::Lost { term: Tenure::look(&tenure), reason },
             Notice::LeaderChanged(leader) => Self::LeaderChanged(leader),
             Notice::Campaigned(state) => Self::Campaigned(state),
             Notice::Trouble(trouble) => Self::Trouble(trouble),

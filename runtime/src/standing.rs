@@ -39,6 +39,8 @@ struct Book {
     leader: Option<Leader>,
     /// The present term, and before it for a moment one whose `Lost` is still to be told.
     held: Vec<Held>,
+    /// The terms that a dropped candidate left behind, whose work may not have ended.
+    left: Vec<Arc<Tenure>>,
     early: Vec<Trouble>,
     readers: Vec<Reader>,
     /// The campaign is over, for the handles at least: nothing more is told.
@@ -70,6 +72,7 @@ impl Standing {
             state: State::Idle,
             leader: None,
             held: Vec::new(),
+            left: Vec::new(),
             early: Vec::new(),
             readers: Vec::new(),
             over: false,
@@ -142,8 +145,8 @@ impl Standing {
         Events(subscription)
     }
 
-    /// Takes in what came of one step of the machine. Says whether a drain that began can end at once,
-    /// because nobody holds the term.
+    /// Takes in what came of one step of the machine. Says whether the work of a term that drains, or is over, has
+    /// ended, because no handle holds the term.
     ///
     /// The lease is made known *before* anything is told: whoever is told of a win leads, and whoever is
     /// told of a loss does not. It all happens at one moment, so who subscribes sees the step as a whole.
@@ -163,22 +166,28 @@ impl Standing {
         }
         for event in events {
             if is_over {
-                // A candidate that was dropped has nobody left to tell, nor to finish anything.
-                if matches!(event, campaign::Event::Draining { .. }) {
-                    drain = Drain::Done;
+                // A candidate that was dropped has nobody left to tell. Its work was told that the term is over, and
+                // what is left of it is waited for.
+                if let campaign::Event::Draining { term, .. } | campaign::Event::Lost { term, .. } = event {
+                    let left = book.left.iter().find(|tenure| tenure.token() == term.token);
+                    if left.is_none_or(|tenure| tenure.has_ended()) {
+                        drain = Drain::Done;
+                    }
                 }
                 continue;
             }
             let notice = self.take_in(&mut book, event, driver);
             match &notice {
                 Notice::Draining(tenure, until, _) => {
-                    if !tenure.drain(*until) {
+                    if tenure.drain(*until) {
                         drain = Drain::Done;
                     }
                     changed.push(Arc::clone(tenure));
                 }
                 Notice::Lost(tenure, reason) => {
-                    tenure.end(*reason);
+                    if tenure.end(*reason) {
+                        drain = Drain::Done;
+                    }
                     changed.push(Arc::clone(tenure));
                 }
                 _ => {}
@@ -248,6 +257,7 @@ impl Standing {
             held.tenure.end(reason);
             woken.extend(book.spread(&Notice::Lost(Arc::clone(&held.tenure), reason)));
         }
+        book.left.extend(held.iter().map(|held| Arc::clone(&held.tenure)));
         if std::mem::replace(&mut book.state, State::Closed) != State::Closed {
             woken.extend(book.spread(&Notice::Campaigned(State::Closed)));
         }
@@ -300,11 +310,11 @@ impl Reads {
     }
 }
 
-/// Whether a drain waits for somebody.
+/// Whether the work of a term is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Drain {
-    /// Somebody holds the term, or nothing drains.
+    /// A handle holds the term, or no term is leaving.
     Held,
-    /// Nobody does.
+    /// None does: the work has ended.
     Done,
 }

@@ -19,10 +19,14 @@ use crate::view::TermView;
 
 /// One uninterrupted leadership: from `Won` to `Lost`.
 ///
-/// Whoever works for the term keeps a clone. When the leader leaves of its own will, the term is
+/// Code that works for the term keeps a clone. When the leader leaves of its own will, the term is
 /// *draining* until the last clone is dropped, or [`drained`](Self::drained) is called, or the drain
-/// time is over; the lease is held and renewed meanwhile. Where nobody keeps a clone there is
+/// time is over; the lease is held and renewed meanwhile. Where no clone is kept there is
 /// nothing to wait for, and the term ends at once.
+///
+/// The election is given up only once the work has ended: where the drain time is over before the last clone is
+/// dropped, the term is lost and no longer renewed, and another candidate leads when the clone is dropped, or when
+/// the lease has run out. The term of a [`Lost`](crate::Event::Lost) event is not such a clone.
 ///
 /// ```
 /// # use incumbent::{CampaignOptions, Store};
@@ -38,6 +42,8 @@ use crate::view::TermView;
 /// ```
 pub struct Term {
     tenure: Arc<Tenure>,
+    /// Whether the release waits for this handle.
+    holds: bool,
 }
 
 /// A term ended before the work that was run in it.
@@ -119,13 +125,14 @@ impl Term {
         self.tenure.ended.child_token()
     }
 
-    /// Says that the work of the term is done, whoever else keeps a clone: a draining term ends now.
-    /// Does nothing to a term that is not draining.
+    /// Says that the work of the term has ended, whatever other clones are kept: a draining term ends now, and one
+    /// that was lost because its drain time was over is released. Does nothing to a term that is not draining.
     pub fn drained(&self) {
         self.tenure.send_drained();
     }
 
-    /// Ends the term because its work failed, with [`Reason::HandlerFailed`]; nothing is drained.
+    /// Ends the term because its work failed, with [`Reason::HandlerFailed`]; nothing is drained. The election is
+    /// given up when the last clone is dropped.
     pub fn fail(&self) {
         self.tenure.send_failed();
     }
@@ -157,17 +164,20 @@ impl Term {
 
 impl Clone for Term {
     fn clone(&self) -> Self {
-        Tenure::hold(&self.tenure)
+        if self.holds { Tenure::hold(&self.tenure) } else { Tenure::look(&self.tenure) }
     }
 }
 
 impl Drop for Term {
     fn drop(&mut self) {
-        // Both this and the driver's check when a drain begins write one of the two before reading the
-        // other, sequentially consistent: one of them sees that nobody is left.
+        if !self.holds {
+            return;
+        }
+        // Both this and the driver's check when a term is leaving write one of the two before reading the
+        // other, sequentially consistent: one of them sees that no holder is left.
         let last = self.tenure.holders.fetch_sub(1, Ordering::SeqCst) == 1;
-        if last && self.tenure.is_draining.load(Ordering::SeqCst) && self.tenure.reason().is_none() {
-            self.tenure.send_drained();
+        if last && self.tenure.is_leaving.load(Ordering::SeqCst) {
+            self.tenure.send_ended();
         }
     }
 }
@@ -212,7 +222,8 @@ pub(crate) struct Tenure {
     /// In nanoseconds; zero once the term is over.
     deadline: AtomicU64,
     holders: AtomicUsize,
-    is_draining: AtomicBool,
+    /// It drains, or has ended: the driver waits for the last holder.
+    is_leaving: AtomicBool,
     drains_until: OnceLock<Instant>,
     draining: CancellationToken,
     reason: OnceLock<Reason>,
@@ -236,7 +247,7 @@ impl Tenure {
             started,
             deadline: AtomicU64::new(0),
             holders: AtomicUsize::new(0),
-            is_draining: AtomicBool::new(false),
+            is_leaving: AtomicBool::new(false),
             drains_until: OnceLock::new(),
             draining: CancellationToken::new(),
             reason: OnceLock::new(),
@@ -247,7 +258,12 @@ impl Tenure {
     /// A handle that counts as a holder.
     pub(crate) fn hold(tenure: &Arc<Self>) -> Term {
         tenure.holders.fetch_add(1, Ordering::SeqCst);
-        Term { tenure: Arc::clone(tenure) }
+        Term { tenure: Arc::clone(tenure), holds: true }
+    }
+
+    /// A handle that does not.
+    pub(crate) fn look(tenure: &Arc<Self>) -> Term {
+        Term { tenure: Arc::clone(tenure), holds: false }
     }
 
     pub(crate) fn token(&self) -> Token {
@@ -259,17 +275,24 @@ impl Tenure {
         self.deadline.store(deadline.as_nanos(), Ordering::Release);
     }
 
-    /// Begins a drain, and says whether anybody holds the term. [`wake`](Self::wake) follows.
+    /// Begins a drain, and says whether its work has ended. [`wake`](Self::wake) follows.
     pub(crate) fn drain(&self, until: Instant) -> bool {
         self.drains_until.get_or_init(|| until);
-        self.is_draining.store(true, Ordering::SeqCst);
-        self.holders.load(Ordering::SeqCst) > 0
+        self.has_ended()
     }
 
-    /// Ends the term. [`wake`](Self::wake) follows.
-    pub(crate) fn end(&self, reason: Reason) {
+    /// Ends the term, and says whether its work has ended. [`wake`](Self::wake) follows.
+    pub(crate) fn end(&self, reason: Reason) -> bool {
         self.set_deadline(Instant::ZERO);
         self.reason.get_or_init(|| reason);
+        self.has_ended()
+    }
+
+    /// Whether the work of a term that is leaving has ended, since no handle holds it. Where one still does, the
+    /// drop of the last one says so.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.is_leaving.store(true, Ordering::SeqCst);
+        self.holders.load(Ordering::SeqCst) == 0
     }
 
     /// Wakes whoever waits for what [`drain`](Self::drain) or [`end`](Self::end) did; called with no
@@ -337,6 +360,14 @@ impl Tenure {
 
     pub(crate) fn send_drained(&self) {
         self.send(Command::Drained(self.token));
+    }
+
+    /// The last holder is gone.
+    fn send_ended(&self) {
+        let is_over = self.reason().is_some();
+        if !is_over || self.driver.upgrade().is_some_and(|driver| driver.waits_for_work()) {
+            self.send_drained();
+        }
     }
 
     pub(crate) fn send_failed(&self) {

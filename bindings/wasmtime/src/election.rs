@@ -106,7 +106,8 @@ impl Election {
         answer.await.map_err(|_| closed())?
     }
 
-    /// The work of the term that is draining is done.
+    /// The work of the term has ended. Nothing is released before it is said: where the drain's time is up, the term is
+    /// lost, and the lease runs out unless this is said first.
     pub fn drained(&self) {
         self.send(Command::Drained);
     }
@@ -116,7 +117,7 @@ impl Election {
         self.send(Command::Health(well));
     }
 
-    /// The leader's work failed: the term ends at once.
+    /// The leader's work failed, and has ended: so does the term, at once.
     pub fn handler_failed(&self) {
         self.send(Command::HandlerFailed);
     }

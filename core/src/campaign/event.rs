@@ -158,7 +158,7 @@ pub enum State {
     Leading,
     /// Leads, and is finishing its work.
     Draining,
-    /// Leads no more, and is giving the seat back.
+    /// Leads no more, and is giving the seat back, or waits for the end of the term's work before it does.
     Releasing,
     /// Over.
     Closed,

@@ -104,7 +104,7 @@ impl Campaign {
                 return self.timers.set(Timer::Win, patience);
             }
             // Nobody leads while this one cannot find out, so somebody else should try.
-            return self.give_back(None);
+            return self.give_back(None, false);
         }
         if self.life.largest_token().is_some_and(|seen| token <= seen) && !broken!(SmallTokenTold) {
             return self.give_up_small_token();
@@ -121,7 +121,7 @@ impl Campaign {
     fn give_up_small_token(&mut self) {
         let seen = self.life.largest_token();
         self.trouble(Trouble::StoreReset { seen, barred: true });
-        self.give_back(None);
+        self.give_back(None, false);
     }
 
     /// Another write of ours is known to be applied at `revision`.
@@ -148,7 +148,8 @@ impl Campaign {
         let unwanted = self.closing || !self.healthy || seat.leaving.is_some();
         if reason == Reason::Expired && unwanted {
             let successor = seat.leaving.and_then(|leave| leave.successor);
-            self.leave_behind(Leaving::new(Some(seat.revision), seat.wait, successor));
+            let works = seat.term.is_some();
+            self.leave_behind(Leaving { works, ..Leaving::new(Some(seat.revision), seat.wait, successor) });
         } else {
             self.go_on();
         }

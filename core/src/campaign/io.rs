@@ -24,9 +24,11 @@ pub enum Input {
     Close,
     /// The candidate's own health check. An unhealthy candidate does not campaign.
     Health(bool),
-    /// The work of the term that is draining is done.
+    /// The work of the term has ended: of one that is draining, or of one that was lost while it was to leave, or
+    /// because its handler failed. Nothing is released before.
     Drained,
-    /// The user's handler failed and wants the term to end.
+    /// The user's handler failed and wants the term to end. It is lost at once; the release waits for
+    /// [`Drained`](Self::Drained).
     HandlerFailed,
     /// An operator accepts that tokens may start again after a reset of the store.
     Accept,

@@ -1,6 +1,7 @@
 //! Leaving: the drain, the release, and the end.
 
 use alloc::string::String;
+use core::time::Duration;
 
 use super::event::{Event, Reason};
 use super::ledger::Purpose;
@@ -18,8 +19,8 @@ impl Campaign {
         if seat.leaving.is_some() || broken!(ResignIgnored) {
             return;
         }
-        let Some(term) = seat.term else { return self.give_back(successor) };
-        broken!(WorkNotDrained => return self.end_term(reason, successor));
+        let Some(term) = seat.term else { return self.give_back(successor, false) };
+        broken!(WorkNotDrained => return self.end_term(reason, successor, false));
         let until = self.now + self.rules.drain;
         if let Some(seat) = self.seat_mut() {
             seat.leaving = Some(Leave { reason, successor });
@@ -29,22 +30,35 @@ impl Campaign {
         broken!(DrainUnbounded => self.timers.stop(Timer::Drain));
     }
 
-    /// The work of a draining term is done, or its time is up.
+    /// The work of a term that drains, or that ended before its work did, has ended.
     pub(super) fn drained(&mut self) {
-        let leave = self.seat().and_then(|seat| seat.leaving.clone());
-        if let Some(Leave { reason, successor }) = leave {
-            broken!(ReleaseWhileLeading => return self.release_the_seat());
-            self.end_term(reason, successor);
+        match &mut self.stage {
+            Stage::Seated(_) => self.end_drain(false),
+            Stage::Releasing(leaving) if leaving.works => {
+                leaving.works = false;
+                self.release();
+            }
+            _ => {}
         }
     }
 
-    /// The user's handler failed: the term ends at once, and candidacy resumes after a while.
+    /// Ends a draining term: its work has ended, or its time is up while it still `works`.
+    pub(super) fn end_drain(&mut self, works: bool) {
+        let leave = self.seat().and_then(|seat| seat.leaving.clone());
+        if let Some(Leave { reason, successor }) = leave {
+            broken!(ReleaseWhileLeading => return self.release_the_seat());
+            self.end_term(reason, successor, works);
+        }
+    }
+
+    /// The user's handler failed: the term ends at once, the release waits for what is left of its work, and
+    /// candidacy resumes after a while.
     pub(super) fn handler_failed(&mut self) {
         let Some(term) = self.seat().and_then(|seat| seat.term) else { return };
         broken!(HandlerFailureIgnored => return);
         let at_once = self.now.since(term.started) < self.lease;
         self.handler_failures = if at_once { self.handler_failures.saturating_add(1) } else { 1 };
-        self.end_term(Reason::HandlerFailed, None);
+        self.end_term(Reason::HandlerFailed, None, true);
         self.resting_until = self.now + self.rules.backoff.wait(self.handler_failures, &mut self.rng);
     }
 
@@ -86,31 +100,38 @@ impl Campaign {
         }
     }
 
-    /// Ends a told term: `Lost` is told, and only then is the seat given back.
-    fn end_term(&mut self, reason: Reason, successor: Option<String>) {
+    /// Ends a told term: `Lost` is told, and only then is the seat given back; where its work goes on (`works`), not
+    /// before that has ended.
+    fn end_term(&mut self, reason: Reason, successor: Option<String>, works: bool) {
         let term = self.seat_mut().and_then(|seat| seat.term.take());
-        broken!(ReleaseBeforeLost => self.give_back(successor.clone()));
+        broken!(ReleaseBeforeLost => self.give_back(successor.clone(), false));
         if let Some(term) = term {
             self.tell(Event::Lost { term, reason });
             broken!(LostTwice => self.tell(Event::Lost { term, reason }));
         }
-        self.give_back(successor);
+        self.give_back(successor, works);
     }
 
     /// Gives a seat back that is held and of which nobody was told, or no longer is.
-    pub(super) fn give_back(&mut self, successor: Option<String>) {
+    pub(super) fn give_back(&mut self, successor: Option<String>, works: bool) {
         let Some(seat) = self.seat() else { return };
         let wait = if broken!(ReleaseForgetsWait) { Wait::default() } else { seat.wait };
-        let leaving = Leaving::new(Some(seat.revision), wait, successor);
+        let leaving = Leaving { works, ..Leaving::new(Some(seat.revision), wait, successor) };
         self.leave_seat_timers();
         broken!(NothingReleased => return self.go_on());
         self.leave_behind(leaving);
     }
 
-    /// Releases what is, or may be, left of us in the store.
+    /// Releases what is, or may be, left of us in the store. Where the work of the term goes on, that waits for its
+    /// end until the lease has run out, which is when the record is the store's to remove; those who wait for that
+    /// come before one that was to leave.
     pub(super) fn leave_behind(&mut self, leaving: Leaving) {
+        let others_first = match leaving.works {
+            true => self.rules.store.granularity.saturating_add(pace::hold_back(self.lease)),
+            false => Duration::ZERO,
+        };
         self.stage = Stage::Releasing(leaving);
-        self.timers.set(Timer::Release, self.now + self.lease);
+        self.timers.set(Timer::Release, self.now + self.lease.saturating_add(others_first));
         self.limit_close();
         self.release();
     }
@@ -128,6 +149,9 @@ impl Campaign {
         }
         let now = self.now;
         let Stage::Releasing(leaving) = &mut self.stage else { return };
+        if leaving.works && !broken!(ReleaseWhileWorking) {
+            return;
+        }
         let Some(revision) = leaving.expect else { return self.read() };
         let first = leaving.first_sent.is_none();
         broken!(ReleaseSentOnce => if !first { return });

@@ -29,6 +29,10 @@
 //! What a record does not protect against is that it vanishes early: somebody deletes the key, purges the
 //! stream, replaces the store, or a server's clock jumps. Then a new holder takes the seat, keeps
 //! it by renewals, and waits until whoever it has seen before must have stopped: the win delay.
+//!
+//! A seat is given back only once the work of its term is known to have ended ([`Input::Drained`]). Where a drain's
+//! time is up before that, the term is lost all the same and nothing is renewed any more; the campaign is Releasing,
+//! and sends the release when the work ends, or lets the lease run out.
 
 mod answers;
 mod backoff;
@@ -336,7 +340,7 @@ impl Campaign {
             Timer::Inspect => self.inspect_again(),
             Timer::Close => self.closed(),
             Timer::Release => self.go_on(),
-            Timer::Drain => self.drained(),
+            Timer::Drain => self.end_drain(true),
             // Whether the win can be told is looked at after every input.
             Timer::Win => {}
             Timer::Renew | Timer::Retry => self.act(),

@@ -111,12 +111,14 @@ pub(super) struct Leaving {
     pub(super) successor: Option<String>,
     /// When the release was first sent.
     pub(super) first_sent: Option<Instant>,
+    /// The work of the term is not known to have ended: nothing is released before it is.
+    pub(super) works: bool,
 }
 
 impl Leaving {
     /// Nothing was sent yet.
     pub(super) fn new(expect: Option<Revision>, wait: Wait, successor: Option<String>) -> Self {
-        Self { expect, wait, successor, first_sent: None }
+        Self { expect, wait, successor, first_sent: None, works: false }
     }
 }
 

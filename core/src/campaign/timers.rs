@@ -15,7 +15,7 @@ pub enum Timer {
     Inspect,
     /// When to stop waiting for the release after a close.
     Close,
-    /// When a release has been tried for long enough.
+    /// When a release has been tried for long enough, or the lease has run out before the work of its term ended.
     Release,
     /// When a draining term ends though its work is not done.
     Drain,

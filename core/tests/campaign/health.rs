@@ -67,9 +67,8 @@ fn an_unhealthy_leader_that_expires_does_not_take_the_seat_again() {
     let mut bench = Bench::leader();
     bench.give(Input::Health(false));
     bench.sleep(T - M);
-    let outputs = bench.tick();
-    assert_eq!(outputs[0], "lost 10 EXPIRED");
-    assert_eq!(outputs[1], "release 2 over 10 owing 0ms");
+    assert_eq!(bench.tick(), ["lost 10 EXPIRED", "state RELEASING"]);
+    assert_eq!(bench.give(Input::Drained), ["release 2 over 10 owing 0ms"]);
 }
 
 #[test]

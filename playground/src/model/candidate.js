@@ -321,7 +321,7 @@ export class Candidate {
       if (this.process !== process || !this.isAlive) return;
       // A frozen process does not finish anything.
       if (this.isPaused || this.reading < end) this.#world.after(100 * MILLISECOND, finish);
-      else if (process.state === 'draining') this.#give({ tag: 'drained' });
+      else if (['draining', 'releasing'].includes(process.state)) this.#give({ tag: 'drained' });
     };
     this.#world.at(this.clock.when(end), finish);
   }

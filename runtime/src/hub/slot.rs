@@ -6,7 +6,7 @@ use std::time::Duration;
 use incumbent_core::campaign::{self, Campaign, Input, Lease, Output, Refused, State, Trouble};
 use incumbent_core::record::Nonce;
 use incumbent_core::store::{Capabilities, Facts, Fault, FaultKind};
-use incumbent_core::{Instant, Revision};
+use incumbent_core::{Instant, Revision, Token};
 
 use super::{Answer, Enter, doubled, errand, log};
 use crate::driver::{Driver, Leave, Reply};
@@ -34,6 +34,10 @@ pub(super) struct Slot {
     pub(super) heard: Option<Revision>,
     /// It is on the roll of those who stand.
     pub(super) enrolled: bool,
+    /// The last term that was led.
+    pub(super) term: Option<Token>,
+    /// By which the work of a dropped candidate says that it has ended.
+    pub(super) kept: Option<Arc<dyn Driver>>,
     /// Who waits until the seat is given back.
     leaving: Vec<Reply>,
     /// Who waits until the campaign is over and its handlers have returned.
@@ -61,7 +65,7 @@ pub(super) struct Entering {
 pub(super) struct Step {
     pub(super) outputs: Vec<Output>,
     pub(super) wake: Option<Instant>,
-    /// A drain that began has nobody to wait for.
+    /// The work of a term that drains, or is over, has ended.
     pub(super) drained: bool,
 }
 
@@ -77,6 +81,8 @@ impl Slot {
             last_sent: Instant::ZERO,
             heard: None,
             enrolled: false,
+            term: None,
+            kept: None,
             leaving: Vec::new(),
             closing: Vec::new(),
         }
@@ -92,6 +98,7 @@ impl Slot {
             tracing::error!(election, candidate, "a defect of this library, please report it: {misuse}");
         }
         let lease = campaign.lease();
+        self.term = lease.map(|lease| lease.token).or(self.term);
         let mut events = Vec::new();
         let mut outputs = Vec::new();
         let wake = loop {
@@ -228,6 +235,7 @@ impl Slot {
     /// Ends the place: for the handles the campaign is over.
     pub(super) fn end(&mut self) {
         self.stage = Stage::Over;
+        self.kept = None;
         self.standing.end(campaign::Reason::Closed);
     }
 

@@ -288,7 +288,7 @@ impl Driver for Script {
                 page.closing = true;
                 self.leave(&mut page, Reason::Closed, leave);
             }
-            Command::Abandon => {
+            Command::Abandon(_) => {
                 page.asked.push(Asked::Close);
                 page.closing = true;
                 self.lose(&mut page, Reason::Closed);
@@ -311,5 +311,10 @@ impl Driver for Script {
             }
             Command::Drained(_) | Command::HandlerFailed(_) => {}
         }
+    }
+
+    /// There is no store to give anything back to.
+    fn waits_for_work(&self) -> bool {
+        false
     }
 }

@@ -1,11 +1,12 @@
 //! Draining: the lease is held until the work of the term is done.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use incumbent::{Event, Handlers, Instant, Reason, State, Term};
+use incumbent::{Candidate, Clock, Event, Handlers, Instant, Reason, State, Store, Term};
 use tokio::sync::oneshot;
 
-use crate::support::{LEASE, alone, lost, options, soon, until};
+use crate::support::{LEASE, Switched, alone, lost, options, soon, until};
 
 /// Longer than any test waits: a drain that ends has ended for another reason.
 const ENDLESS: Duration = Duration::from_secs(3600);
@@ -58,13 +59,97 @@ async fn work_that_says_it_is_done_ends_the_drain_whoever_else_holds_the_term() 
     assert_eq!(term.reason(), Some(Reason::Resigned));
 }
 
-#[tokio::test]
-async fn a_drain_ends_at_its_limit() {
-    let candidate = alone(options("a").drain(Duration::from_millis(50))).await;
+/// A leader on a clock that is set by hand, with the term it holds; a store that counts releases.
+async fn leader_by_hand(drain: Duration) -> (Clock, Switched, Store, Candidate, Term) {
+    let clock = Clock::manual(Instant::from_nanos(1_000_000_000));
+    let switched = Switched::new(&clock);
+    let store = switched.store(&clock);
+    let candidate = store.campaign("jobs", options("a").drain(drain)).await.unwrap();
     let term = soon(candidate.won()).await.unwrap();
-    soon(candidate.resign()).await.unwrap();
-    assert_eq!(term.reason(), Some(Reason::Resigned));
+    (clock, switched, store, candidate, term)
+}
+
+/// How many releases were sent, once all that was sent before has reached the store.
+async fn releases(switched: &Switched, store: &Store) -> usize {
+    store.leader("jobs").await.unwrap();
+    switched.switches.releases.load(Ordering::SeqCst)
+}
+
+#[tokio::test]
+async fn a_drain_ends_at_its_limit_and_the_release_waits_for_the_work() {
+    let (clock, switched, store, candidate, term) = leader_by_hand(LEASE / 8).await;
+    let leaving = candidate.resign();
+    soon(term.draining()).await;
+    clock.advance(LEASE / 8);
+    assert_eq!(soon(term.ended()).await, Reason::Resigned);
     assert!(!term.is_current());
+    assert_eq!(candidate.state(), State::Releasing);
+    assert_eq!(releases(&switched, &store).await, 0);
+    drop(term);
+    soon(leaving).await.unwrap();
+    assert_eq!(releases(&switched, &store).await, 1);
+}
+
+#[tokio::test]
+async fn work_that_says_that_it_has_ended_after_the_drain_is_released() {
+    let (clock, switched, store, candidate, term) = leader_by_hand(LEASE / 8).await;
+    let leaving = candidate.resign();
+    soon(term.draining()).await;
+    clock.advance(LEASE / 8);
+    soon(term.ended()).await;
+    term.drained();
+    soon(leaving).await.unwrap();
+    assert_eq!(releases(&switched, &store).await, 1);
+}
+
+#[tokio::test]
+async fn work_that_failed_is_released_when_the_last_holder_of_its_term_lets_go() {
+    let (_clock, switched, store, _candidate, term) = leader_by_hand(ENDLESS).await;
+    let other = term.clone();
+    term.fail();
+    assert_eq!(soon(other.ended()).await, Reason::HandlerFailed);
+    drop(term);
+    assert_eq!(releases(&switched, &store).await, 0);
+    drop(other);
+    until(|| switched.switches.releases.load(Ordering::SeqCst) == 1).await;
+}
+
+#[tokio::test]
+async fn the_term_of_a_loss_that_was_told_does_not_hold_up_the_release() {
+    let (_clock, switched, _store, candidate, term) = leader_by_hand(ENDLESS).await;
+    let mut events = candidate.events();
+    term.fail();
+    let told = loop {
+        if let Event::Lost { term, .. } = soon(events.next()).await.unwrap() {
+            break term;
+        }
+    };
+    let kept = told.clone();
+    drop((events, term));
+    until(|| switched.switches.releases.load(Ordering::SeqCst) == 1).await;
+    assert_eq!(kept.reason(), Some(Reason::HandlerFailed));
+}
+
+#[tokio::test]
+async fn a_candidate_that_is_dropped_while_it_drains_releases_as_soon_as_its_work_has_ended() {
+    let (_clock, switched, store, candidate, term) = leader_by_hand(ENDLESS).await;
+    let closing = candidate.close();
+    soon(term.draining()).await;
+    drop((closing, candidate));
+    assert_eq!(soon(term.ended()).await, Reason::Closed);
+    assert_eq!(releases(&switched, &store).await, 0);
+    drop(term);
+    until(|| switched.switches.releases.load(Ordering::SeqCst) == 1).await;
+}
+
+#[tokio::test]
+async fn work_that_outlives_its_candidate_and_its_store_releases_when_it_ends() {
+    let (_clock, switched, store, candidate, term) = leader_by_hand(ENDLESS).await;
+    drop((candidate, store));
+    assert_eq!(soon(term.ended()).await, Reason::Closed);
+    drop(term);
+    until(|| switched.switches.closed.load(Ordering::SeqCst) == 1).await;
+    assert_eq!(switched.switches.releases.load(Ordering::SeqCst), 1);
 }
 
 #[tokio::test]

@@ -118,7 +118,7 @@ async fn keys_and_names_the_store_cannot_hold_are_refused() {
 }
 
 #[tokio::test]
-async fn dropping_the_last_handle_ends_the_term_at_once_and_gives_the_seat_back() {
+async fn dropping_the_last_handle_ends_the_term_at_once_and_gives_the_seat_back_when_its_work_has_ended() {
     let clock = Clock::system();
     let switched = Switched::new(&clock);
     let store = switched.store(&clock);
@@ -132,6 +132,9 @@ async fn dropping_the_last_handle_ends_the_term_at_once_and_gives_the_seat_back(
     assert!(!term.is_current());
     assert_eq!(term.reason(), Some(Reason::Closed));
     assert_eq!(lost(&mut events).await, Reason::Closed);
+    assert!(store.leader("jobs").await.unwrap().is_some(), "the term is held");
+    assert_eq!(switched.switches.releases.load(Ordering::SeqCst), 0);
+    drop(term);
     until(|| switched.switches.releases.load(Ordering::SeqCst) == 1).await;
     assert!(store.leader("jobs").await.unwrap().is_none());
 }

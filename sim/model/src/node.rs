@@ -38,7 +38,7 @@ pub(crate) struct Node {
     pub(crate) reading: Option<(ReadId, Instant)>,
     /// Its clock when it asked for the newest inspection that was answered.
     pub(crate) shown: Instant,
-    /// It was asked to drain and is not done.
+    /// It was asked to drain, and its work has not ended, nor its term for another reason.
     pub(crate) draining: bool,
     pub(crate) closing: bool,
     /// The term it was told, and not yet told the end of.

@@ -463,14 +463,18 @@ impl Step<'_> {
                 self.state.judge_won(self.world, place, *term);
                 self.state.told = self.state.told.max(Some(term.token));
                 self.state.terms = self.state.terms.saturating_add(1);
-                self.node(place).term = Some(*term);
+                let node = self.node(place);
+                (node.term, node.draining) = (Some(*term), false);
             }
             Event::Lost { term, reason } => {
                 self.state.judge_lost(self.world, place, *term, *reason);
-                let node = self.node(place);
-                (node.term, node.draining) = (None, false);
+                self.node(place).term = None;
             }
             Event::Draining { .. } => self.node(place).draining = true,
+            // Its work may go on when the time to finish is up, until it gives nothing back any more.
+            Event::Campaigned(state) if !matches!(state, Stand::Draining | Stand::Releasing) => {
+                self.node(place).draining = false;
+            }
             _ => {}
         }
     }

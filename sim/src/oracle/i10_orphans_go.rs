@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use incumbent_core::Instant;
-use incumbent_core::campaign::State;
+use incumbent_core::campaign::{Output, State};
 use incumbent_core::record::{Entry, Nonce};
 
 use super::Oracle;
+use super::known::Work;
 use crate::kind::Kind;
 use crate::moment::{Moment, View};
 
@@ -29,6 +30,8 @@ struct Node {
     orphaned: Option<Instant>,
     /// Whether it sits in the seat, as far as it knows.
     seated: bool,
+    /// What it gives back has to wait for the end of the work.
+    work: Work,
 }
 
 impl OrphansGo {
@@ -50,7 +53,8 @@ impl OrphansGo {
         // Half a lease, and never less than a store without a leader and an answer under way take.
         let bound = if slow { view.plan.lease } else { (view.plan.lease / 2).max(Duration::from_secs(12)) };
         for (place, node) in self.nodes.iter_mut().enumerate() {
-            if node.nonce.is_none() || node.nonce != self.owner || node.seated {
+            let works = node.work == Work::Ends;
+            if node.nonce.is_none() || node.nonce != self.owner || node.seated || works {
                 node.orphaned = None;
                 continue;
             }
@@ -110,6 +114,8 @@ impl Oracle for OrphansGo {
                 self.nodes.iter_mut().for_each(|node| node.orphaned = None);
                 return self.check(view);
             }
+            Moment::Hands { node, input, .. } => self.nodes[*node].work.hand(input),
+            Moment::Says { node, output: Output::Event(event), .. } => self.nodes[*node].work.hear(event),
             Moment::Stands { node, campaign, .. } => {
                 let seated = matches!(campaign.state(), State::Holding | State::Leading | State::Draining);
                 self.nodes[*node].seated = seated;

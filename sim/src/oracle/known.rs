@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use incumbent_core::Instant;
-use incumbent_core::campaign::{Event, Output, Term};
+use incumbent_core::campaign::{Event, Input, Output, Reason, State, Term};
 
 /// A term that was won or lost, where an output tells one.
 pub(super) enum Told {
@@ -32,4 +32,43 @@ pub(super) fn lease_end(sent: Instant, lease: Duration, set: Option<Duration>) -
 /// How long an answer is waited for: a twelfth of the lease, within bounds.
 pub(super) fn attempt_limit(lease: Duration) -> Duration {
     (lease / 12).clamp(Duration::from_millis(250), Duration::from_secs(2))
+}
+
+/// What is known of the work of a candidate's term.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Work {
+    /// There is none, or it has ended.
+    #[default]
+    None,
+    /// Its term is led.
+    Leads,
+    /// Its term drains, or was lost for a reason that lets the work end, and it has not said that it has.
+    Ends,
+}
+
+impl Work {
+    /// Takes in what the campaign is about to be handed.
+    pub(super) fn hand(&mut self, input: &Input) {
+        if matches!((&self, input), (Self::Ends, Input::Drained)) {
+            *self = Self::None;
+        }
+    }
+
+    /// Takes in what the campaign says.
+    pub(super) fn hear(&mut self, event: &Event) {
+        *self = match event {
+            Event::Won(_) => Self::Leads,
+            Event::Draining { .. } => Self::Ends,
+            Event::Lost { reason: Reason::HandlerFailed, .. } => Self::Ends,
+            Event::Lost { reason: Reason::Usurped | Reason::Deleted | Reason::StoreReset, .. } => Self::None,
+            Event::Lost { .. } if *self == Self::Leads => Self::None,
+            // Whoever is a candidate again, or out of the race, gives nothing back any more.
+            Event::Campaigned(state)
+                if !matches!(state, State::Leading | State::Draining | State::Releasing) =>
+            {
+                Self::None
+            }
+            _ => *self,
+        };
+    }
 }

@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use incumbent_core::Instant;
 use incumbent_core::campaign::{Event, Input, Output, State};
+use incumbent_core::store::Action;
 
 use super::Oracle;
+use super::known::Work;
 use crate::moment::{Moment, View};
 
 /// How long a close waits for its release.
@@ -26,6 +28,9 @@ struct Node {
     /// Since when it should be on its way to its end.
     closing: Option<Instant>,
     unhealthy: bool,
+    work: Work,
+    /// When it lost its last term.
+    lost: Instant,
 }
 
 impl Leaving {
@@ -38,6 +43,7 @@ impl Node {
     fn hand(&mut self, clock: Instant, input: &Input) {
         self.latest = self.latest.max(clock);
         (self.asked, self.failed) = (false, false);
+        self.work.hand(input);
         match input {
             Input::Resign | Input::HandOver(_) => self.asked = self.leads,
             Input::Health(healthy) => {
@@ -54,6 +60,7 @@ impl Node {
     }
 
     fn hear(&mut self, event: &Event) -> Result<(), &'static str> {
+        self.work.hear(event);
         match event {
             Event::Won(_) if self.unhealthy => return Err("wins and is unhealthy"),
             Event::Draining { until, .. } => self.draining = Some(*until),
@@ -62,6 +69,7 @@ impl Node {
                     return Err("left without time to finish its work");
                 }
                 self.draining = None;
+                self.lost = self.latest;
             }
             _ => {}
         }
@@ -73,7 +81,8 @@ impl Oracle for Leaving {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "leaving",
-            "Who is asked to leave drains for a bounded time and leaves; a failed handler ends the term; a close ends.",
+            "Who is asked to leave drains for a bounded time and leaves; a failed handler ends the term; a close ends; \
+             nothing is released before the work of the term has ended.",
         )
     }
 
@@ -97,6 +106,18 @@ impl Oracle for Leaving {
             }
             Moment::Says { node, output: Output::Event(event), .. } => {
                 return self.nodes[*node].hear(event).map_err(|says| format!("c{node} {says}"));
+            }
+            Moment::Says { node: place, campaign, output: Output::Write(write) } => {
+                let node = &self.nodes[*place];
+                // Once the lease has run out there is nothing left to wait for.
+                let lasts = node.latest < node.lost + campaign.lease_time();
+                let waits = campaign.state() == State::Releasing && node.work == Work::Ends && lasts;
+                if waits && matches!(write.action, Action::Release { .. }) {
+                    return Err(format!("c{place} releases the seat while the work of its term goes on"));
+                }
+                if waits {
+                    return Err(format!("c{place} lost its term, its work goes on, and it sends {write:?}"));
+                }
             }
             Moment::Says { node: place, output: Output::WakeAt(_), .. } => {
                 let node = &self.nodes[*place];

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use incumbent_core::Instant;
-use incumbent_core::campaign::{Campaign, Event as Told, Input, Output, Preset, Settings, State};
+use incumbent_core::campaign::{Campaign, Event as Told, Input, Output, Preset, Reason, Settings, State};
 use incumbent_core::record::{Entry, Nonce};
 use incumbent_core::store::{Capabilities, Facts, Outcome};
 
@@ -322,8 +322,10 @@ impl World {
         let process = self.nodes[node].process;
         match event {
             Told::Won(term) => self.promises.told(term.token),
-            Told::Draining { .. } => {
-                let most = self.plan.settings[node].drain.as_millis() as u64 * 5 / 4;
+            Told::Draining { .. } | Told::Lost { reason: Reason::HandlerFailed, .. } => {
+                // One user in three takes longer than it may, but not in the calm.
+                let drain = self.plan.settings[node].drain.as_millis() as u64;
+                let most = if self.calm { drain } else { drain * 3 / 2 };
                 let wait = self.nodes[node].dice.millis(0, most);
                 self.after(wait, Event::Hear { node, process, hears: Hears::Input(Input::Drained) });
             }

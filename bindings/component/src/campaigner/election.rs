@@ -128,7 +128,9 @@ impl GuestElection for Election {
     }
 
     fn handler_failed(&self) {
+        // It says so as it ends: nothing is left of it that the release would have to wait for.
         self.take(Input::HandlerFailed);
+        self.take(Input::Drained);
     }
 
     fn accept(&self) {

@@ -103,7 +103,10 @@ impl Player for Guest {
                 Event::Won(_) => self.at_work.store(self.works, Ordering::Relaxed),
                 Event::Draining { .. } if !self.at_work.load(Ordering::Relaxed) => self.election.drained(),
                 Event::Lost { term, .. } => {
-                    self.at_work.store(false, Ordering::Relaxed);
+                    // The work stops when it hears of the loss.
+                    if self.at_work.swap(false, Ordering::Relaxed) {
+                        self.election.drained();
+                    }
                     is_current = self.election.token() == Some(term.token);
                 }
                 _ => {}

@@ -13,6 +13,7 @@ impl Hub {
         // Where there is no such campaign any more, what waits for an answer sees it dropped.
         let Some(slot) = self.slots.get_mut(&id) else { return };
         let token = slot.lease().map(|lease| lease.token);
+        let last = slot.term;
         match command {
             Command::Resign(leave) => {
                 self.feed(id, Input::Resign);
@@ -37,13 +38,16 @@ impl Hub {
                 // Not before the drain was told: whoever waits inside of it looks for that.
                 let _ = leave.begun.send(Ok(()));
             }
-            Command::Abandon => self.close_campaign(id),
+            Command::Abandon(driver) => {
+                slot.kept = Some(driver);
+                self.close_campaign(id);
+            }
             Command::Health(is_well) => {
                 slot.remember_health(is_well);
                 self.feed(id, Input::Health(is_well));
             }
             Command::Accept => self.feed(id, Input::Accept),
-            Command::Drained(of) if token == Some(of) => self.feed(id, Input::Drained),
+            Command::Drained(of) if last == Some(of) => self.feed(id, Input::Drained),
             Command::HandlerFailed(of) if token == Some(of) => self.feed(id, Input::HandlerFailed),
             // Of a term that is over.
             Command::Drained(_) | Command::HandlerFailed(_) => {}
