@@ -50,6 +50,7 @@ mod hub;
 mod lead;
 mod leave;
 mod meter;
+mod notifier;
 mod observe;
 mod open;
 mod options;

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use incumbent_core::store::{Action, Outcome};
 
+use crate::notifier::Notifier;
+
 /// A write that was answered, or given up.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
@@ -31,10 +33,19 @@ impl Meter {
         Self(Some(Arc::new(listener)))
     }
 
-    pub(crate) fn tell(&self, wrote: &Wrote<'_>) {
-        if let Some(listener) = &self.0 {
-            listener(wrote);
-        }
+    /// Has the listener called with that, by the notifier.
+    pub(crate) fn tell(
+        &self,
+        notifier: &Notifier,
+        election: &Arc<str>,
+        wrote: (&Action, &Outcome, Duration),
+    ) {
+        let Some(listener) = self.0.clone() else { return };
+        let (election, (action, outcome, took)) = (Arc::clone(election), wrote);
+        let (action, outcome) = (action.clone(), outcome.clone());
+        notifier.notify(move || {
+            listener(&Wrote { election: &election, action: &action, outcome: &outcome, took });
+        });
     }
 }
 

@@ -26,7 +26,8 @@ use crate::{Error, ErrorKind, Result};
 /// A store that is open for elections.
 ///
 /// One connection, one watch and one thread, however many elections run on it. The thread is the store's
-/// own, so nothing that the program does on its runtime can keep a renewal waiting. The store stays open
+/// own, so nothing that the program does on its runtime can keep a renewal waiting; log subscribers and listeners
+/// are called on another, which is started for the first log line. The store stays open
 /// until it is [closed](Self::close), or until every handle to it, every [`Candidate`] and every
 /// [`Observer`] is dropped.
 ///
@@ -66,7 +67,8 @@ impl Store {
         StoreBuilder::default()
     }
 
-    /// Opens a store that an adapter of your own speaks to.
+    /// Opens a store that an adapter of your own speaks to. Its futures run on the store's own thread: one that blocks
+    /// keeps renewals waiting.
     ///
     /// # Errors
     /// `Broken` when the operating system refuses a thread.
@@ -290,8 +292,9 @@ impl StoreBuilder {
         self
     }
 
-    /// Tell `listener` what became of every write of every campaign, for metrics. It is called on the store's own
-    /// thread, and must return at once.
+    /// Tell `listener` what became of every write of every campaign, for metrics. It is called in the order of the
+    /// answers, on the thread that also writes the store's log lines: one that blocks holds those up, and no renewal.
+    /// Beyond 4096 calls and lines that wait for it, further ones are dropped, and a warning gives their number.
     pub fn on_write(mut self, listener: impl Fn(&Wrote<'_>) + Send + Sync + 'static) -> Self {
         self.meter = Meter::new(listener);
         self

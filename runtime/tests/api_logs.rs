@@ -87,6 +87,7 @@ async fn a_candidate_that_waits_and_is_well_logs_nothing_above_debug() {
     let goal = term.deadline() + 2 * LEASE;
     until(|| term.deadline() > goal).await;
     soon(standby.close()).await.unwrap();
+    soon(store.close()).await.unwrap();
     assert_eq!(above_debug("standby"), [] as [Fields; 0]);
     assert!(logged("standby").iter().any(|(_, fields)| fields.contains_key("candidate")));
 }
@@ -97,7 +98,8 @@ async fn a_term_is_logged_when_it_begins_and_when_it_ends() {
     let store = Store::open("memory:").await.unwrap();
     let candidate = store.campaign("jobs", options("a")).await.unwrap();
     let token = soon(candidate.won()).await.unwrap().token().to_string();
-    soon(candidate.close()).await.unwrap();
+    // Once the store is closed, everything is with the subscriber.
+    soon(store.close()).await.unwrap();
     let told = |message: &str| -> Fields {
         let fields = [("message", message), ("election", "jobs"), ("candidate", "a"), ("term", &*token)];
         fields.map(|(name, text)| (name, text.to_owned())).into_iter().collect()

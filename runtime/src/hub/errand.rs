@@ -14,7 +14,8 @@ use tokio_util::task::TaskTracker;
 
 use super::CampaignId;
 use crate::clock::Clock;
-use crate::meter::{Meter, Wrote};
+use crate::meter::Meter;
+use crate::notifier::Notifier;
 use crate::store::{Adapter, Roll, Watched};
 use crate::{Error, ErrorKind, Result};
 
@@ -58,19 +59,21 @@ pub(super) struct Errands {
     pub(super) clock: Clock,
     /// Who is told what became of writes.
     pub(super) meter: Meter,
+    /// What runs the code of users.
+    pub(super) notifier: Notifier,
 }
 
 impl Errands {
     /// A write, whose answer is waited for as long as a lease: it can bear on nothing later.
     pub(super) fn write(&self, id: CampaignId, key: &Arc<str>, write: Write, lease: Duration) -> Errand {
         let (adapter, key, attempt) = (Arc::clone(&self.adapter), Arc::clone(key), write.attempt);
-        let (clock, meter) = (self.clock.clone(), self.meter.clone());
+        let (clock, meter, notifier) = (self.clock.clone(), self.meter.clone(), self.notifier.clone());
         async move {
             let sent = clock.now();
             let outcome = within(clock.clone(), lease, adapter.write(&key, &write)).await;
             let outcome = outcome.unwrap_or(Outcome::Unknown);
             let took = clock.now().since(sent);
-            meter.tell(&Wrote { election: &key, action: &write.action, outcome: &outcome, took });
+            meter.tell(&notifier, &key, (&write.action, &outcome, took));
             Done::Wrote(id, attempt, outcome)
         }
         .boxed()

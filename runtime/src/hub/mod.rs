@@ -10,11 +10,16 @@
 //!   errands: writes, reads, one inspection, one reconnection, one watch
 //!      ▼   │
 //!   Adapter (memory, SQLite, NATS …)
+//!      │ log lines, what listeners are called with (never wait)
+//! ─────▼────────────────────────────────────────────────────────────────────────────
+//!   Notifier: the user's log subscriber and listeners     a thread of their own
 //! ```
 //!
 //! The thread is the store's own for one reason: nothing that runs on the user's runtime, a handler that
-//! blocks its thread least of all, may keep a renewal waiting. No code of the user's runs here. A forked
-//! child inherits no thread, so it has no hub, and sends nothing.
+//! blocks its thread least of all, may keep a renewal waiting. So the code of users does not run here: handlers
+//! and the work of a term run on their runtime, log subscribers and listeners on the thread of the
+//! [`Notifier`](crate::notifier). What is called here are the wakers of their runtime, and the adapter where it is one of
+//! their own. A forked child inherits no thread, so it has no hub, and sends nothing.
 //!
 //! Timers of tokio do not count the time a machine is suspended, so the hub sleeps a second at most
 //! ([`Clock::sleep_until`](crate::Clock::sleep_until)): a lease that ran out meanwhile is told as lost within

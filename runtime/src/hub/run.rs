@@ -28,12 +28,15 @@ use super::{CampaignId, Request};
 use crate::clock::Clock;
 use crate::driver::{Leave, Reply};
 use crate::meter::Meter;
+use crate::notifier::Notifier;
 use crate::store::{Adapter, Roll, Watched};
 
 /// How long closing the connection may take.
 const CLOSING: Duration = Duration::from_secs(2);
 /// How long others may be told meanwhile that nobody stands here any more.
 const FAREWELL: Duration = Duration::from_secs(1);
+/// How long log subscribers and listeners may take for what they were not yet given.
+pub(super) const LAST_NOTICES: Duration = Duration::from_secs(1);
 
 /// What runs all elections of a store.
 pub(super) struct Hub {
@@ -71,12 +74,13 @@ impl Hub {
         clock: Clock,
         fail_fast: bool,
         meter: Meter,
+        notifier: Notifier,
         requests: mpsc::UnboundedReceiver<Request>,
     ) -> Self {
         Self {
             capabilities: adapter.capabilities(),
             fail_fast,
-            errands: Errands { adapter: adapter.into(), clock: clock.clone(), meter },
+            errands: Errands { adapter: adapter.into(), clock: clock.clone(), meter, notifier },
             roll: Roll::new(&clock),
             enlisting: Enlisting::default(),
             clock,
@@ -136,6 +140,8 @@ impl Hub {
             () = close => {}
             () = self.clock.sleep_until(until) => {}
         }
+        // What was logged of it all is out before a caller goes on, perhaps to end the program.
+        within(self.clock.clone(), LAST_NOTICES, self.errands.notifier.flush()).await;
         for waiter in self.closing.take().into_iter().flatten() {
             let _ = waiter.send(Ok(()));
         }

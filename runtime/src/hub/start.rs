@@ -2,14 +2,15 @@
 
 use incumbent_core::store::Capabilities;
 use tokio::sync::oneshot;
-use tracing::instrument::WithSubscriber;
 
 use super::Requests;
 #[cfg(feature = "nats")]
 use super::connection;
-use super::run::Hub;
+use super::errand::within;
+use super::run::{Hub, LAST_NOTICES};
 use crate::clock::Clock;
 use crate::meter::Meter;
+use crate::notifier::Notifier;
 use crate::store::{Adapter, StoreSettings};
 use crate::{Error, ErrorKind, Result};
 
@@ -24,19 +25,24 @@ pub(crate) struct Opening {
 /// Opens a store on a thread of its own, where its connection lives too.
 pub(crate) async fn open(opening: Opening) -> Result<(Requests, Capabilities)> {
     let (mut ready, opened) = oneshot::channel();
-    on_own_thread(async move {
+    let notifier = Notifier::new();
+    on_own_thread(notifier.clone(), async move {
         let (requests, receiver) = Requests::new();
         let (clock, fail_fast, meter) = (opening.clock.clone(), opening.fail_fast, opening.meter.clone());
         let adapter = tokio::select! {
-            adapter = opening.open(&requests) => adapter,
+            adapter = opening.open(&requests, &notifier) => adapter,
             // The caller has given up.
             () = ready.closed() => return,
         };
         let adapter = match adapter {
             Ok(adapter) => adapter,
-            Err(error) => return drop(ready.send(Err(error))),
+            Err(error) => {
+                // The caller may end the program with this error, and what was logged before belongs to it.
+                within(clock, LAST_NOTICES, notifier.flush()).await;
+                return drop(ready.send(Err(error)));
+            }
         };
-        let hub = Hub::new(adapter, clock, fail_fast, meter, receiver);
+        let hub = Hub::new(adapter, clock, fail_fast, meter, notifier, receiver);
         // Where the caller has given up meanwhile, the only way to the hub is dropped with the answer.
         drop(ready.send(Ok((requests, hub.capabilities()))));
         hub.run().await;
@@ -54,35 +60,38 @@ pub(crate) fn start(
     meter: Meter,
 ) -> Result<Requests> {
     let (requests, receiver) = Requests::new();
-    on_own_thread(async move { Hub::new(adapter, clock, fail_fast, meter, receiver).run().await })?;
+    let notifier = Notifier::new();
+    on_own_thread(notifier.clone(), async move {
+        Hub::new(adapter, clock, fail_fast, meter, notifier, receiver).run().await;
+    })?;
     Ok(requests)
 }
 
 impl Opening {
-    async fn open(self, requests: &Requests) -> Result<Box<dyn Adapter>> {
+    async fn open(self, requests: &Requests, notifier: &Notifier) -> Result<Box<dyn Adapter>> {
         let settings = match self.settings {
             #[cfg(feature = "nats")]
             StoreSettings::Nats(settings) => {
                 let tell = connection::listener(requests);
-                StoreSettings::Nats(Box::new(settings.also_on_event(tell)))
+                StoreSettings::Nats(Box::new(settings.told_by(notifier.clone(), tell)))
             }
             settings => settings,
         };
-        let _ = requests;
+        let _ = (requests, notifier);
         settings.open(&self.clock).await
     }
 }
 
-fn on_own_thread(work: impl Future<Output = ()> + Send + 'static) -> Result<()> {
+fn on_own_thread(notifier: Notifier, work: impl Future<Output = ()> + Send + 'static) -> Result<()> {
     let refused = |error| {
         let message = "the operating system refuses a thread for the store; raise the limit of threads";
         Error::new(ErrorKind::Broken, message).caused_by(error)
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(refused)?;
-    // What is logged goes where the opener's own logs go.
-    let work = work.with_current_subscriber();
     let thread = std::thread::Builder::new().name("incumbent".into());
     let run = move || {
+        let _relay = notifier.relay_logs();
+        drop(notifier);
         runtime.block_on(work);
         // Whatever an adapter still has running on a blocking thread is not waited for.
         runtime.shutdown_background();

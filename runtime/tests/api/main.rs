@@ -15,6 +15,7 @@ mod handlers;
 mod health;
 mod lead;
 mod many;
+mod notices;
 mod observe;
 mod operator;
 mod roll;

@@ -59,6 +59,10 @@ impl Listener {
         Self(Some(Arc::new(listener)))
     }
 
+    pub(super) fn is_there(&self) -> bool {
+        self.0.is_some()
+    }
+
     pub(super) fn tell(&self, event: ConnectionEvent) {
         if let Some(listener) = &self.0 {
             listener(event);

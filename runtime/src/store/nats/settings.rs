@@ -13,6 +13,7 @@ use super::event::{ConnectionEvent, Listener};
 use super::names;
 use super::secret::Secret;
 use super::url::{self, Authority};
+use crate::notifier::Notifier;
 use crate::{Error, ErrorKind, Result};
 
 /// How long a server may take to answer a connection.
@@ -283,19 +284,27 @@ impl NatsSettings {
     }
 
     /// Who is told of the connection's events, from the first attempt to connect until the store is
-    /// dropped. Called on the connection's task, so it must return at once.
+    /// dropped. A [`Store`](crate::Store) calls it on a thread of its own, in the order of the events; an adapter that
+    /// is opened by itself calls it on the connection's task, where it must return at once.
     #[must_use]
     pub fn on_event(mut self, listener: impl Fn(ConnectionEvent) + Send + Sync + 'static) -> Self {
         self.listener = Listener::new(listener);
         self
     }
 
-    /// Adds somebody who is told of the connection's events, after whoever is told already.
-    pub(crate) fn also_on_event(self, listener: impl Fn(ConnectionEvent) + Send + Sync + 'static) -> Self {
-        let first = self.listener.clone();
+    /// The same, with a listener of ours that is called at once; the user's own is called by the notifier.
+    pub(crate) fn told_by(
+        self,
+        notifier: Notifier,
+        ours: impl Fn(ConnectionEvent) + Send + Sync + 'static,
+    ) -> Self {
+        let users = self.listener.clone();
         self.on_event(move |event| {
-            first.tell(event.clone());
-            listener(event);
+            if users.is_there() {
+                let (users, event) = (users.clone(), event.clone());
+                notifier.notify(move || users.tell(event));
+            }
+            ours(event);
         })
     }
 

@@ -1,0 +1,367 @@
+//! The thread that runs what belongs to the user: log subscribers and listeners.
+//!
+//! A driver renews leases, so nothing that a user wrote may run on its thread: a log subscriber that writes to a
+//! pipe nobody empties would cost every term of the store. The driver puts a notice into a bounded queue instead,
+//! and never waits. One thread for each driver, started with the first notice, takes them out in their order.
+//!
+//! Log lines get into the queue by [`Relay`], a subscriber that is the default of the driver's thread. So the lines of
+//! the client libraries that run there (async-nats) take the same way as our own, and every line of a driver reaches
+//! the user's subscriber from this one thread.
+//!
+//! What it does not do: keep every notice. Where the user's code holds the thread up, notices beyond the limit are
+//! dropped and counted, and a warning gives their number.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+use tracing::dispatcher::{self, Dispatch};
+use tracing::field::{Field, Value, Visit, display};
+use tracing::level_filters::LevelFilter;
+use tracing::span::{Attributes, Id, Record};
+use tracing::subscriber::{Interest, NoSubscriber};
+use tracing::{Event, Metadata, Subscriber};
+
+/// The most that waits. A term comes to about four lines, so this is enough for a few hundred terms in the time a
+/// subscriber blocks.
+const LIMIT: usize = 4096;
+/// The most fields of a line that are kept: what `tracing` itself allows.
+const FIELDS: usize = 32;
+
+type Notice = Box<dyn FnOnce() + Send>;
+
+/// A way to have something run on the notifier's thread. The thread ends when the last one is dropped, after what was
+/// put into the queue before.
+#[derive(Clone)]
+pub(crate) struct Notifier(Arc<Sender>);
+
+struct Sender {
+    queue: Arc<Queue>,
+    /// Where the opener of the store logs.
+    logs: Dispatch,
+}
+
+#[derive(Default)]
+struct Queue {
+    inner: Mutex<Inner>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Inner {
+    waiting: VecDeque<Notice>,
+    dropped: u64,
+    /// The thread runs, or is about to.
+    started: bool,
+    /// No more will come.
+    over: bool,
+}
+
+impl Notifier {
+    /// A notifier whose lines go where the caller's own go.
+    pub(crate) fn new() -> Self {
+        let logs = dispatcher::get_default(Dispatch::clone);
+        Self(Arc::new(Sender { queue: Arc::default(), logs }))
+    }
+
+    /// Sends what the present thread logs to the notifier, until the guard is dropped.
+    pub(crate) fn relay_logs(&self) -> dispatcher::DefaultGuard {
+        dispatcher::set_default(&Dispatch::new(Relay { notifier: self.clone() }))
+    }
+
+    /// Has `notice` run on the notifier's thread, after all that came before. Never waits.
+    pub(crate) fn notify(&self, notice: impl FnOnce() + Send + 'static) {
+        let queue = &self.0.queue;
+        let mut inner = queue.lock();
+        if inner.waiting.len() >= LIMIT {
+            inner.dropped += 1;
+            return;
+        }
+        inner.waiting.push_back(Box::new(notice));
+        let starts = !std::mem::replace(&mut inner.started, true);
+        drop(inner);
+        if starts {
+            self.start();
+        }
+        queue.changed.notify_one();
+    }
+
+    /// Returns once all that came before has run; at once where the queue is full.
+    pub(crate) async fn flush(&self) {
+        if self.0.queue.lock().started {
+            let (done, flushed) = oneshot::channel::<()>();
+            self.notify(move || drop(done));
+            // Dropped either way: when it has run, or where there was no room for it.
+            let _ = flushed.await;
+        }
+    }
+
+    fn start(&self) {
+        let (queue, logs) = (Arc::clone(&self.0.queue), self.0.logs.clone());
+        let thread = std::thread::Builder::new().name("incumbent-notify".into());
+        if thread.spawn(move || queue.run(&logs)).is_err() {
+            // Without a thread nobody can be notified; the next notice tries again.
+            let mut inner = self.0.queue.lock();
+            inner.started = false;
+            inner.dropped += inner.waiting.len() as u64;
+            inner.waiting.clear();
+        }
+    }
+}
+
+impl fmt::Debug for Notifier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Notifier").finish_non_exhaustive()
+    }
+}
+
+impl Drop for Sender {
+    fn drop(&mut self) {
+        self.queue.lock().over = true;
+        self.queue.changed.notify_one();
+    }
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn run(&self, logs: &Dispatch) {
+        // Where there was no subscriber when the store was opened, the lines go to one that is installed later.
+        let _default = (!logs.is::<NoSubscriber>()).then(|| dispatcher::set_default(logs));
+        while let Some((notice, dropped)) = self.next() {
+            // A panic of the user's code is reported by the panic hook, and concerns no other notice.
+            let _ = catch_unwind(AssertUnwindSafe(notice));
+            if dropped > 0 {
+                let warn = || {
+                    tracing::warn!(
+                        dropped,
+                        "log lines and calls of listeners were dropped: a log subscriber or a listener does not \
+                         keep up"
+                    );
+                };
+                let _ = catch_unwind(AssertUnwindSafe(warn));
+            }
+        }
+    }
+
+    /// The next notice, and how many were dropped since the one before.
+    fn next(&self) -> Option<(Notice, u64)> {
+        let mut inner = self.lock();
+        loop {
+            if let Some(notice) = inner.waiting.pop_front() {
+                return Some((notice, std::mem::take(&mut inner.dropped)));
+            }
+            if inner.over {
+                return None;
+            }
+            inner = self.changed.wait(inner).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// A subscriber that runs nothing of the user's: it keeps each line, and has the notifier hand it on.
+///
+/// Spans are not kept: none of ours is entered on a driver's thread.
+struct Relay {
+    notifier: Notifier,
+}
+
+impl Subscriber for Relay {
+    fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
+        // Asked once for each line of the program. With the user's own answer no line costs more than without us.
+        self.notifier.0.logs.register_callsite(metadata)
+    }
+
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        // Nothing beyond what the user's own subscriber asks for.
+        Some(LevelFilter::OFF)
+    }
+
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        // The user's own filter is asked on the notifier's thread.
+        true
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        let mut line = Line { metadata: event.metadata(), values: Vec::new() };
+        event.record(&mut line);
+        self.notifier.notify(move || line.log());
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+/// A log line on its way.
+struct Line {
+    metadata: &'static Metadata<'static>,
+    values: Vec<(Field, Box<dyn Value + Send>)>,
+}
+
+impl Line {
+    fn keep(&mut self, field: &Field, value: impl Value + Send + 'static) {
+        if self.values.len() < FIELDS {
+            self.values.push((field.clone(), Box::new(value)));
+        }
+    }
+
+    /// Hands the line to the subscriber of the present thread.
+    fn log(&self) {
+        let metadata = self.metadata;
+        let fields = metadata.fields();
+        // The array must be full; a field without a value counts as not there.
+        let Some(filler) = fields.iter().next() else { return };
+        let mut values: [(&Field, Option<&dyn Value>); FIELDS] = [(&filler, None); FIELDS];
+        for (slot, (field, value)) in values.iter_mut().zip(&self.values) {
+            *slot = (field, Some(&**value as &dyn Value));
+        }
+        let values = fields.value_set(&values);
+        dispatcher::get_default(|logs| {
+            if logs.enabled(metadata) {
+                logs.event(&Event::new(metadata, &values));
+            }
+        });
+    }
+}
+
+impl Visit for Line {
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.keep(field, value);
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.keep(field, value);
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.keep(field, value);
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.keep(field, value);
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.keep(field, value.to_owned());
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.keep(field, display(format!("{value:?}")));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    #[tokio::test]
+    async fn notices_run_in_their_order_on_a_thread_of_their_own() {
+        let notifier = Notifier::new();
+        let (seen, order) = mpsc::channel();
+        for number in 0..100 {
+            let seen = seen.clone();
+            notifier.notify(move || seen.send((number, std::thread::current().id())).unwrap());
+        }
+        notifier.flush().await;
+        let seen: Vec<_> = order.try_iter().collect();
+        assert_eq!(seen.iter().map(|(number, _)| *number).collect::<Vec<_>>(), (0..100).collect::<Vec<_>>());
+        assert!(seen.iter().all(|(_, thread)| *thread != std::thread::current().id()));
+    }
+
+    #[tokio::test]
+    async fn a_notice_that_panics_does_not_keep_the_next_from_running() {
+        let notifier = Notifier::new();
+        let (seen, later) = mpsc::channel();
+        notifier.notify(|| panic!("a user's defect"));
+        notifier.notify(move || seen.send("later").unwrap());
+        notifier.flush().await;
+        assert_eq!(later.try_recv(), Ok("later"));
+    }
+
+    #[test]
+    fn notices_beyond_the_limit_are_dropped_and_their_number_is_logged() {
+        let (lines, logged) = mpsc::channel();
+        let _default = tracing::subscriber::set_default(Keep(lines));
+        let notifier = Notifier::new();
+        let (go, gate) = mpsc::channel::<()>();
+        let (begins, begun) = mpsc::channel();
+        notifier.notify(move || {
+            begins.send(()).unwrap();
+            gate.recv().unwrap();
+        });
+        begun.recv().unwrap();
+        for _ in 0..LIMIT + 7 {
+            notifier.notify(|| {});
+        }
+        go.send(()).unwrap();
+        drop(notifier);
+        let line = logged.recv().unwrap();
+        assert!(line.contains("dropped=7 ") && line.contains("does not keep up"), "{line}");
+    }
+
+    #[tokio::test]
+    async fn a_line_reaches_the_subscriber_as_it_was_logged_and_from_the_notifiers_thread() {
+        let (lines, logged) = mpsc::channel();
+        let _default = tracing::subscriber::set_default(Keep(lines));
+        let notifier = Notifier::new();
+        {
+            let _relay = notifier.relay_logs();
+            let (election, term) = ("jobs", 7_u64);
+            tracing::info!(election, term, lost = true, age = -3, share = 0.5, reason = ?Some(1), "of {election}");
+        }
+        notifier.flush().await;
+        assert_eq!(
+            logged.try_recv().unwrap(),
+            "INFO incumbent::notifier::tests message=of jobs election=\"jobs\" term=7 lost=true age=-3 share=0.5 \
+             reason=Some(1) on incumbent-notify"
+        );
+    }
+
+    /// Writes each line into a channel, with the thread that logged it.
+    struct Keep(mpsc::Sender<String>);
+
+    impl Subscriber for Keep {
+        fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+            metadata.target().starts_with("incumbent")
+        }
+
+        fn event(&self, event: &Event<'_>) {
+            struct Text(String);
+            impl Visit for Text {
+                fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+                    self.0 += &format!("{}={value:?} ", field.name());
+                }
+            }
+            let mut text = Text(format!("{} {} ", event.metadata().level(), event.metadata().target()));
+            event.record(&mut text);
+            let thread = std::thread::current();
+            let _ = self.0.send(format!("{}on {}", text.0, thread.name().unwrap_or_default()));
+        }
+
+        fn new_span(&self, _: &Attributes<'_>) -> Id {
+            Id::from_u64(1)
+        }
+
+        fn record(&self, _: &Id, _: &Record<'_>) {}
+
+        fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+        fn enter(&self, _: &Id) {}
+
+        fn exit(&self, _: &Id) {}
+    }
+}
