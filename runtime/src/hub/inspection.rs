@@ -49,6 +49,11 @@ impl Inspection {
         self.under_way = None;
     }
 
+    /// Whether that inspection is the one under way, and was not given up.
+    pub(super) fn is_under_way(&self, number: u64) -> bool {
+        self.under_way.is_some_and(|under_way| under_way.number == number)
+    }
+
     /// Whom the answer to inspection `number` serves. `asked_at` is the answer's own statement, or
     /// `None` for a failure. An inspection that was given up serves nobody.
     pub(super) fn answered(&mut self, number: u64, asked_at: Option<Instant>) -> Vec<CampaignId> {

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use incumbent_core::campaign::Input;
+use incumbent_core::campaign::{Input, Trouble};
 use incumbent_core::store::{Capabilities, Facts, Fault};
 use incumbent_core::{Incarnation, Instant};
 use tokio::sync::mpsc;
@@ -59,6 +59,8 @@ pub(super) struct Hub {
     max_age: Option<Duration>,
     /// Which life of the store this is, as last told.
     incarnation: Option<Incarnation>,
+    /// What is unsafe about the store's settings, as last reported.
+    flaw: Option<Fault>,
     reconnecting: bool,
     /// When the present connection was made, where it is not the first.
     reconnected: Option<Instant>,
@@ -94,6 +96,7 @@ impl Hub {
             inspection: Inspection::default(),
             max_age: None,
             incarnation: None,
+            flaw: None,
             reconnecting: false,
             reconnected: None,
             deserted: false,
@@ -239,8 +242,13 @@ impl Hub {
     }
 
     fn inspected(&mut self, number: u64, result: Result<Facts, Fault>) {
+        if !self.inspection.is_under_way(number) {
+            // It was given up with its connection: what it says may be older than what is known by now.
+            return;
+        }
         if let Ok(facts) = &result {
             self.max_age = facts.max_age;
+            self.report_flaw();
             if self.incarnation.replace(facts.incarnation).is_some_and(|known| known != facts.incarnation) {
                 self.another_life(facts);
             }
@@ -252,6 +260,18 @@ impl Hub {
             }
         }
         self.inspect();
+    }
+
+    /// Reports that the store's settings have become unsafe, once for each change, to all who campaign.
+    fn report_flaw(&mut self) {
+        let flaw = self.errands.adapter.flaw();
+        if flaw == self.flaw {
+            return;
+        }
+        self.flaw = flaw;
+        if let Some(flaw) = &self.flaw {
+            self.slots.values_mut().for_each(|slot| slot.report(Trouble::Store(flaw.clone())));
+        }
     }
 
     /// The store was made anew. Revisions of the old life mean nothing in this one, so what the old watch
@@ -318,5 +338,33 @@ async fn sleep(clock: &Clock, until: Option<Instant>) {
     match until {
         Some(until) => clock.sleep_until(until).await,
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::notifier::Notifier;
+    use crate::store::{Memory, MemorySettings};
+
+    #[tokio::test]
+    async fn the_answer_of_an_inspection_that_was_given_up_changes_nothing() {
+        let clock = Clock::system();
+        let memory = Memory::open(&MemorySettings::private(), &clock).unwrap();
+        let present = memory.inspect().await.unwrap();
+        let (_requests, receiver) = mpsc::unbounded_channel();
+        let mut hub = Hub::new(Box::new(memory), clock, true, Meter::default(), Notifier::new(), receiver);
+        hub.want_watch();
+        let watch = hub.watch.number();
+        hub.inspection.want(1, Instant::ZERO);
+        let given_up = hub.inspection.begin(Instant::ZERO).unwrap();
+        hub.inspection.give_up();
+        let asked = hub.inspection.begin(Instant::ZERO).unwrap();
+        hub.inspected(asked, Ok(present));
+        let Incarnation(incarnation) = present.incarnation;
+        let late = Facts { incarnation: Incarnation(incarnation - 1), max_age: None, ..present };
+        hub.inspected(given_up, Ok(late));
+        assert_eq!((hub.incarnation, hub.max_age), (Some(present.incarnation), present.max_age));
+        assert_eq!(hub.watch.number(), watch, "no watch begins again");
     }
 }

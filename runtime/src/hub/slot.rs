@@ -117,6 +117,13 @@ impl Slot {
         self.standing.update(lease, events, &self.link)
     }
 
+    /// Reports trouble that the campaign itself does not know of.
+    pub(super) fn report(&mut self, trouble: Trouble) {
+        if let Stage::Racing(_) = self.stage {
+            self.tell(self.lease(), vec![campaign::Event::Trouble(trouble)]);
+        }
+    }
+
     /// The lease of a campaign that leads.
     pub(super) fn lease(&self) -> Option<Lease> {
         match &self.stage {

@@ -54,6 +54,12 @@ impl Watch {
         if self.wanted { self.begin() } else { None }
     }
 
+    /// The number of the watch that was begun last.
+    #[cfg(test)]
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
     /// Whether that watch is the one that was begun last.
     pub(super) fn is_present(&self, number: u64) -> bool {
         self.number == number

@@ -22,6 +22,10 @@ impl<A: Adapter + ?Sized> Adapter for Box<A> {
         (**self).check_name(name)
     }
 
+    fn flaw(&self) -> Option<Fault> {
+        (**self).flaw()
+    }
+
     async fn inspect(&self) -> Result<Facts, Fault> {
         (**self).inspect().await
     }

@@ -278,6 +278,10 @@ impl<A: Adapter> Adapter for Faulty<A> {
         self.inner.check_name(name)
     }
 
+    fn flaw(&self) -> Option<Fault> {
+        self.inner.flaw()
+    }
+
     async fn inspect(&self) -> Result<Facts, Fault> {
         self.faults.ask(self.inner.inspect()).await
     }

@@ -60,6 +60,13 @@ pub trait Adapter: Send + Sync + 'static {
     /// `asked_at` in the answer is read from the clock before the question leaves.
     async fn inspect(&self) -> Result<Facts, Fault>;
 
+    /// What is unsafe about the settings of the store, by the newest answer to [`inspect`](Self::inspect); `None` where
+    /// nothing is. The hub asks after each inspection, and reports a change to every candidate. Opening such a store
+    /// is refused; those who have it open go on.
+    fn flaw(&self) -> Option<Fault> {
+        None
+    }
+
     /// Compares and writes in one step.
     async fn write(&self, key: &str, write: &Write) -> Outcome;
 

@@ -93,11 +93,16 @@ impl Actor {
 
     /// Waits until it is told trouble that `fits`.
     pub(crate) async fn trouble(&self, what: &str, fits: impl Fn(&Trouble) -> bool) -> Trouble {
+        self.troubles(1, what, fits).await
+    }
+
+    /// Waits until it is told trouble that `fits` for the n-th time.
+    pub(crate) async fn troubles(&self, n: usize, what: &str, fits: impl Fn(&Trouble) -> bool) -> Trouble {
         let pick = |told: &Told| match told {
             Told::Trouble(trouble) if fits(trouble) => Some(trouble.clone()),
             _ => None,
         };
-        self.nth(1, what, pick).await
+        self.nth(n, what, pick).await
     }
 
     /// Waits until it is told that `name` holds the seat.

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use async_nats::jetstream::stream;
-use incumbent::store::nats::{InitOptions, init};
-use incumbent::{Reason, State, Trouble};
+use incumbent::store::Operate;
+use incumbent::store::nats::{InitOptions, Nats, init};
+use incumbent::{Clock, ErrorKind, Reason, State, Trouble};
 
-use crate::actor::next_leader;
+use crate::actor::{Told, next_leader};
 use crate::bench::*;
 use crate::witness::Witness;
 
@@ -74,11 +75,43 @@ async fn change_max_age(bench: &Bench, to: Duration) {
     assert!(report.updated);
 }
 
+/// A setting of the bucket becomes unsafe under those who campaign: reported once by each of them, and once more when
+/// it is set right and unsafe again; the term goes on, and who opens the bucket meanwhile is refused.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_setting_that_becomes_unsafe_is_reported_once_and_refused_at_the_next_opening() {
+    let bench = Bench::start(STEADY).await;
+    let a = bench.join("a").await;
+    a.won(1).await;
+    let b = bench.join("b").await;
+    b.sees("a").await;
+    let witness = Witness::of(&[&a, &b]);
+
+    let is_flaw = |trouble: &Trouble| trouble.to_string().contains("its history is 5, and must be 1");
+    for times in [1, 2] {
+        change(&bench, |config| config.max_messages_per_subject = 5).await;
+        a.troubles(times, "the history", is_flaw).await;
+        let error = Nats::open(&settings(&bench.server.url()), &Clock::system()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::UnsafeStore, "{error}");
+        change(&bench, |config| config.max_messages_per_subject = 1).await;
+        // Two renewals on, the setting has been looked at again.
+        for _ in 0..2 {
+            a.renewed_after(now(), STEADY).await;
+        }
+    }
+    let reported = |told: Vec<Told>| {
+        told.iter().filter(|told| matches!(told, Told::Trouble(trouble) if is_flaw(trouble))).count()
+    };
+    assert_eq!(reported(a.log().so_far()), 2);
+    assert_eq!(a.losses(), []);
+    witness.verdict();
+}
+
 /// The bucket is full: told, and tried again until there is room.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_candidate_in_a_full_bucket_says_so_and_wins_when_there_is_room() {
     let bench = Bench::start(LONG).await;
-    change(&bench, |config| config.max_bytes = 1).await;
+    bench.operator.put("filler", &[b'x'; 1000]).await.unwrap();
+    change(&bench, |config| config.max_bytes = 1200).await;
     let a = bench.join("a").await;
     let witness = Witness::of(&[&a]);
     a.trouble("the full bucket", |trouble| trouble.to_string().contains("is full")).await;

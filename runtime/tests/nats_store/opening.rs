@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use async_nats::jetstream::stream::{Config, DiscardPolicy, Source, StorageType};
-use incumbent::ErrorKind;
+use incumbent::store::StoreSettings;
+use incumbent::store::nats::Nats;
+use incumbent::{CampaignOptions, Clock, ErrorKind, Preset, Store};
 use incumbent_testkit::nats::{NatsServer, Options};
 use incumbent_testkit::port::Port;
+use incumbent_testkit::wait::{self, GENEROUS};
 
 use crate::support::*;
 
@@ -86,6 +89,42 @@ async fn a_bucket_that_drops_the_oldest_when_full_is_unsafe() {
     let error = refused(Config { discard: DiscardPolicy::Old, max_messages: 100, ..bucket() }).await;
     assert_eq!(error.kind(), ErrorKind::UnsafeStore);
     assert!(error.message().contains("discard \"old\""), "{error}");
+}
+
+#[tokio::test]
+async fn a_bucket_that_can_hold_no_record_is_unsafe() {
+    for (config, setting) in [
+        (Config { max_bytes: 300, ..bucket() }, "max_bytes is 300"),
+        (Config { max_message_size: 150, ..bucket() }, "max_msg_size is 150"),
+    ] {
+        let error = refused(config).await;
+        assert_eq!(error.kind(), ErrorKind::UnsafeStore);
+        assert!(error.message().contains(setting), "{error}");
+    }
+}
+
+/// The limits that are refused are below what the shortest record takes, that of a name and a key of one letter.
+#[tokio::test]
+async fn a_bucket_with_room_for_the_shortest_record_twice_is_led() {
+    let server = NatsServer::start(Options::new());
+    let jetstream = jetstream(&server.url()).await;
+    jetstream.create_stream(Config { max_age: Duration::from_secs(2), ..bucket() }).await.unwrap();
+    let store = Store::builder().open_settings(StoreSettings::Nats(Box::new(settings(&server.url()))));
+    let store = store.await.unwrap();
+    let options = CampaignOptions::new().name("a").preset(Preset::Test).lease(Duration::from_secs(2));
+    let candidate = within(store.campaign("k", options.splay(Duration::ZERO))).await.unwrap();
+    let term = within(candidate.won()).await.unwrap();
+    let bytes = jetstream.get_stream("KV_elections").await.unwrap().cached_info().state.bytes;
+    let max_bytes = 2 * i64::try_from(bytes).unwrap() + 1;
+    jetstream
+        .update_stream(Config { max_age: Duration::from_secs(2), max_bytes, max_messages: 1, ..bucket() })
+        .await
+        .unwrap();
+    let goal = term.deadline() + Duration::from_secs(4);
+    wait::until_async("renewals", GENEROUS, || async { term.deadline() > goal }).await;
+    assert!(term.is_current());
+    within(candidate.close()).await.unwrap();
+    drop(within(Nats::open(&settings(&server.url()), &Clock::system())).await.unwrap());
 }
 
 #[tokio::test]

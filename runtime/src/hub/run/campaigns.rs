@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use incumbent_core::campaign::{Input, Output, State};
+use incumbent_core::campaign::{Input, Output, State, Trouble};
 use incumbent_core::store::{Action, Facts, Fault, Write};
 
 use super::Hub;
@@ -38,6 +38,9 @@ impl Hub {
         let again = match result {
             Ok(facts) => match slot.begin(self.capabilities, facts) {
                 Begin::Now { is_well } => {
+                    if let Some(flaw) = &self.flaw {
+                        slot.report(Trouble::Store(flaw.clone()));
+                    }
                     self.feed(id, Input::Health(is_well));
                     if let Some(since) = self.watch.since() {
                         self.feed(id, Input::Watching { since });

@@ -54,6 +54,7 @@ pub(super) fn wanted(bucket: &Bucket, options: &InitOptions, info: &StreamInfo) 
         // Limits on the whole bucket and what others keep in its metadata are its operator's.
         max_msgs: _,
         max_bytes: _,
+        max_msg_size: _,
         metadata: _,
     } = &info.config;
 

@@ -38,7 +38,7 @@ pub fn decode(sequence: u64, headers: Option<&HeaderMap>, payload: &[u8]) -> Ent
 
 /// What a server's answer to a write says.
 pub fn answer(payload: &[u8]) -> Outcome {
-    outcome::of_answer(payload, &Bucket::new(BUCKET, None))
+    outcome::of_answer(payload, &Bucket::new(BUCKET, None), None)
 }
 
 /// Whom an answer to a roll call tells of.

@@ -45,7 +45,7 @@ mod waiting;
 use std::error::Error as _;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_nats::jetstream;
@@ -95,6 +95,10 @@ pub struct Nats {
     interval: Duration,
     /// While candidates of this connection stand.
     answering: Mutex<Option<Answering>>,
+    /// What is unsafe about the bucket's settings, as last told.
+    flaw: Mutex<Option<Fault>>,
+    /// The JetStream domain of the stream, as last told.
+    domain: Mutex<Option<String>>,
 }
 
 impl Nats {
@@ -144,6 +148,8 @@ impl Nats {
             max_age: AtomicU64::new(max_age_nanos(&info)),
             interval: settings.effective_ping_interval(),
             answering: Mutex::default(),
+            flaw: Mutex::default(),
+            domain: Mutex::new(info.domain),
         })
     }
 
@@ -154,22 +160,36 @@ impl Nats {
     }
 
     fn is_answering(&self) -> bool {
-        self.answering.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        lock(&self.answering).is_some()
     }
 
     fn answer_with(&self, answering: Option<Answering>) {
-        *self.answering.lock().unwrap_or_else(PoisonError::into_inner) = answering;
+        *lock(&self.answering) = answering;
     }
 
-    /// A bucket that was made anew may be unsafe where the one before was not.
+    /// Looks at the settings again, which an operator may have changed. Where a bucket that was found safe has become
+    /// unsafe, that is kept for [`flaw`](Adapter::flaw), and its campaigns go on; one that was made again and is unsafe
+    /// is a fault.
     fn check_again(&self, info: &StreamInfo) -> Result<(), Fault> {
         let Incarnation(incarnation) = info.incarnation();
+        // The stream may be led by an older server than when it was opened.
+        let level = self.level.min(info.config.level());
+        let flaw = safety::check(&self.api.bucket, &info.config, level)
+            .map_err(|error| Fault { kind: FaultKind::Broken, detail: error.message().to_string() });
         if self.checked.load(Ordering::Relaxed) != incarnation {
-            safety::check(&self.api.bucket, &info.config, self.level)
-                .map_err(|error| Fault { kind: FaultKind::Broken, detail: error.message().to_string() })?;
+            flaw?;
             self.checked.store(incarnation, Ordering::Relaxed);
+            *lock(&self.flaw) = None;
+        } else {
+            *lock(&self.flaw) = flaw.err();
         }
         Ok(())
+    }
+
+    /// What became of a write, by the answer to it.
+    fn outcome(&self, payload: &[u8]) -> Outcome {
+        let domain = lock(&self.domain).clone();
+        outcome::of_answer(payload, &self.api.bucket, domain.as_deref())
     }
 }
 
@@ -187,12 +207,17 @@ impl Adapter for Nats {
         names::check_name(name)
     }
 
+    fn flaw(&self) -> Option<Fault> {
+        lock(&self.flaw).clone()
+    }
+
     async fn inspect(&self) -> Result<Facts, Fault> {
         let asked_at = self.clock.now();
         let info: StreamInfo =
             self.api.stream_info().await.map_err(|failure| failure.fault(&self.api.bucket))?;
         self.check_again(&info)?;
         self.max_age.store(max_age_nanos(&info), Ordering::Relaxed);
+        lock(&self.domain).clone_from(&info.domain);
         Ok(info.facts(asked_at))
     }
 
@@ -203,7 +228,7 @@ impl Adapter for Nats {
         };
         let bucket = &self.api.bucket;
         match self.api.connection.ask(&bucket.write_subject(key), Some(headers), payload).await {
-            Ok(answer) => outcome::of_answer(&answer.payload, bucket),
+            Ok(answer) => self.outcome(&answer.payload),
             Err(silence) => outcome::of_silence(&silence, bucket),
         }
     }
@@ -273,6 +298,11 @@ impl Nats {
             Err(silence) => Err(api::silence_fault(&silence, bucket)),
         }
     }
+}
+
+/// Never held across an await, nor while anything of the user's runs.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn entry(found: &StreamMessage) -> Entry {

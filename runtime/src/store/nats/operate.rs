@@ -6,7 +6,7 @@ use bytes::Bytes;
 use incumbent_core::Revision;
 use incumbent_core::store::{Fault, FaultKind, Outcome};
 
-use super::{Nats, api, message, outcome};
+use super::{Nats, api, message};
 use crate::store::Operate;
 
 #[async_trait]
@@ -31,7 +31,7 @@ impl Nats {
         let bucket = &self.api.bucket;
         let sent = self.api.connection.ask(&bucket.write_subject(key), headers, payload).await;
         let answer = sent.map_err(|silence| api::silence_fault(&silence, bucket))?;
-        match outcome::of_answer(&answer.payload, bucket) {
+        match self.outcome(&answer.payload) {
             Outcome::Applied { revision, .. } => Ok(revision),
             Outcome::Failed(fault) => Err(fault),
             Outcome::Refused { .. } | Outcome::Busy | Outcome::NotSent | Outcome::Unknown => Err(Fault {

@@ -25,13 +25,15 @@ struct Acknowledgement {
     #[serde(default)]
     stream: String,
     #[serde(default)]
+    domain: Option<String>,
+    #[serde(default)]
     seq: u64,
     #[serde(default)]
     duplicate: bool,
 }
 
-/// What an answer means.
-pub(super) fn of_answer(payload: &[u8], bucket: &Bucket) -> Outcome {
+/// What an answer means. `domain` is the JetStream domain of the bucket's stream.
+pub(super) fn of_answer(payload: &[u8], bucket: &Bucket, domain: Option<&str>) -> Outcome {
     let acknowledgement: Acknowledgement = match serde_json::from_slice(payload) {
         Ok(acknowledgement) => acknowledgement,
         Err(error) => {
@@ -44,6 +46,11 @@ pub(super) fn of_answer(payload: &[u8], bucket: &Bucket) -> Outcome {
         // We send no `Nats-Msg-Id`, so a duplicate is not of our making.
         Acknowledgement { duplicate: true, .. } | Acknowledgement { seq: 0, .. } => Outcome::Unknown,
         Acknowledgement { stream, .. } if stream != bucket.stream => Outcome::Unknown,
+        // Where two domains are joined, a stream of the same name in the other one may answer as well.
+        Acknowledgement { domain: theirs, .. } if theirs.as_deref().unwrap_or("") != domain.unwrap_or("") => {
+            tracing::warn!(bucket = bucket.name, theirs, domain, "another JetStream domain answered a write");
+            Outcome::Unknown
+        }
         Acknowledgement { seq, .. } => Outcome::Applied { revision: Revision(seq), incarnation: None },
     }
 }
@@ -117,7 +124,7 @@ mod tests {
     }
 
     fn answer(text: &str) -> Outcome {
-        of_answer(text.as_bytes(), &bucket())
+        of_answer(text.as_bytes(), &bucket(), Some("hub"))
     }
 
     fn error(code: u64, description: &str) -> Outcome {
@@ -144,12 +151,30 @@ mod tests {
 
     #[test]
     fn a_duplicate_is_unknown() {
-        assert_eq!(answer(r#"{"stream": "KV_b", "seq": 42, "duplicate": true}"#), Outcome::Unknown);
+        assert_eq!(
+            answer(r#"{"stream": "KV_b", "seq": 42, "domain": "hub", "duplicate": true}"#),
+            Outcome::Unknown
+        );
     }
 
     #[test]
     fn an_acknowledgement_of_another_stream_is_unknown() {
-        assert_eq!(answer(r#"{"stream": "OTHER", "seq": 42}"#), Outcome::Unknown);
+        assert_eq!(answer(r#"{"stream": "OTHER", "seq": 42, "domain": "hub"}"#), Outcome::Unknown);
+    }
+
+    #[test]
+    fn an_acknowledgement_of_another_domain_is_unknown() {
+        let applied = Outcome::Applied { revision: Revision(42), incarnation: None };
+        for (theirs, ours, outcome) in [
+            (r#", "domain": "hub""#, Some("hub"), &applied),
+            (r#", "domain": "edge""#, Some("hub"), &Outcome::Unknown),
+            (r#", "domain": "edge""#, None, &Outcome::Unknown),
+            ("", Some("hub"), &Outcome::Unknown),
+            ("", None, &applied),
+        ] {
+            let text = format!(r#"{{"stream": "KV_b", "seq": 42{theirs}}}"#);
+            assert_eq!(of_answer(text.as_bytes(), &bucket(), ours), *outcome, "{text} for {ours:?}");
+        }
     }
 
     #[test]

@@ -42,6 +42,13 @@ pub(super) fn flaws(bucket: &Bucket, config: &Config, level: u32) -> Vec<Flaw> {
     flaws
 }
 
+/// Fewer bytes than any live record of ours has: 204 with a name of one letter, of which its headers are most (measured).
+const SMALLEST_RECORD: i64 = 200;
+/// The least that counts against `max_bytes` for one: 34 bytes of the server's own and the subject are added
+/// (`fileStoreMsgSize`), and while a record is renewed the old and the new one count.
+const SMALLEST_BUCKET: i64 = 2 * (SMALLEST_RECORD + 40);
+const RAISE: &str = "raise the limit, or remove it with -1";
+
 const ADJUST: &str = "`incumbent init --update` sets it right";
 const REMAKE: &str = "delete the bucket and make it anew with `incumbent init`";
 
@@ -73,6 +80,14 @@ fn unsafe_settings(bucket: &Bucket, config: &Config) -> Vec<(String, &'static st
     }
     if config.discard != "new" && (config.max_bytes > 0 || config.max_msgs > 0) {
         found("when it is full it drops records that leaders still hold (discard \"old\")", ADJUST);
+    }
+    for (setting, limit, least) in [
+        ("max_bytes", config.max_bytes, SMALLEST_BUCKET),
+        ("max_msg_size", config.max_msg_size, SMALLEST_RECORD),
+    ] {
+        if limit > 0 && limit < least {
+            found(&format!("it cannot hold a leader's record ({setting} is {limit} bytes)"), RAISE);
+        }
     }
     if config.discard_new_per_subject {
         found("it refuses to replace a record (discard_new_per_subject)", ADJUST);
@@ -154,6 +169,8 @@ mod tests {
             (Config { retention: "interest".into(), ..safe() }, "\"interest\"", REMAKE),
             (Config { discard: "old".into(), max_bytes: 9, ..safe() }, "discard \"old\"", ADJUST),
             (Config { discard: "old".into(), max_msgs: 9, ..safe() }, "discard \"old\"", ADJUST),
+            (Config { max_bytes: 1, ..safe() }, "cannot hold a leader's record", "raise the limit"),
+            (Config { max_msg_size: 10, ..safe() }, "max_msg_size is 10 bytes", "raise the limit"),
             (Config { discard_new_per_subject: true, ..safe() }, "discard_new_per_subject", ADJUST),
             (Config { no_ack: true, ..safe() }, "no_ack", ADJUST),
             (Config { sealed: true, ..safe() }, "sealed", REMAKE),

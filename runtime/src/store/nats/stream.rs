@@ -47,6 +47,9 @@ pub(super) struct StreamInfo {
     #[serde(default, rename = "ts")]
     pub(super) answered: Option<Timestamp>,
     pub(super) state: State,
+    /// The JetStream domain it is in.
+    #[serde(default)]
+    pub(super) domain: Option<String>,
     /// The servers that hold it; a server alone says nothing of it.
     #[serde(default)]
     pub(super) cluster: Option<Cluster>,
@@ -88,6 +91,7 @@ pub(super) struct Config {
     pub(super) max_msgs_per_subject: i64,
     pub(super) max_msgs: i64,
     pub(super) max_bytes: i64,
+    pub(super) max_msg_size: i64,
     /// In nanoseconds, like every time here.
     pub(super) max_age: i64,
     pub(super) discard: String,
