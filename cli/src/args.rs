@@ -23,7 +23,7 @@ use crate::{demo, doctor, exit, init, observe, operate, pages, permissions, run,
 /// To have a job done by one machine of many at a time:
 ///
 ///   export INCUMBENT_STORE=nats://127.0.0.1:4222/ELECTIONS
-///   incumbent init --lease 15s --new                 once
+///   incumbent init --lease 15s                       once
 ///   incumbent run --key nightly-report -- ./report   on each machine
 ///   incumbent status --all                           who leads
 ///   incumbent doctor                                 whether the store is up to it

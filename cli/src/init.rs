@@ -8,7 +8,7 @@ use incumbent::store::{NatsSettings, Sqlite, SqliteSettings, StoreSettings};
 use serde_json::json;
 
 use crate::failure::Failure;
-use crate::output::line;
+use crate::output::{line, span};
 use crate::store::{StoreArgs, shown};
 
 /// Make a bucket or a file that elections can be held in, or say how one differs
@@ -18,6 +18,9 @@ use crate::store::{StoreArgs, shown};
 /// bucket that exists is compared and left as it is, unless --update is given.
 ///
 /// An SQLite file is made where it does not exist; each of its elections has the lease of its candidates.
+///
+/// In a store that was just made nobody leads before it is one lease old: it may have been made in place of another,
+/// in which someone still leads.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -36,7 +39,9 @@ pub(crate) struct Args {
     /// Let each election have a lease of its own, in whole seconds and below the bucket's (2.11 or newer)
     #[arg(long)]
     own_leases: bool,
-    /// State that nobody ever held an election under this name: the first leader then need not wait
+    /// State that no election was ever held under this name, so that the first leader need not wait for a
+    /// lease. Only by hand: where a script remakes a store under a leader there can be two. Refused for a store that
+    /// has been written to
     #[arg(long)]
     new: bool,
     /// Change a bucket that exists and differs
@@ -47,13 +52,11 @@ pub(crate) struct Args {
 const EXAMPLES: &str = "\
 Examples:
   export INCUMBENT_STORE=nats://127.0.0.1:4222/ELECTIONS
-  incumbent init --lease 15s --replicas 3 --new
-      A bucket on three servers, for leases of 15 s.
   incumbent init --lease 15s --replicas 3
-      Says whether it is as asked for, and how it differs.
+      Makes a bucket on three servers, for leases of 15 s; where there is one, says how it differs.
   incumbent init --lease 30s --replicas 3 --update
       Makes it so.
-  incumbent init --store sqlite:/var/lib/app/elections.db --new
+  incumbent init --store sqlite:/var/lib/app/elections.db
       A file for the processes of this machine.";
 
 /// `incumbent init`.
@@ -79,7 +82,7 @@ async fn bucket(args: &Args, settings: &NatsSettings, as_json: bool) -> Result<(
     if as_json {
         line(json_of(&store, &report))?;
     } else {
-        for text in text_of(settings.bucket(), &report) {
+        for text in text_of(settings.bucket(), &report, args) {
             line(text)?;
         }
     }
@@ -116,6 +119,9 @@ async fn file(args: &Args, settings: &SqliteSettings, as_json: bool) -> Result<(
         line(format_args!("{path} is ready for elections"))?;
     } else {
         line(format_args!("made {path}"))?;
+        if !facts.never_used {
+            line("nobody leads in it before it is as old as a candidate's lease")?;
+        }
     }
     Ok(())
 }
@@ -137,10 +143,13 @@ fn json_of(store: &str, report: &InitReport) -> serde_json::Value {
     })
 }
 
-fn text_of(bucket: &str, report: &InitReport) -> Vec<String> {
+fn text_of(bucket: &str, report: &InitReport, args: &Args) -> Vec<String> {
     let mut lines = Vec::new();
     if report.created {
         lines.push(format!("made the bucket {bucket}"));
+        if !args.new {
+            lines.push(format!("nobody leads in it before it is a lease old: {}", span(args.lease)));
+        }
     } else if report.differences.is_empty() {
         lines.push(format!("the bucket {bucket} is ready for elections"));
     }

@@ -137,7 +137,8 @@ fn judge(report: &mut Report, survey: &Survey) {
     if let Some(left) = young.filter(|_| !survey.facts.never_used) {
         report.find(Finding::note(
             format!("the bucket is younger than a lease: nobody is told that it leads for {}", span(left)),
-            "wait; `incumbent init --new --update` lifts it, where no election was ever held under this name",
+            "wait; where no election was ever held under this name and nothing was written yet, `incumbent init \
+             --new --update` lifts it",
         ));
     }
 }

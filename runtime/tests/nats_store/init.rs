@@ -5,6 +5,7 @@ use std::time::Duration;
 use async_nats::jetstream::kv;
 use incumbent::ErrorKind;
 use incumbent::core::store::Expect;
+use incumbent::store::Adapter;
 use incumbent::store::nats::{InitOptions, InitReport, init};
 use incumbent_testkit::nats::{NatsServer, Options};
 
@@ -66,7 +67,7 @@ async fn a_bucket_is_changed_when_told_and_its_records_stay() {
     let config = kv::Config { bucket: BUCKET.into(), description: "ours".into(), ..Default::default() };
     let bucket = jetstream(&server.url()).await.create_key_value(config).await.unwrap();
     bucket.put(KEY, "go-1".into()).await.unwrap();
-    let options = InitOptions::new(LEASE).own_leases(true).never_used(true).update(true);
+    let options = InitOptions::new(LEASE).own_leases(true).update(true);
     let report = init(&settings(&server.url()), &options).await.unwrap();
     assert!(report.updated && !report.created);
     assert_eq!(init(&settings(&server.url()), &options).await.unwrap(), NOTHING_TO_DO);
@@ -76,6 +77,35 @@ async fn a_bucket_is_changed_when_told_and_its_records_stay() {
     applied(&store, KEY, &acquire(Expect::Revision(held))).await;
     let stream = jetstream(&server.url()).await.get_stream("KV_elections").await.unwrap();
     assert_eq!(stream.cached_info().config.description.as_deref(), Some("ours"));
+}
+
+#[tokio::test]
+async fn a_bucket_that_holds_or_held_a_message_is_not_called_new() {
+    let server = NatsServer::start(Options::new());
+    let settings = settings(&server.url());
+    init(&settings, &InitOptions::new(LEASE)).await.unwrap();
+    let new = InitOptions::new(LEASE).never_used(true);
+    assert_eq!(
+        shown(&init(&settings, &new).await.unwrap()).len(),
+        1,
+        "the statement is missing, and can be made"
+    );
+    let (store, _) = open(&settings).await;
+    let held = applied(&store, KEY, &acquire(Expect::Absent)).await;
+    applied(&store, KEY, &release(Expect::Revision(held))).await;
+    let stream = jetstream(&server.url()).await.get_stream("KV_elections").await.unwrap();
+    let sequence = within(store.inspect()).await.unwrap().newest.unwrap().0;
+    for options in [new.clone(), new.update(true)] {
+        let error = init(&settings, &options).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::UnsafeStore, "{error}");
+        assert_eq!(
+            error.message(),
+            format!(
+                "the NATS bucket \"elections\" has been written to {sequence} times, so it is not new; leave --new out"
+            )
+        );
+    }
+    assert_eq!(stream.get_info().await.unwrap().config.metadata.get("incumbent.never-used"), None);
 }
 
 #[tokio::test]

@@ -21,6 +21,7 @@ use super::tell::say;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::listen::Listener;
+use crate::output::span;
 use crate::stderr::tell;
 
 /// How often the guard is told of a new deadline, and the command's end is looked for where no signal told.
@@ -88,7 +89,24 @@ pub(super) async fn open_store(args: &Args, listener: &Listener) -> Result<Store
         Some(lease) => Store::builder().expected_lease(lease),
         None => Store::builder(),
     };
-    args.store.open(listener.meter(builder), settings).await
+    let store = args.store.open(listener.meter(builder), settings).await?;
+    say_that_it_is_young(&store, args).await;
+    Ok(store)
+}
+
+/// Says how long nobody will lead in a store that was just made, for which there is no other sign.
+async fn say_that_it_is_young(store: &Store, args: &Args) {
+    // What the store does not answer here, it will not answer the candidate either, which says so.
+    let Ok(facts) = store.facts().await else { return };
+    let Ok(forecast) = args.lease.options().forecast(store.capabilities(), &facts) else { return };
+    let left = facts.age.and_then(|age| forecast.lease.checked_sub(age));
+    if let Some(left) = left.filter(|left| !facts.never_used && !left.is_zero()) {
+        tell(format_args!(
+            "incumbent: the store was just made, so nobody leads for {}; `incumbent init --new` lifts that for a name \
+             under which no election was ever held",
+            span(left)
+        ));
+    }
 }
 
 struct Supervisor {

@@ -60,7 +60,8 @@ impl InitOptions {
     }
 
     /// States that the bucket's name was never used before, so that its first leader need not wait for
-    /// a leader of an earlier bucket of that name.
+    /// a leader of an earlier bucket of that name. Refused for a bucket that holds or held a message. Not for
+    /// automation: where it remakes a bucket under a leader, the statement is false and there can be two leaders.
     pub fn never_used(mut self, never_used: bool) -> Self {
         self.never_used = never_used;
         self
@@ -109,7 +110,7 @@ pub struct InitReport {
 ///
 /// # Errors
 /// `InvalidSetting` for options that cannot be; `UnsafeStore` for a bucket that differs in a way
-/// that only making it anew can mend; `Unsupported` for what the servers are too old for; and
+/// that only making it anew can mend, and for one that is stated to be new and has been written to; `Unsupported` for what the servers are too old for; and
 /// whatever keeps us from the server.
 pub async fn init(settings: &NatsSettings, options: &InitOptions) -> Result<InitReport> {
     options.check()?;
@@ -150,6 +151,16 @@ async fn run(api: &Api, options: &InitOptions) -> Result<InitReport> {
     };
 
     let info = read(&existing)?;
+    let count = info.state.last_seq;
+    if options.never_used && count > 0 {
+        return Err(Error::new(
+            ErrorKind::UnsafeStore,
+            format!(
+                "the NATS bucket {:?} has been written to {count} times, so it is not new; leave --new out",
+                api.bucket.name
+            ),
+        ));
+    }
     let wanted = wanted(&api.bucket, options, &info);
     let differences: Vec<_> = wanted.iter().map(|wanted| wanted.difference.clone()).collect();
     let updated = options.update && !differences.is_empty();
