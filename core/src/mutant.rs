@@ -275,6 +275,12 @@ mutants! {
     SmallTokenTold "small-token-told"
         "rule: the win delay"
         "A term is told although its token is not above every token seen.",
+    RenewalsAreTokens "renewals-are-tokens"
+        "an early version of this core"
+        "Every renewal's revision counts as a token, so the loss of renewals bars every candidate that saw them.",
+    GapNotBurnt "gap-not-burnt"
+        "an early version of this core"
+        "A candidate stays out though only few numbers are missing until a larger token is possible.",
     StaleIsRegression "stale-is-regression"
         "rule: staleness"
         "An answer of an isolated server is taken for a store that went back.",

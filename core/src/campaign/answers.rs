@@ -131,6 +131,8 @@ impl Campaign {
         let owed = sent.wait.owed(sent.at);
         let release = Entry::Released(Release { revision, stamp, owed, incarnation, successor });
         self.sight.other(release, incarnation, self.default_lease(), self.now);
+        // What we owed is known to us as an instant, which the time that the answer took does not move.
+        self.sight.owes(sent.wait);
         if matches!(self.stage, Stage::Releasing(_)) {
             self.go_on();
         }
@@ -217,6 +219,7 @@ impl Campaign {
 
     /// An acknowledgement below what was known when the write was sent: the store went back.
     fn acknowledged_below(&mut self, sent: &Sent, revision: Revision) {
+        self.burnt += u64::from(sent.purpose == Purpose::Acquire);
         self.regress(revision);
         match sent.purpose {
             Purpose::Release => self.released(sent, revision),

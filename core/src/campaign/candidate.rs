@@ -54,7 +54,7 @@ impl Campaign {
         if self.ledger.is_awaiting() {
             return;
         }
-        let next = if self.is_barred() {
+        let next = if self.stays_out() {
             if self.own_record_seen().is_some() {
                 return self.remove_orphan();
             }
@@ -69,7 +69,10 @@ impl Campaign {
                 Some(Entry::Live(_)) if broken!(ForeignOverwritten) => (Timer::Acquire, self.next_poll()),
                 Some(Entry::Live(_)) => (Timer::Poll, self.next_poll()),
                 Some(Entry::Released(release)) if self.holds_back(release) => {
-                    (Timer::Acquire, self.sight.since() + pace::hold_back(self.lease) + self.jitter())
+                    // No term comes of using up a number, so there is nothing to let others go first in.
+                    let burns = self.is_ours(release.stamp) && self.is_barred();
+                    let back = if burns { FIRST } else { pace::hold_back(self.lease) };
+                    (Timer::Acquire, self.sight.since() + back + self.jitter())
                 }
                 // The others hold back for us.
                 Some(Entry::Released(Release { successor: Some(_), .. })) => (Timer::Acquire, self.now),
@@ -83,12 +86,6 @@ impl Campaign {
         let (timer, at) = next;
         let rested = if timer == Timer::Acquire { self.resting_until } else { Instant::ZERO };
         self.timers.set(timer, at.max(self.now).max(self.not_before).max(rested));
-    }
-
-    /// Whether every write would have a token that is not above every token seen.
-    pub(super) fn is_barred(&self) -> bool {
-        broken!(SmallTokenTold => return false);
-        self.life.largest_token().is_some_and(|token| !self.life.can_exceed(token))
     }
 
     /// Whether others should go first: the seat was handed to another, or given up by ourselves.
@@ -122,7 +119,7 @@ impl Campaign {
 
     /// The poll: reads the key, or asks whether a larger token has become possible.
     pub(super) fn look(&mut self) {
-        if self.is_barred() {
+        if self.stays_out() {
             self.inspect(self.now);
             self.plan();
         } else {
@@ -132,7 +129,7 @@ impl Campaign {
 
     /// Sends an acquire for what is seen, if it may be sent.
     pub(super) fn acquire(&mut self) {
-        if !matches!(self.stage, Stage::Candidate) || self.ledger.is_awaiting() || self.is_barred() {
+        if !matches!(self.stage, Stage::Candidate) || self.ledger.is_awaiting() || self.stays_out() {
             return;
         }
         let (expect, wait, before) = match self.sight.entry() {

@@ -232,8 +232,12 @@ pub enum Trouble {
     StoreReset {
         /// The largest token seen before; `None` where none was.
         seen: Option<Token>,
+        /// The smallest token that the next write could have; `None` where that is not known. While it is not above `seen`,
+        /// no term is won.
+        next: Option<Token>,
         /// This candidate stays out until a larger token is possible, or an operator accepts
-        /// ([`Input::Accept`](super::Input::Accept)) that tokens start again.
+        /// ([`Input::Accept`](super::Input::Accept)) that tokens start again. Otherwise it uses the missing numbers up
+        /// where there are any, by acquires of which no term comes.
         barred: bool,
     },
     /// A record outlived its lease: the store does not remove it, so nobody can be elected.
@@ -289,15 +293,23 @@ impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Store(fault) => write!(f, "{fault}"),
-            Self::StoreReset { seen, barred } => {
+            Self::StoreReset { seen, next, barred } => {
                 f.write_str("the store was reset: it was replaced, restored, or lost writes")?;
                 if let Some(seen) = seen {
                     write!(f, "; the largest token seen was {seen}")?;
                 }
-                if *barred {
-                    f.write_str("; staying out until a larger token is possible or an operator accepts the reset")?;
+                let next = next.filter(|next| Some(*next) <= *seen);
+                if let Some(next) = next {
+                    write!(f, ", and the store would give {next} next")?;
                 }
-                Ok(())
+                f.write_str(match (barred, next) {
+                    (true, _) => {
+                        "; staying out until a larger token is possible. Where nothing remembers the larger tokens, \
+                         `incumbent accept-reset` lets them start again; otherwise use a new bucket, whose tokens are larger"
+                    }
+                    (false, Some(_)) => "; the numbers between are used up first",
+                    (false, None) => "",
+                })
             }
             Self::NotExpiring { revision, unchanged } => write!(
                 f,

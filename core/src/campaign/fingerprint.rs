@@ -42,6 +42,7 @@ impl Campaign {
             handler_failures,
             not_before,
             resting_until,
+            burnt,
             races_lost,
             jitter,
             leader: _,
@@ -52,7 +53,7 @@ impl Campaign {
         let ahead = |at: &Instant| if at <= now { Instant::ZERO } else { *at };
         (nonce, lease, stage, in_race, closing, healthy, splayed, sight, life, ledger).hash(hasher);
         (timers, reads, reading, looked, inspecting, watching, witnessed, reconnecting).hash(hasher);
-        (failures, inspections_failed, handler_failures).hash(hasher);
+        (failures, inspections_failed, handler_failures, burnt).hash(hasher);
         (ahead(not_before), ahead(resting_until), races_lost, jitter).hash(hasher);
     }
 }

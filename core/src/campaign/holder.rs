@@ -1,6 +1,6 @@
 //! A holder: renews, is told that it leads, and stops when it can no longer prove that it does.
 
-use super::event::{Event, Reason, Term, Trouble};
+use super::event::{Event, Reason, Term};
 use super::ledger::{Purpose, Sent};
 use super::seat::{Leaving, Seat};
 use super::timers::Timer;
@@ -51,8 +51,10 @@ impl Campaign {
         self.timers.stop(Timer::Acquire);
         self.timers.stop(Timer::Poll);
         self.races_lost = self.races_lost.saturating_sub(1);
+        // What is given back at once needs no proof of the life of the store.
+        let small = self.is_small(seat.token());
         self.stage = Stage::Seated(seat);
-        if !self.rules.store.incarnation_acked {
+        if !self.rules.store.incarnation_acked && !small {
             self.inspect(self.now);
         }
         self.renew_later();
@@ -89,6 +91,9 @@ impl Campaign {
         self.timers.stop(Timer::Win);
         let Some(seat) = self.seat().filter(|seat| seat.term.is_none()) else { return };
         let (wait, token) = (seat.wait, seat.token());
+        if self.is_small(token) {
+            return self.burn(token);
+        }
         let acked = self.rules.store.incarnation_acked || broken!(LifeNotConfirmed);
         let confirmed = acked || seat.is_confirmed(self.life.shown());
         let renewed = seat.renewed || !wait.renewal || broken!(DeletionNotConfirmed);
@@ -106,22 +111,13 @@ impl Campaign {
             // Nobody leads while this one cannot find out, so somebody else should try.
             return self.give_back(None, false);
         }
-        if self.life.largest_token().is_some_and(|seen| token <= seen) && !broken!(SmallTokenTold) {
-            return self.give_up_small_token();
-        }
         let term = Term { token, started: self.now };
         if let Some(seat) = self.seat_mut() {
             seat.term = Some(term);
         }
-        self.life.saw_token(token.sequence);
+        self.life.saw_token(token);
+        self.burnt = 0;
         self.tell(Event::Won(term));
-    }
-
-    /// A win that would not be above every token seen is not told: the seat goes back.
-    fn give_up_small_token(&mut self) {
-        let seen = self.life.largest_token();
-        self.trouble(Trouble::StoreReset { seen, barred: true });
-        self.give_back(None, false);
     }
 
     /// Another write of ours is known to be applied at `revision`.

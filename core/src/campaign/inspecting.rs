@@ -138,10 +138,4 @@ impl Campaign {
             self.read();
         }
     }
-
-    /// An operator accepts that tokens start again.
-    pub(super) fn accept(&mut self) {
-        self.life.forget_tokens();
-        self.plan();
-    }
 }

@@ -30,7 +30,8 @@ pub enum Input {
     /// The user's handler failed and wants the term to end. It is lost at once; the release waits for
     /// [`Drained`](Self::Drained).
     HandlerFailed,
-    /// An operator accepts that tokens may start again after a reset of the store.
+    /// An operator accepts that tokens may start again after a reset of the store. It changes nothing for a campaign whose
+    /// next token would be above every token seen, so a request may reach every candidate of an election.
     Accept,
     /// A write was answered. The answer counts whenever it comes.
     Wrote {

@@ -1,6 +1,7 @@
 //! Which life of the store this is, how far its history is known, and which tokens were seen.
 
 use alloc::vec::Vec;
+use core::cmp::Ordering;
 use core::time::Duration;
 
 use crate::store::Facts;
@@ -199,9 +200,8 @@ impl Life {
         self.connection
     }
 
-    /// A revision of this life that may be somebody's token.
-    pub(super) fn saw_token(&mut self, sequence: Revision) {
-        let token = Token { incarnation: self.incarnation, sequence };
+    /// A token that may have been told to anybody.
+    pub(super) fn saw_token(&mut self, token: Token) {
         self.seen = self.seen.max(Some(token));
     }
 
@@ -210,10 +210,26 @@ impl Life {
         self.seen
     }
 
-    /// Whether the next write can have a token above every token seen.
-    pub(super) fn can_exceed(&self, token: Token) -> bool {
+    /// A write got this revision, whatever an inspection said of the newest one.
+    pub(super) fn gave(&mut self, revision: Revision) {
+        self.newest = self.newest.min(Some(revision));
+    }
+
+    /// The token of the next write, if that is the next of the whole store.
+    pub(super) fn next_token(&self) -> Token {
         let newest = self.newest.unwrap_or_default().max(self.mark());
-        Token { incarnation: self.incarnation, sequence: newest } >= token
+        Token { incarnation: self.incarnation, sequence: Revision(newest.0.saturating_add(1)) }
+    }
+
+    /// How many writes there must be at least before the next one has a token above every token seen; `None` where no
+    /// number of them is enough, because a later life was seen.
+    pub(super) fn missing(&self) -> Option<u64> {
+        let (Some(seen), next) = (self.seen, self.next_token()) else { return Some(0) };
+        match seen.incarnation.cmp(&next.incarnation) {
+            Ordering::Less => Some(0),
+            Ordering::Equal => Some((seen.sequence.0.saturating_add(1)).saturating_sub(next.sequence.0)),
+            Ordering::Greater => None,
+        }
     }
 
     /// An operator accepts that tokens start again.
@@ -370,27 +386,29 @@ mod tests {
     #[test]
     fn a_token_can_be_exceeded_where_the_next_write_is_sure_to_be_above_it() {
         let mut life = life(None);
-        life.saw_token(Revision(50));
-        assert!(!life.can_exceed(token(1, 50)));
+        assert_eq!(life.missing(), Some(0), "no token was seen");
+        life.saw_token(token(1, 50));
+        assert_eq!((life.next_token(), life.missing()), (token(1, 1), Some(50)));
         life.saw(Revision(50));
-        assert!(life.can_exceed(token(1, 50)), "the next is 51 at least");
-        assert!(!life.can_exceed(token(2, 0)), "an older life never exceeds a newer one");
+        assert_eq!(life.missing(), Some(0), "the next is 51 at least");
         life.regress(Revision(9), LEASE, at(300));
-        assert!(!life.can_exceed(token(1, 50)));
+        assert_eq!((life.next_token(), life.missing()), (token(1, 10), Some(41)));
         inspect(&mut life, &Facts { newest: Some(Revision(50)), ..facts(1, 301, None) });
-        assert!(life.can_exceed(token(1, 50)), "other keys of the store count too");
+        assert_eq!(life.missing(), Some(0), "other keys of the store count too");
         inspect(&mut life, &facts(2, 302, None));
-        assert!(life.can_exceed(token(1, 50)), "a newer life exceeds every older one");
+        assert_eq!(life.missing(), Some(0), "a newer life exceeds every older one");
+        life.saw_token(token(3, 0));
+        assert_eq!(life.missing(), None, "an older life never exceeds a newer one");
     }
 
     #[test]
     fn the_largest_token_is_kept_through_all_lives_until_it_is_forgotten() {
         let mut life = life(None);
-        life.saw_token(Revision(50));
-        life.saw_token(Revision(40));
+        life.saw_token(token(1, 50));
+        life.saw_token(token(1, 40));
         inspect(&mut life, &facts(2, 101, None));
         assert_eq!(life.largest_token(), Some(token(1, 50)));
-        life.saw_token(Revision(1));
+        life.saw_token(token(2, 1));
         assert_eq!(life.largest_token(), Some(token(2, 1)));
         life.forget_tokens();
         assert_eq!(life.largest_token(), None);

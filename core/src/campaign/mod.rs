@@ -36,6 +36,7 @@
 
 mod answers;
 mod backoff;
+mod barred;
 #[cfg(incumbent_mutants)]
 mod broken;
 mod candidate;
@@ -126,6 +127,8 @@ pub struct Campaign {
     not_before: Instant,
     /// A candidate whose handler failed does not campaign before this.
     resting_until: Instant,
+    /// Acquires in a row of which no term came because their tokens were too small.
+    burnt: u64,
     /// How many more races were lost than won.
     races_lost: u32,
     /// When the seat was first seen vacant, and how long after that this candidate tries to take it.
@@ -193,6 +196,7 @@ impl Campaign {
             handler_failures: 0,
             not_before: Instant::ZERO,
             resting_until: Instant::ZERO,
+            burnt: 0,
             races_lost: 0,
             jitter: None,
             leader: None,

@@ -100,6 +100,11 @@ impl Sight {
         self.entry = Some(Entry::Live(record));
     }
 
+    /// What is there is a release of our own, which owed this wait.
+    pub(super) fn owes(&mut self, wait: Wait) {
+        self.wait.until = self.wait.until.min(wait.until);
+    }
+
     /// Whoever takes the seat waits at least until then.
     pub(super) fn wait_until(&mut self, until: Instant) {
         self.wait.until = self.wait.until.max(until);

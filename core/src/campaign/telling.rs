@@ -57,19 +57,12 @@ impl Campaign {
         }
     }
 
-    /// Tells that the store is another one, and whether that keeps this candidate out.
-    pub(super) fn tell_reset(&mut self) {
-        let seen = self.life.largest_token();
-        let barred = self.is_barred();
-        self.trouble(Trouble::StoreReset { seen, barred });
-    }
-
     /// What a foreign record says about those who share the election.
     pub(super) fn notice_others(&mut self, record: &Record) {
         if self.is_ours(record.stamp) {
             return;
         }
-        self.life.saw_token(record.revision);
+        self.notice_token(record);
         let Some(stamp) = record.stamp else {
             // A bare value: the Go library's, or an operator's.
             if self.rules.store.expiry_pushed && !self.told.markers {

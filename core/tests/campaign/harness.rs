@@ -109,12 +109,22 @@ impl Bench {
     }
 
     pub fn leader_with(settings: Settings, store: Capabilities) -> Self {
+        Self::leader_at(10, settings, store)
+    }
+
+    /// The same, its acquire at another revision.
+    pub fn leader_at(revision: u64, settings: Settings, store: Capabilities) -> Self {
         let mut bench = Self::with(settings, store);
         bench.begin(Entry::Vacant);
-        bench.wrote(1, acknowledged(10, store.incarnation_acked.then_some(LIFE)));
+        bench.wrote(1, acknowledged(revision, store.incarnation_acked.then_some(LIFE)));
         bench.inspected();
         assert!(bench.leads(), "the bench's leader leads");
         bench
+    }
+
+    /// A leader whose token is so large that a store which goes back cannot make up for it soon.
+    pub fn leader_far_on() -> Self {
+        Self::leader_at(1_000, settings(), bucket())
     }
 
     /// A holder whose acquire was attempt 1 over an operator's tombstone and has revision 10: it

@@ -218,15 +218,15 @@ fn an_older_life_is_a_restored_backup_and_bars_the_candidate() {
 
 #[test]
 fn a_backup_of_this_life_bars_until_its_sequences_are_beyond_every_token_seen() {
-    let mut bench = Bench::leader();
+    let mut bench = Bench::leader_far_on();
     bench.pass(secs(10));
     bench.inspected();
-    assert_eq!(bench.applied(2, 4)[..2], ["lost 10 STORE_RESET", "trouble StoreReset, barred"]);
+    assert_eq!(bench.applied(2, 4)[..2], ["lost 1000 STORE_RESET", "trouble StoreReset, barred"]);
 }
 
 #[test]
 fn memory_storage_that_comes_back_empty_is_noticed_by_its_small_acknowledgements() {
-    let mut bench = Bench::candidate(theirs(10));
+    let mut bench = Bench::candidate(theirs(1_000));
     bench.watched(Entry::Vacant);
     let outputs = bench.applied(1, 1);
     assert_eq!(outputs[0], "trouble StoreReset, barred");

@@ -63,6 +63,7 @@
 #![allow(unreachable_pub, reason = "the modules of a test are no library")]
 
 mod answers;
+mod barred;
 mod candidacy;
 mod claims;
 mod contract;

@@ -201,11 +201,18 @@ fn markers_that_mislead_other_software_are_told_once() {
 fn every_trouble_says_what_it_is_about_and_what_to_do() {
     let facts = facts(Instant::ZERO);
     let token = incumbent_core::Token { incarnation: facts.incarnation, sequence: Revision(10) };
+    let next = incumbent_core::Token { sequence: Revision(6), ..token };
     let texts = [
         (Trouble::Store(fault(FaultKind::Broken)), "the store says so"),
         (
-            Trouble::StoreReset { seen: Some(token), barred: true },
-            "staying out until a larger token is possible or an operator accepts",
+            Trouble::StoreReset { seen: Some(token), next: Some(next), barred: true },
+            "the largest token seen was 00000000000003e8-000000000000000a, and the store would give \
+             00000000000003e8-0000000000000006 next; staying out until a larger token is possible. Where nothing \
+             remembers the larger tokens, `incumbent accept-reset` lets them start again; otherwise use a new bucket",
+        ),
+        (
+            Trouble::StoreReset { seen: Some(token), next: Some(next), barred: false },
+            "next; the numbers between are used up first",
         ),
         (Trouble::NotExpiring { revision: Revision(10), unchanged: secs(61) }, "check the bucket's TTL"),
         (Trouble::SameName { nonce: OTHER }, "give every candidate a name of its own"),

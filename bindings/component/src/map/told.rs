@@ -74,7 +74,8 @@ fn trouble(trouble: campaign::Trouble) -> events::Trouble {
     let text = trouble.to_string();
     let kind = match trouble {
         Kind::Store(fault) => events::TroubleKind::Store(own_fault(fault)),
-        Kind::StoreReset { seen, barred } => {
+        // What the store would give next is in the text.
+        Kind::StoreReset { seen, barred, next: _ } => {
             events::TroubleKind::StoreReset(events::StoreReset { seen: seen.map(token), barred })
         }
         Kind::NotExpiring { revision: Revision(revision), unchanged } => {

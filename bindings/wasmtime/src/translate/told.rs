@@ -59,7 +59,7 @@ fn trouble(trouble: events::Trouble) -> Option<Trouble> {
     Some(match trouble.kind {
         events::TroubleKind::Store(fault) => Trouble::Store(own_fault(fault)),
         events::TroubleKind::StoreReset(events::StoreReset { seen, barred }) => {
-            Trouble::StoreReset { seen: seen.map(token), barred }
+            Trouble::StoreReset { seen: seen.map(token), next: None, barred }
         }
         events::TroubleKind::NotExpiring(events::NotExpiring { revision, unchanged }) => {
             Trouble::NotExpiring { revision: Revision(revision), unchanged: span(unchanged) }

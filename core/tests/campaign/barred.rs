@@ -1,0 +1,165 @@
+//! Tokens only grow, also in a store that lost what it had acknowledged: a few missing numbers are used up, for many a
+//! candidate stays out.
+
+use incumbent_core::campaign::{Event, Input, Output, State, Trouble};
+use incumbent_core::record::{Claim, Entry, Record};
+use incumbent_core::{Instant, Revision, Token};
+use std::time::Duration;
+
+use crate::harness::*;
+
+fn token(sequence: u64) -> Token {
+    Token { incarnation: LIFE, sequence: Revision(sequence) }
+}
+
+/// Another's record, of a term with this token.
+fn of_term(revision: u64, sequence: u64) -> Entry {
+    match theirs(revision) {
+        Entry::Live(record) => {
+            Entry::Live(Record { claim: Some(Claim { token: token(sequence), led_for: Some(T) }), ..record })
+        }
+        other => other,
+    }
+}
+
+/// A candidate that saw a record of this revision, of a term with this token. The power is cut, and what the store had
+/// acknowledged is lost: the key is absent, and the candidate's acquire gets `next`.
+fn after_a_power_cut(revision: u64, sequence: u64, next: u64) -> (Bench, Vec<String>) {
+    let mut bench = Bench::candidate(of_term(revision, sequence));
+    bench.watched(Entry::Vacant);
+    let outputs = bench.applied(1, next);
+    (bench, outputs)
+}
+
+/// What happened, when, until the win is told or this time is over; the store answers at once, from `newest` on.
+fn goes_on(bench: &mut Bench, first: Vec<String>, newest: &mut u64, lasts: Duration) -> Vec<(Instant, String)> {
+    let (end, mut seen, mut outputs) = (bench.now + lasts, Vec::new(), first);
+    loop {
+        for output in std::mem::take(&mut outputs) {
+            seen.push((bench.now, output.clone()));
+            let words: Vec<&str> = output.split(' ').collect();
+            match words[..] {
+                ["won", _] => return seen,
+                ["renew" | "acquire" | "release", attempt, "over", ..] => {
+                    *newest += 1;
+                    outputs.extend(bench.applied(attempt.parse().expect("a number"), *newest));
+                }
+                ["inspect"] => outputs.extend(bench.inspected()),
+                _ => {}
+            }
+            assert_eq!(bench.leads(), bench.campaign.state() == State::Leading);
+        }
+        if outputs.is_empty() {
+            match bench.wake() {
+                Some((_, wait)) if bench.now + wait <= end => outputs = bench.next(),
+                _ => return seen,
+            }
+        }
+    }
+}
+
+fn count(seen: &[(Instant, String)], begins: &str) -> usize {
+    seen.iter().filter(|(_, output)| output.starts_with(begins)).count()
+}
+
+#[test]
+fn renewals_that_the_store_lost_bar_no_candidate() {
+    let (mut bench, outputs) = after_a_power_cut(60, 10, 51);
+    let seen = goes_on(&mut bench, outputs, &mut 51, T + secs(1));
+    assert_eq!(seen[0].1, "trouble StoreReset");
+    assert_eq!(count(&seen, "release"), 0, "no number is missing: {seen:?}");
+    assert_eq!(seen.last().map(|(_, output)| output.as_str()), Some("won 52"));
+}
+
+#[test]
+fn a_gap_of_one_is_used_up_and_the_next_term_has_a_larger_token() {
+    let (mut bench, outputs) = after_a_power_cut(12, 12, 11);
+    let went_back = bench.now;
+    let seen = goes_on(&mut bench, outputs, &mut 11, T + secs(1));
+    let writes: Vec<&str> =
+        seen.iter().map(|(_, output)| output.as_str()).filter(|output| output.contains(" over ")).collect();
+    assert_eq!(writes[..3], ["acquire 2 over 11", "release 3 over 12 owing 30000ms", "acquire 4 over 13"]);
+    let (told, won) = seen.last().expect("a win");
+    assert_eq!((told.since(went_back), won.as_str()), (T, "won 14"), "a lease after the store went back, no later");
+}
+
+#[test]
+fn a_gap_is_used_up_with_a_short_rest_between_two_acquires() {
+    let (mut bench, outputs) = after_a_power_cut(300, 300, 1);
+    let seen = goes_on(&mut bench, outputs, &mut 1, T + secs(1));
+    let acquires: Vec<Instant> =
+        seen.iter().filter(|(_, output)| output.starts_with("acquire")).map(|(at, _)| *at).collect();
+    assert!(acquires.windows(2).all(|pair| pair[1].since(pair[0]) >= ms(100)), "{acquires:?}");
+    assert_eq!(count(&seen, "trouble"), 1, "it is told once");
+    let won = seen.last().and_then(|(_, output)| output.strip_prefix("won ")?.parse::<u64>().ok());
+    assert_eq!(won, Some(302), "{:?}", seen.last());
+}
+
+/// The trouble that a store gives which goes back from this token to this revision.
+fn trouble(sequence: u64, next: u64) -> Trouble {
+    let mut bench = Bench::candidate(of_term(sequence, sequence));
+    bench.watched(Entry::Vacant);
+    let outcome = acknowledged(next, None);
+    let attempt = incumbent_core::record::Attempt(1);
+    let outputs = bench.give_in_full(Input::Wrote { attempt, outcome });
+    let trouble = outputs.into_iter().find_map(|output| match output {
+        Output::Event(Event::Trouble(trouble)) => Some(trouble),
+        _ => None,
+    });
+    trouble.expect("it is told")
+}
+
+#[test]
+fn what_an_election_writes_in_two_minutes_is_used_up_and_for_more_it_stays_out() {
+    let told = |seen, next, barred| Trouble::StoreReset { seen: Some(token(seen)), next: Some(token(next)), barred };
+    assert_eq!(trouble(361, 1), told(361, 2, false));
+    assert_eq!(trouble(362, 1), told(362, 2, true));
+    let (mut bench, outputs) = after_a_power_cut(1_000, 1_000, 1);
+    let seen = goes_on(&mut bench, outputs, &mut 1, secs(600));
+    assert_eq!((count(&seen, "acquire"), count(&seen, "won")), (0, 0));
+}
+
+#[test]
+fn a_store_that_goes_back_again_and_again_is_not_written_to_without_end() {
+    let (mut bench, mut outputs) = after_a_power_cut(12, 12, 11);
+    let mut acquires = 0;
+    for _ in 0..10_000 {
+        let acquire = outputs.iter().find(|output| output.starts_with("acquire")).cloned();
+        let attempt = acquire.and_then(|output| output.split(' ').nth(1).and_then(|number| number.parse().ok()));
+        outputs = match attempt {
+            Some(attempt) => {
+                acquires += 1;
+                bench.applied(attempt, 11)
+            }
+            None if bench.campaign.state() == State::Releasing => break,
+            None => bench.next(),
+        };
+    }
+    assert_eq!(acquires, 359, "and the first one");
+    assert!(outputs.contains(&"trouble StoreReset, barred".to_owned()), "{outputs:?}");
+}
+
+#[test]
+fn a_claim_above_its_own_record_is_no_token() {
+    let mut bench = Bench::candidate(of_term(20, 5_000));
+    bench.watched(Entry::Vacant);
+    assert_eq!(bench.applied(1, 20)[0], "trouble StoreReset", "it is no more than its own revision");
+}
+
+#[test]
+fn a_record_without_a_claim_may_be_the_one_that_won() {
+    let mut bench = Bench::candidate(bare(1_000));
+    bench.watched(Entry::Vacant);
+    assert_eq!(bench.applied(1, 20)[0], "trouble StoreReset, barred");
+}
+
+#[test]
+fn a_reset_is_accepted_only_by_a_candidate_that_it_keeps_out() {
+    let mut bench = Bench::leader_far_on();
+    assert_eq!(bench.give(Input::Accept), NOTHING);
+    bench.pass(secs(10));
+    assert_eq!(bench.applied(2, 6)[1], "trouble StoreReset, barred", "what came too early accepts nothing");
+    bench.applied(3, 7);
+    bench.give(Input::Accept);
+    assert_eq!(bench.next(), ["acquire 4 over 7", "state ACQUIRING"]);
+}
