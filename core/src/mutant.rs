@@ -268,7 +268,13 @@ mutants! {
         "An acknowledgement of a write that is history makes a holder.",
     OneNonce "one-nonce"
         "elections that know themselves by name"
-        "Two campaigns of one process share a nonce and take each other's record for their own.",
+        "Two campaigns of one process share a nonce.",
+    NameNotLookedAt "name-not-looked-at"
+        "elections that know themselves by a random number"
+        "A record with our nonce counts as ours under any name.",
+    AttemptNotLookedAt "attempt-not-looked-at"
+        "elections that know themselves by a random number"
+        "A record with our nonce and name counts as ours, whatever the store said of the attempt it names.",
     TokenOfRenewal "token-of-renewal"
         "clients that fence by the newest revision"
         "The fencing token changes with every renewal.",

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use incumbent::Clock;
-use incumbent::core::record::{Attempt, Headers};
+use incumbent::core::record::{Attempt, Headers, LONGEST};
 use incumbent::core::store::{Action, Expect, Fault, FaultKind, Outcome, Put, Write};
 use incumbent::core::{Instant, Revision};
 use incumbent::store::Adapter;
@@ -78,6 +78,9 @@ impl Bucket {
 
     async fn write(&mut self, key: &str, expect: Expect, action: Action, limit: u64) -> Outcome {
         let limit = self.begin(limit);
+        if let Some(fault) = too_long(&action) {
+            return Outcome::Failed(fault);
+        }
         // The attempt's number is in the headers; a store carries it, and does not look.
         let write = Write { attempt: Attempt(0), expect, action };
         self.within(limit, self.shared.adapter.write(key, &write)).await.unwrap_or(Outcome::Unknown)
@@ -126,5 +129,48 @@ impl Bucket {
             done = work => Some(done),
             () = clock.sleep_until(until) => None,
         }
+    }
+}
+
+/// Why a write is not sent: no campaign writes so much, and the store would keep it for a guest that is none.
+fn too_long(action: &Action) -> Option<Fault> {
+    let (value, headers) = match action {
+        Action::Acquire(put) | Action::Renew(put) => (put.value.len(), &put.headers),
+        Action::Release { headers } => (0, headers),
+    };
+    let bytes = headers.iter().fold(value, |sum, (name, text)| sum.saturating_add(name.len() + text.len()));
+    let detail = || format!("the guest writes {bytes} bytes, and a record has {LONGEST} at most");
+    (bytes > LONGEST).then(|| Fault { kind: FaultKind::Broken, detail: detail() })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_interfaces_state_the_bound_of_the_core() {
+        assert_eq!(LONGEST, 65_536);
+        for page in [include_str!("../wit/records.wit"), include_str!("../wit/kv.wit")] {
+            assert!(page.contains("65,536 bytes"), "{page}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_guest_that_writes_more_than_a_record_is_told_so_and_nothing_is_written() {
+        let clock = Clock::system();
+        let store = incumbent::store::open("memory:", &clock).await.unwrap();
+        let mut bucket = Bucket::new(Arc::new(Shared::new(store, clock)), Duration::from_secs(5));
+        let put = |bytes: usize| Put {
+            value: "a".into(),
+            headers: vec![("X".into(), "x".repeat(bytes - 2))],
+            lease: Duration::from_secs(5),
+        };
+        let limit = 1_000_000_000;
+        let refused = bucket.put("jobs", Expect::Absent, put(LONGEST + 1), limit).await;
+        let detail = "the guest writes 65537 bytes, and a record has 65536 at most".to_owned();
+        assert_eq!(refused, Outcome::Failed(Fault { kind: FaultKind::Broken, detail }));
+        let applied = bucket.put("jobs", Expect::Absent, put(LONGEST), limit).await;
+        assert!(matches!(applied, Outcome::Applied { .. }), "{applied:?}");
     }
 }

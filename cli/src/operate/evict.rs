@@ -102,6 +102,7 @@ mod tests {
             lease: lease.map(Duration::from_secs),
             claim: None,
             metadata: Vec::new(),
+            oversize: None,
         };
         wait_of_the_next(&Entry::Live(record), max_age.map(Duration::from_secs)).map(|wait| wait.as_secs())
     }

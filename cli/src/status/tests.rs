@@ -35,6 +35,7 @@ fn held(led_for: Option<Duration>) -> Record {
         lease: Some(SECOND * 15),
         claim: Some(Claim { token, led_for }),
         metadata: vec![("address".into(), "10.0.0.7:8080".into())],
+        oversize: None,
     }
 }
 

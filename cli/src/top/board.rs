@@ -204,6 +204,7 @@ pub(super) mod tests {
             lease: Some(Duration::from_secs(15)),
             claim: None,
             metadata: Vec::new(),
+            oversize: None,
         };
         Watched { key: key.into(), entry: Entry::Live(record) }
     }

@@ -14,6 +14,7 @@ impl Campaign {
     pub(super) fn wrote(&mut self, attempt: Attempt, outcome: Outcome) {
         let settled = outcome != Outcome::Unknown;
         let (sent, awaited) = self.ledger.answer(attempt, settled);
+        self.resolve(attempt, &outcome);
         if awaited {
             self.timers.stop(Timer::Attempt);
         }
@@ -34,6 +35,21 @@ impl Campaign {
             }
         }
         self.resume();
+    }
+
+    /// Remembers what the store said of a write. A record that was taken for ours is another's where the store now
+    /// says that our write of this number is elsewhere, or nowhere.
+    fn resolve(&mut self, attempt: Attempt, outcome: &Outcome) {
+        let believed = self.own_record_seen().cloned();
+        self.ledger.remember(attempt, outcome);
+        let Some(record) = believed.filter(|record| !self.is_ours(record)) else { return };
+        let leads_from_it = self.seat().is_some_and(|seat| seat.revision == record.revision);
+        self.sight.look_again();
+        self.notice_others(&record);
+        self.note(Entry::Live(record));
+        if leads_from_it {
+            self.unseat(Reason::Usurped);
+        }
     }
 
     /// No answer came in time. The write may still be applied, and its answer still counts.

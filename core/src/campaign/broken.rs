@@ -34,7 +34,7 @@ impl Campaign {
     /// Makes a holder, or a leader, of whoever sees a record of its own.
     pub(super) fn win_by_sight(&mut self, entry: &Entry) {
         let Some(record) = entry.live() else { return };
-        let sent = self.sent_as(record.stamp);
+        let sent = self.sent_as(record);
         if let Some(sent) = sent
             && matches!(self.stage, Stage::Candidate)
         {
@@ -45,7 +45,7 @@ impl Campaign {
     /// Counts the lease from now where a record of our own is seen.
     pub(super) fn extend_by_sight(&mut self, entry: &Entry) {
         let now = self.now;
-        if entry.live().is_some_and(|record| self.is_ours(record.stamp))
+        if entry.live().is_some_and(|record| self.is_ours(record))
             && let Some(seat) = self.seat_mut()
         {
             seat.proven = now;

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use super::backoff::{FIRST, LONGEST, up_to};
 use super::event::Trouble;
-use super::ledger::{Purpose, Sent};
+use super::ledger::{Answered, Purpose, Sent};
 use super::settings::WinDelay;
 use super::sight::Wait;
 use super::timers::Timer;
@@ -62,7 +62,7 @@ impl Campaign {
         } else {
             match self.sight.entry() {
                 None => (Timer::Poll, self.now),
-                Some(Entry::Live(record)) if self.is_ours(record.stamp) => match self.retake() {
+                Some(Entry::Live(record)) if self.is_ours(record) => match self.retake() {
                     Some(_) => (Timer::Acquire, self.now),
                     None => (Timer::Poll, self.next_poll()),
                 },
@@ -70,7 +70,7 @@ impl Campaign {
                 Some(Entry::Live(_)) => (Timer::Poll, self.next_poll()),
                 Some(Entry::Released(release)) if self.holds_back(release) => {
                     // No term comes of using up a number, so there is nothing to let others go first in.
-                    let burns = self.is_ours(release.stamp) && self.is_barred();
+                    let burns = self.is_our_release(release) && self.is_barred();
                     let back = if burns { FIRST } else { pace::hold_back(self.lease) };
                     (Timer::Acquire, self.sight.since() + back + self.jitter())
                 }
@@ -92,7 +92,7 @@ impl Campaign {
     fn holds_back(&self, release: &Release) -> bool {
         match &release.successor {
             Some(successor) => *successor != self.rules.name && !broken!(HandOverIgnored),
-            None => self.is_ours(release.stamp) && !broken!(ResignedComesFirst),
+            None => self.is_our_release(release) && !broken!(ResignedComesFirst),
         }
     }
 
@@ -133,7 +133,7 @@ impl Campaign {
             return;
         }
         let (expect, wait, before) = match self.sight.entry() {
-            Some(Entry::Live(record)) if self.is_ours(record.stamp) => {
+            Some(Entry::Live(record)) if self.is_ours(record) => {
                 let expect = Expect::Revision(record.revision);
                 match self.retake() {
                     Some((wait, before)) => (expect, wait, before),
@@ -171,7 +171,7 @@ impl Campaign {
     fn retake(&self) -> Option<(Wait, Instant)> {
         broken!(OrphanNotRecognised => return None);
         let record = self.sight.record()?;
-        let sent = self.sent_as(record.stamp);
+        let sent = self.sent_as(record);
         let wait = self.wait_of(sent, self.sight.since());
         let wait = if broken!(OrphanRetakenAtOnce) { Wait::default() } else { wait };
         let before = if self.rules.store.expiry_pushed && !broken!(ExpiredOrphanRetaken) {
@@ -241,6 +241,7 @@ impl Campaign {
             counts_before,
             incarnation,
             open: true,
+            answered: Answered::Open,
         });
         self.timers.set(Timer::Attempt, self.now + pace::attempt_limit(self.lease));
         broken!(AnswerAwaitedForEver => self.timers.stop(Timer::Attempt));

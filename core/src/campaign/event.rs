@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 
-use crate::record::{Nonce, Record};
+use crate::record::{LONGEST, LONGEST_VALUE, Nonce, Record};
 use crate::store::{Fault, FaultKind};
 use crate::time::{Instant, rounded};
 use crate::token::{Revision, Token};
@@ -247,10 +247,23 @@ pub enum Trouble {
         /// For how long it has not changed.
         unchanged: Duration,
     },
+    /// Something lies under the election's key that is longer than a candidate's record. It is waited for as any
+    /// foreign record is.
+    NotARecord {
+        /// Its revision.
+        revision: Revision,
+        /// How many bytes it has, with its headers.
+        bytes: u64,
+    },
     /// Another process campaigns under this candidate's name.
     SameName {
         /// Its nonce.
         nonce: Nonce,
+    },
+    /// A record bears this candidate's nonce, and this candidate did not write it: random numbers repeat.
+    SameNonce {
+        /// The name in that record.
+        name: String,
     },
     /// The lease is too short to survive the failure of one of the store's servers.
     ShortLease {
@@ -281,7 +294,9 @@ impl Trouble {
             },
             Self::StoreReset { .. } => "STORE_RESET",
             Self::NotExpiring { .. } => "NOT_EXPIRING",
+            Self::NotARecord { .. } => "NOT_A_RECORD",
             Self::SameName { .. } => "SAME_NAME",
+            Self::SameNonce { .. } => "SAME_NONCE",
             Self::ShortLease { .. } => "SHORT_LEASE",
             Self::MaxAgeChanged { .. } => "MAX_AGE_CHANGED",
             Self::MarkersMislead => "MARKERS_MISLEAD",
@@ -318,9 +333,22 @@ impl fmt::Display for Trouble {
                 revision.0,
                 rounded(*unchanged)
             ),
+            Self::NotARecord { revision, bytes } => write!(
+                f,
+                "under the election's key lie {bytes} bytes (revision {}), and a candidate's record has {LONGEST} at most, \
+                 {LONGEST_VALUE} of them its value: other software writes there, and nobody leads before it has gone; \
+                 delete it (incumbent evict), and give the election a key of its own",
+                revision.0
+            ),
             Self::SameName { nonce } => write!(
                 f,
                 "another process (nonce {nonce}) campaigns under the same name; give every candidate a name of its own"
+            ),
+            Self::SameNonce { name } => write!(
+                f,
+                "a record of {name:?} bears this candidate's nonce, and this candidate did not write it: the random \
+                 numbers of two processes repeat (a cloned machine, a stub, a fixed seed), or the store applied a \
+                 write that it had refused; restart one of the two with random numbers of the operating system"
             ),
             Self::ShortLease { survives, fail_over } => write!(
                 f,

@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use super::sight::Wait;
 use crate::record::Attempt;
-use crate::store::Expect;
+use crate::store::{Expect, Outcome};
 use crate::time::Instant;
 use crate::token::{Incarnation, Revision};
 
@@ -41,6 +41,20 @@ pub(super) struct Sent {
     pub(super) incarnation: Incarnation,
     /// Whether its outcome is still open: awaited, or given up waiting for.
     pub(super) open: bool,
+    /// What the store said of this very write.
+    pub(super) answered: Answered,
+}
+
+/// What the store said of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub(super) enum Answered {
+    /// Nothing that says whether it was applied.
+    #[default]
+    Open,
+    /// It was applied, and is this revision.
+    At(Revision),
+    /// It was not applied.
+    Never,
 }
 
 #[derive(Clone, Debug, Hash, Default)]
@@ -105,6 +119,33 @@ impl Ledger {
         (sent, was_awaited)
     }
 
+    /// Remembers what the store said of a write. Of one that was applied, nothing said later is news.
+    pub(super) fn remember(&mut self, attempt: Attempt, outcome: &Outcome) {
+        let answered = match outcome {
+            Outcome::Applied { revision, .. } => Answered::At(*revision),
+            Outcome::Refused { .. } | Outcome::NotSent => Answered::Never,
+            Outcome::Busy | Outcome::Unknown | Outcome::Failed(_) => return,
+        };
+        let sent = self.sent.iter_mut().rev().find(|sent| sent.attempt == attempt);
+        if let Some(sent) = sent.filter(|sent| !matches!(sent.answered, Answered::At(_))) {
+            sent.answered = answered;
+        }
+    }
+
+    /// Whether a live record at `revision` may be the work of this attempt, in the incarnation `present`.
+    ///
+    /// A nonce may be another process's as well where random numbers repeat; what the store has answered is
+    /// this campaign's alone. An attempt that is forgotten may have left any record.
+    pub(super) fn may_have_left(&self, attempt: Attempt, revision: Revision, present: Incarnation) -> bool {
+        let Some(sent) = self.find(attempt) else { return self.was_made(attempt) };
+        let stands = match sent.answered {
+            Answered::Open => true,
+            Answered::At(acknowledged) => acknowledged == revision || sent.incarnation != present,
+            Answered::Never => false,
+        };
+        stands && sent.purpose != Purpose::Release
+    }
+
     #[cfg(incumbent_mutants)]
     pub(super) fn newest(&self) -> Option<Sent> {
         self.sent.back().copied()
@@ -156,6 +197,7 @@ mod tests {
             counts_before: Instant::NEVER,
             incarnation: Incarnation(1),
             open: true,
+            answered: Answered::Open,
         });
         attempt
     }

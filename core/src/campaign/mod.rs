@@ -40,6 +40,7 @@ mod barred;
 #[cfg(incumbent_mutants)]
 mod broken;
 mod candidate;
+mod draw;
 mod event;
 #[cfg(feature = "testing")]
 mod fingerprint;
@@ -66,17 +67,18 @@ use core::time::Duration;
 use oorandom::Rand64;
 
 pub use backoff::Backoff;
+pub use draw::{Identity, draw};
 pub use event::{Event, Leader, Lease, Reason, State, Term, Trouble};
 pub use forecast::Forecast;
 pub use io::{Input, Misuse, Output, ReadId};
 pub use settings::{Preset, Refused, Settings, WinDelay, check_name, usual_margin};
 pub use timers::{Timer, Wake};
 
-use crate::record::{Attempt, Nonce, Record, Stamp};
+use crate::record::{Attempt, Nonce, Record, Release, Stamp};
 use crate::store::{Capabilities, Facts};
 use crate::time::Instant;
 use crate::token::Revision;
-use ledger::{Ledger, Purpose, Sent};
+use ledger::{Answered, Ledger, Purpose, Sent};
 use life::Life;
 use reading::PendingRead;
 use seat::{Leaving, Seat};
@@ -151,9 +153,9 @@ enum Stage {
 impl Campaign {
     /// A campaign that has not begun; [`Input::Campaign`] begins it.
     ///
-    /// `facts` come from an inspection of the store. `nonce` is drawn from the operating system and
-    /// used for no other campaign; `seed` decides every random choice, so that the same seed and
-    /// inputs give the same outputs. `now` is a reading of the clock that all later inputs use.
+    /// `facts` come from an inspection of the store. `nonce` is used for no other campaign; `seed` decides
+    /// every random choice, so that the same seed and inputs give the same outputs. [`draw`] makes both of
+    /// random numbers of the operating system. `now` is a reading of the clock that all later inputs use.
     ///
     /// # Errors
     ///
@@ -208,6 +210,8 @@ impl Campaign {
                 markers: false,
                 not_expiring: None,
                 namesake: None,
+                twin: false,
+                oversize: false,
             },
             outputs: VecDeque::new(),
             rules: Arc::new(rules),
@@ -386,23 +390,40 @@ impl Campaign {
         }
     }
 
-    fn is_ours(&self, stamp: Option<Stamp>) -> bool {
-        stamp.is_some_and(|stamp| stamp.nonce == self.nonce)
+    /// Whether this campaign wrote a record, as far as it can know.
+    ///
+    /// The nonce alone does not say: where random numbers repeat, another process has it too. So the name has
+    /// to be ours, and the attempt one that was made and that the store has not answered otherwise.
+    fn is_ours(&self, record: &Record) -> bool {
+        let Some(stamp) = record.stamp.filter(|stamp| stamp.nonce == self.nonce) else { return false };
+        let present = self.life.incarnation();
+        (record.candidate == self.rules.name || broken!(NameNotLookedAt))
+            && (self.ledger.may_have_left(stamp.attempt, record.revision, present)
+                || broken!(AttemptNotLookedAt))
+    }
+
+    /// Whether this campaign gave the seat up by this release. It holds back then; nothing else depends on it.
+    fn is_our_release(&self, release: &Release) -> bool {
+        let stamp = release.stamp.filter(|stamp| stamp.nonce == self.nonce);
+        let sent = stamp.and_then(|stamp| self.ledger.find(stamp.attempt));
+        sent.is_some_and(|sent| {
+            sent.purpose == Purpose::Release && matches!(sent.answered, Answered::Open | Answered::At(_))
+        })
     }
 
     /// The attempt that wrote a record of ours.
     ///
     /// `None` where it is forgotten, or was meant for another life of the store: by a revision
     /// that happened to match, it may have replaced anybody's record, so nothing it knew holds.
-    fn sent_as(&self, stamp: Option<Stamp>) -> Option<Sent> {
-        let sent = self.ledger.find(stamp.filter(|stamp| stamp.nonce == self.nonce)?.attempt)?;
+    fn sent_as(&self, record: &Record) -> Option<Sent> {
+        let sent = self.ledger.find(record.stamp.filter(|_| self.is_ours(record))?.attempt)?;
         broken!(AdoptionIgnoresAttempt => return self.ledger.newest());
         (sent.incarnation == self.life.incarnation()).then_some(sent)
     }
 
     /// The record that is there, where it is ours.
     fn own_record_seen(&self) -> Option<&Record> {
-        self.sight.record().filter(|record| self.is_ours(record.stamp))
+        self.sight.record().filter(|record| self.is_ours(record))
     }
 
     /// The record that an attempt of ours leaves at `revision`.
@@ -414,6 +435,7 @@ impl Campaign {
             lease: Some(sent.lives),
             claim: None,
             metadata: self.rules.metadata.clone(),
+            oversize: None,
         }
     }
 }

@@ -120,7 +120,7 @@ impl Campaign {
     /// A watch sees one life. That life is no later than the one known, which was shown after the watch
     /// stood; and no earlier, since the write was sent when that one was known.
     fn witness(&mut self, record: &Record) {
-        let Some(sent) = self.sent_as(record.stamp) else { return };
+        let Some(sent) = self.sent_as(record) else { return };
         if self.watching.is_some_and(|since| since <= self.life.shown()) {
             self.life.show(sent.at);
             self.witnessed = Some((sent.attempt, record.revision));
@@ -140,6 +140,7 @@ impl Campaign {
             self.life.saw(revision);
             self.ledger.settle_below(revision);
         }
+        self.notice_size(&entry);
         if let Entry::Live(record) = &entry {
             self.notice_others(record);
         }
@@ -159,12 +160,12 @@ impl Campaign {
     }
 
     /// Remembers what is seen and since when.
-    fn note(&mut self, entry: Entry) {
+    pub(super) fn note(&mut self, entry: Entry) {
         match entry {
-            Entry::Live(record) if self.is_ours(record.stamp) => {
+            Entry::Live(record) if self.is_ours(&record) => {
                 // Of such a write nothing is known, not even whose record it replaced. That must not be
                 // forgotten when the record vanishes in its turn.
-                let unknown = self.sent_as(record.stamp).is_none();
+                let unknown = self.sent_as(&record).is_none();
                 let first = self.sight.revision() != Some(record.revision);
                 self.sight.own(record, self.now);
                 if unknown && first && !broken!(UnknownOrphanNotWaited) {
@@ -195,7 +196,7 @@ impl Campaign {
                 seat.absent = None;
                 return;
             }
-            Entry::Live(record) if self.is_ours(record.stamp) && !broken!(OwnAttemptForeign) => {
+            Entry::Live(record) if self.is_ours(record) && !broken!(OwnAttemptForeign) => {
                 return self.adopt(record);
             }
             Entry::Live(_) if broken!(ForeignAboveIgnored) => return,
@@ -211,7 +212,7 @@ impl Campaign {
     /// A write of ours was applied although its answer never came: its number says which, and
     /// the deadline follows from when that very attempt was sent.
     fn adopt(&mut self, record: &Record) {
-        let sent = self.sent_as(record.stamp);
+        let sent = self.sent_as(record);
         let revision = record.revision;
         self.sight.own(record.clone(), self.now);
         if self.rules.store.incarnation_acked && !self.ledger.is_awaiting() {
@@ -253,10 +254,9 @@ impl Campaign {
             // Its answer says more, and without it nothing is released.
             return self.note(entry);
         }
-        let ours = entry.live().is_some_and(|record| self.is_ours(record.stamp));
-        let (revision, stamp) = (entry.revision(), entry.live().and_then(|record| record.stamp));
+        let ours = entry.live().is_some_and(|record| self.is_ours(record));
+        let (revision, sent) = (entry.revision(), entry.live().and_then(|record| self.sent_as(record)));
         self.note(entry);
-        let sent = self.sent_as(stamp);
         let wait = self.orphans_wait(sent);
         let Stage::Releasing(leaving) = &mut self.stage else { return };
         if !ours {
@@ -276,7 +276,7 @@ impl Campaign {
     pub(super) fn remove_orphan(&mut self) {
         broken!(IdleOrphanKept => return);
         let Some(record) = self.own_record_seen() else { return };
-        let sent = self.sent_as(record.stamp);
+        let sent = self.sent_as(record);
         let expect = Some(record.revision);
         let wait = self.orphans_wait(sent);
         self.leave_behind(Leaving::new(expect, wait, None));

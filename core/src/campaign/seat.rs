@@ -125,7 +125,7 @@ impl Leaving {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::campaign::ledger::Purpose;
+    use crate::campaign::ledger::{Answered, Purpose};
     use crate::record::Attempt;
     use crate::store::Expect;
     use core::time::Duration;
@@ -147,6 +147,7 @@ mod tests {
             counts_before: Instant::NEVER,
             incarnation: Incarnation(3),
             open: true,
+            answered: Answered::Open,
         };
         Seat::taken(&sent, Revision(10), Incarnation(3), at(7))
     }

@@ -178,6 +178,7 @@ mod tests {
             lease: lease.map(Duration::from_secs),
             claim: None,
             metadata: Vec::new(),
+            oversize: None,
         })
     }
 

@@ -3,7 +3,7 @@
 use super::Campaign;
 use super::event::{Event, Leader, State, Trouble};
 use super::io::Output;
-use crate::record::{Nonce, Record};
+use crate::record::{Entry, Nonce, Record};
 use crate::store::{Fault, FaultKind};
 use crate::token::Revision;
 
@@ -18,6 +18,10 @@ pub(super) struct Told {
     pub(super) not_expiring: Option<Revision>,
     /// Another campaign of our name: its nonce, a revision of it, and whether it was told.
     pub(super) namesake: Option<(Nonce, Revision, bool)>,
+    /// Another process with our nonce.
+    pub(super) twin: bool,
+    /// What lies under the key is longer than a candidate's record.
+    pub(super) oversize: bool,
 }
 
 impl Campaign {
@@ -57,12 +61,31 @@ impl Campaign {
         }
     }
 
+    /// Tells when something begins to lie under the key that is longer than a candidate's record.
+    pub(super) fn notice_size(&mut self, entry: &Entry) {
+        let oversize = entry.live().and_then(|record| Some((record.revision, record.oversize?)));
+        let is_news = !core::mem::replace(&mut self.told.oversize, oversize.is_some());
+        if let Some((revision, bytes)) = oversize.filter(|_| is_news) {
+            self.trouble(Trouble::NotARecord { revision, bytes });
+        }
+    }
+
     /// What a foreign record says about those who share the election.
     pub(super) fn notice_others(&mut self, record: &Record) {
-        if self.is_ours(record.stamp) {
+        if self.is_ours(record) {
             return;
         }
         self.notice_token(record);
+        if record.stamp.is_some_and(|stamp| stamp.nonce == self.nonce) {
+            if !self.told.twin {
+                self.told.twin = true;
+                self.trouble(Trouble::SameNonce { name: record.candidate.clone() });
+            }
+            return;
+        }
+        if record.oversize.is_some() {
+            return;
+        }
         let Some(stamp) = record.stamp else {
             // A bare value: the Go library's, or an operator's.
             if self.rules.store.expiry_pushed && !self.told.markers {

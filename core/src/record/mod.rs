@@ -10,6 +10,7 @@ mod stamp;
 #[cfg(test)]
 mod tests;
 
+use alloc::format;
 use alloc::string::{String, ToString};
 use core::time::Duration;
 
@@ -24,12 +25,21 @@ pub use stamp::{Attempt, Nonce, Stamp};
 
 use crate::token::{Incarnation, Revision};
 
+/// The most that lies under a key of ours, in bytes: the value, and the names and texts of its headers. A name has 255
+/// bytes and metadata 4,096 at most, so what is longer is no candidate's. Stores and hosts hand no more of it on than
+/// [`Entry::oversize`].
+pub const LONGEST: usize = 64 << 10;
+
+/// The longest value among those, in bytes: a name has 255 at most, and a request to hand over to it 288.
+pub const LONGEST_VALUE: usize = 512;
+
 /// A live record: somebody holds the seat.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Record {
     /// The revision of the write that made it.
     pub revision: Revision,
-    /// The holder's name. Bytes that are not UTF-8 are shown as U+FFFD.
+    /// The holder's name. Bytes that are not UTF-8 are shown as U+FFFD. Of what is longer than a name can be, how long it
+    /// is: `(not a candidate's name: 6000000 bytes)`.
     pub candidate: String,
     /// Who wrote it; `None` for a record written by other software.
     pub stamp: Option<Stamp>,
@@ -39,6 +49,8 @@ pub struct Record {
     pub claim: Option<Claim>,
     /// What the leader publishes about itself.
     pub metadata: Headers,
+    /// How many bytes lie there, where that is more than a candidate's record has. Nothing else of it is read.
+    pub oversize: Option<u64>,
 }
 
 impl Record {
@@ -116,8 +128,12 @@ impl Entry {
         let mut release = Said::Nothing;
         let mut successor = Said::Nothing;
         let mut metadata = Headers::new();
+        let mut size = value.len();
         for (name, text) in headers {
-            if name.eq_ignore_ascii_case(NONCE) {
+            size = size.saturating_add(name.len()).saturating_add(text.len());
+            if size > LONGEST {
+                // Counted to its end, and kept no more.
+            } else if name.eq_ignore_ascii_case(NONCE) {
                 stamp.say(text);
             } else if name.eq_ignore_ascii_case(LEASE) {
                 lease.say(text);
@@ -130,6 +146,9 @@ impl Entry {
             } else if let Some(key) = metadata_key(name) {
                 metadata.push((key.to_string(), text.to_string()));
             }
+        }
+        if size > LONGEST || value.len() > LONGEST_VALUE {
+            return Self::oversize(revision, kind, size as u64);
         }
         let stamp = stamp.text().and_then(|text| text.parse().ok());
         let lease = lease.text().and_then(|text| text.parse().ok()).map(Duration::from_millis);
@@ -146,17 +165,36 @@ impl Entry {
             (Kind::Tombstone, None) => Self::Deleted { revision, lease },
             (Kind::Live, _) => {
                 let candidate = String::from_utf8_lossy(value).into_owned();
-                Self::Live(Record { revision, candidate, stamp, lease, claim, metadata })
+                Self::Live(Record { revision, candidate, stamp, lease, claim, metadata, oversize: None })
             }
         }
     }
 
+    /// What a message of more than [`LONGEST`] bytes says, or one whose value has more than [`LONGEST_VALUE`]: that it
+    /// is there. A live one is a foreign record without headers, and a tombstone certifies nothing.
+    pub fn oversize(revision: Revision, kind: Kind, bytes: u64) -> Self {
+        match kind {
+            Kind::Live => Self::Live(Record {
+                revision,
+                candidate: format!("(not a candidate's name: {bytes} bytes)"),
+                stamp: None,
+                lease: None,
+                claim: None,
+                metadata: Headers::new(),
+                oversize: Some(bytes),
+            }),
+            Kind::Tombstone => Self::Deleted { revision, lease: None },
+            Kind::Expired => Self::Expired { revision },
+        }
+    }
+
     /// What a store holds for this entry, such that [`decode`](Self::decode) reads it back; `None` where it holds
-    /// nothing.
+    /// nothing. Of a record that is [too long](Self::oversize) there is no more than its revision.
     pub fn encode(&self) -> Option<(Revision, Kind, String, Headers)> {
         let bare = |revision: &Revision, kind| Some((*revision, kind, String::new(), Headers::new()));
         match self {
             Self::Vacant => None,
+            Self::Live(record) if record.oversize.is_some() => bare(&record.revision, Kind::Live),
             Self::Live(record) => {
                 let mut headers = stamp_header(record.stamp);
                 headers.extend(record.lease.map(lease_header));

@@ -3,8 +3,9 @@
 use core::fmt;
 use core::str::FromStr;
 
-/// A number drawn from the operating system for one campaign; no two campaigns share one, not even
-/// two of one process in one election.
+/// A number [made](crate::campaign::draw) for one campaign of random numbers of the operating system; no two campaigns
+/// share one, not even two of one process in one election. Where two do all the same, a campaign knows its own records by
+/// its name and its attempts as well.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nonce(pub u128);
 

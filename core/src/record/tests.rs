@@ -27,6 +27,7 @@ fn a_live_record_reads_back() {
             lease: Some(Duration::from_secs(30)),
             claim: Some(CLAIM),
             metadata,
+            oversize: None,
         })
     );
 }
@@ -62,6 +63,7 @@ fn what_is_encoded_reads_back() {
         lease: Some(Duration::from_secs(30)),
         claim: Some(CLAIM),
         metadata: vec![("Host".into(), "db-1:80".into())],
+        oversize: None,
     };
     let release = Release {
         revision: Revision(3),
@@ -97,6 +99,7 @@ fn a_bare_value_is_a_foreign_record() {
             lease: None,
             claim: None,
             metadata: vec![],
+            oversize: None,
         })
     );
 }
@@ -134,4 +137,47 @@ fn a_header_that_says_two_things_counts_as_missing() {
 fn a_lease_of_zero_counts_as_missing() {
     let headers = vec![(LEASE.to_string(), "0".to_string())];
     assert_eq!(decode(Kind::Live, b"a", &headers).live().and_then(|r| r.lease), None);
+}
+
+fn live(value: &[u8], headers: &Headers) -> Record {
+    match decode(Kind::Live, value, headers) {
+        Entry::Live(record) => record,
+        other => panic!("{other:?} is not live"),
+    }
+}
+
+#[test]
+fn a_value_longer_than_any_name_is_told_by_its_length_and_nothing_else_of_it_is_read() {
+    let headers = live_headers(STAMP, Duration::from_secs(30), CLAIM, &[]);
+    let bytes = LONGEST_VALUE + 1 + headers.iter().map(|(n, v)| n.len() + v.len()).sum::<usize>();
+    let found = live(&vec![b'a'; LONGEST_VALUE + 1], &headers);
+    let expected = Entry::oversize(Revision(3), Kind::Live, bytes as u64);
+    assert_eq!(Entry::Live(found.clone()), expected);
+    assert_eq!(found.candidate, format!("(not a candidate's name: {bytes} bytes)"));
+    assert_eq!((found.stamp, found.lease, found.oversize), (None, None, Some(bytes as u64)));
+    assert_eq!(live(&vec![b'a'; LONGEST_VALUE], &headers).oversize, None);
+}
+
+#[test]
+fn more_headers_than_a_record_has_are_counted_and_not_kept() {
+    let headers: Headers =
+        (0..).map(|n| (format!("Incumbent-Meta-{n:05}"), "x".repeat(12))).take(2048).collect();
+    let bytes = 2048 * (20 + 12);
+    assert_eq!(bytes, LONGEST);
+    assert_eq!(live(b"", &headers).metadata.len(), 2048);
+    let found = live(b"a", &headers);
+    assert_eq!((found.metadata.len(), found.oversize), (0, Some(bytes as u64 + 1)));
+}
+
+#[test]
+fn a_tombstone_longer_than_any_of_ours_certifies_nothing() {
+    let mut headers = release_headers(STAMP, Duration::ZERO, Incarnation(9), None);
+    headers.push(("X".into(), "x".repeat(LONGEST)));
+    assert_eq!(decode(Kind::Tombstone, b"", &headers), Entry::Deleted { revision: Revision(3), lease: None });
+}
+
+#[test]
+fn of_a_record_that_is_too_long_no_more_than_its_revision_is_encoded() {
+    let found = Entry::oversize(Revision(3), Kind::Live, 6_000_000);
+    assert_eq!(found.encode(), Some((Revision(3), Kind::Live, String::new(), Headers::new())));
 }

@@ -127,12 +127,13 @@ fn of_attempts_repeated_with_the_same_compare_the_number_says_which_was_applied(
         assert_eq!(bench.next(), ["inspect", "renew 4 over 10"]);
         sent.push(bench.now);
         bench.inspected();
-        assert_eq!(bench.refused(4, 11), ["read 2"]);
-        bench.read(2, mine(11, applied));
+        assert_eq!(bench.pass(secs(1)), NOTHING);
+        assert_eq!(bench.watched(mine(11, applied)), NOTHING);
         let since = bench.now.since(sent[applied as usize - 2]);
         assert_eq!(bench.remaining(), Some(T - M - since), "attempt {applied}");
-        assert_eq!(bench.refused(2, 11), NOTHING);
-        assert_eq!(bench.refused(3, 11), NOTHING);
+        for refused in [2, 3, 4].into_iter().filter(|attempt| *attempt != applied) {
+            assert_eq!(bench.refused(refused, 11), NOTHING);
+        }
         assert!(bench.leads());
     }
 }

@@ -103,6 +103,46 @@ impl Bench {
         self.read(1, entry)
     }
 
+    /// Leaves the acquires of a candidate that found nothing without an answer, until what is known of the first is
+    /// forgotten; the number of the one that is awaited now.
+    pub fn forget_the_first_attempt(&mut self) -> u64 {
+        for attempt in 1..=128 {
+            let mut outputs = self.wrote(attempt, Outcome::Unknown);
+            let next = format!("acquire {} over absent", attempt + 1);
+            while !outputs.contains(&next) {
+                let asked = std::mem::take(&mut outputs);
+                for output in asked {
+                    match output.split_once(' ') {
+                        Some(("read", read)) => {
+                            let read = read.parse().expect("a number");
+                            outputs.extend(self.read(read, Entry::Vacant));
+                        }
+                        None if output == "reconnect" => outputs.extend(self.reconnected()),
+                        _ => {}
+                    }
+                }
+                if outputs.is_empty() {
+                    outputs = self.next();
+                }
+            }
+        }
+        129
+    }
+
+    /// Sees a record of the first attempt at revision 10, of which nothing is known any more, while `awaited` is
+    /// under way, and takes it again: when it was seen.
+    pub fn retake_a_forgotten_record(&mut self, record: Entry, awaited: u64) -> Instant {
+        let seen = self.now;
+        self.watched(record);
+        let mut outputs = self.refused(awaited, 10);
+        let retaken = format!("acquire {} over 10", awaited + 1);
+        while !outputs.contains(&retaken) {
+            outputs = self.next();
+        }
+        self.applied(awaited + 1, 11);
+        seen
+    }
+
     /// A leader whose acquire was attempt 1 and has revision 10, won without a wait.
     pub fn leader() -> Self {
         Self::leader_with(settings(), bucket())
@@ -255,6 +295,7 @@ pub fn theirs(revision: u64) -> Entry {
         lease: Some(T),
         claim: None,
         metadata: Vec::new(),
+        oversize: None,
     })
 }
 
@@ -275,6 +316,7 @@ pub fn bare(revision: u64) -> Entry {
         lease: None,
         claim: None,
         metadata: Vec::new(),
+        oversize: None,
     })
 }
 
@@ -287,6 +329,7 @@ pub fn mine(revision: u64, attempt: u64) -> Entry {
         lease: Some(T),
         claim: None,
         metadata: Vec::new(),
+        oversize: None,
     })
 }
 
@@ -365,7 +408,9 @@ fn trouble_in_short(trouble: &Trouble) -> String {
         Trouble::StoreReset { barred: true, .. } => "StoreReset, barred".into(),
         Trouble::StoreReset { barred: false, .. } => "StoreReset".into(),
         Trouble::NotExpiring { revision, .. } => format!("NotExpiring {}", revision.0),
+        Trouble::NotARecord { bytes, .. } => format!("NotARecord {bytes}"),
         Trouble::SameName { .. } => "SameName".into(),
+        Trouble::SameNonce { name } => format!("SameNonce {name}"),
         Trouble::ShortLease { .. } => "ShortLease".into(),
         Trouble::MaxAgeChanged { .. } => "MaxAgeChanged".into(),
         Trouble::MarkersMislead => "MarkersMislead".into(),

@@ -96,9 +96,11 @@ fn a_store_that_went_back_is_trusted_after_the_lease_that_was_agreed_on() {
 fn a_record_of_ours_of_which_nothing_is_known_is_retaken_for_the_lease_that_was_agreed_on() {
     let mut bench = Bench::new();
     assert_eq!(bench.inspected_as(lowered), ["trouble MaxAgeChanged"]);
-    assert_eq!(bench.begin(unreadable(mine(10, 77))), ["acquire 1 over 10", "leader me", "state ACQUIRING"]);
-    bench.applied(1, 11);
-    assert_eq!(told_after(&mut bench, 11, lowered), T);
+    bench.begin(Entry::Vacant);
+    let awaited = bench.forget_the_first_attempt();
+    let seen = bench.retake_a_forgotten_record(unreadable(mine(10, 1)), awaited);
+    told_after(&mut bench, 11, lowered);
+    assert_eq!(bench.now.since(seen), T);
 }
 
 #[test]
@@ -106,8 +108,14 @@ fn a_record_of_ours_of_which_nothing_is_known_is_waited_for_when_it_has_vanished
     // Where there are markers such a record is never retaken.
     let mut bench = Bench::with(settings(), bucket_with_markers());
     assert_eq!(bench.inspected_as(lowered), ["trouble MaxAgeChanged"]);
-    assert_eq!(bench.begin(unreadable(mine(10, 77))), ["leader me"]);
-    assert_eq!(bench.watched(expired(11)), ["acquire 1 over 11", "leader nobody", "state ACQUIRING"]);
-    bench.applied(1, 12);
-    assert_eq!(told_after(&mut bench, 12, lowered), T);
+    bench.begin(Entry::Vacant);
+    let awaited = bench.forget_the_first_attempt();
+    let seen = bench.now;
+    assert_eq!(bench.watched(unreadable(mine(10, 1))), ["leader me"]);
+    assert_eq!(bench.refused(awaited, 10), ["state WAITING"]);
+    let acquire = format!("acquire {} over 11", awaited + 1);
+    assert_eq!(bench.watched(expired(11)), [&acquire, "leader nobody", "state ACQUIRING"]);
+    bench.applied(awaited + 1, 12);
+    told_after(&mut bench, 12, lowered);
+    assert_eq!(bench.now.since(seen), T);
 }

@@ -56,6 +56,9 @@
 //! | 77 a leader came and went unseen | `win_delay::a_tombstone_after_an_absence_counts_from_its_own_first_sight` |
 //! | 78 an expired orphan with markers | `orphans::with_markers_an_orphan_is_retaken_before_its_own_deadline_only` |
 //! | | `orphans::with_markers_a_retaking_acknowledged_after_the_orphans_deadline_is_not_told` |
+//! | 95 random numbers repeat | `twins::of_two_candidates_with_one_nonce_one_leads_and_the_other_follows_it` |
+//! | | `twins::of_two_candidates_with_one_nonce_and_one_name_one_leads_at_a_time` |
+//! | 96 a huge value under the key | `trouble::what_is_too_long_for_a_record_is_told_once_and_waited_for_as_a_foreign_record` |
 //!
 //! `random` checks what must hold after every step of one candidate that is told nonsense.
 
@@ -83,6 +86,7 @@ mod splay;
 mod staleness;
 mod time;
 mod trouble;
+mod twins;
 mod watch;
 mod win_delay;
 
@@ -98,6 +102,7 @@ fn every_test_in_the_table_exists() {
         ("staleness", include_str!("staleness.rs")),
         ("time", include_str!("time.rs")),
         ("trouble", include_str!("trouble.rs")),
+        ("twins", include_str!("twins.rs")),
         ("watch", include_str!("watch.rs")),
         ("win_delay", include_str!("win_delay.rs")),
     ];

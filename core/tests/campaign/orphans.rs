@@ -118,12 +118,12 @@ fn with_markers_a_retaking_acknowledged_too_late_is_not_itself_retaken() {
 
 #[test]
 fn an_orphan_whose_attempt_is_forgotten_waits_a_whole_lease_and_for_a_renewal() {
-    let mut bench = Bench::candidate(mine(10, 500));
-    let first_seen = bench.now;
-    bench.applied(1, 11);
+    let mut bench = Bench::candidate(Entry::Vacant);
+    let awaited = bench.forget_the_first_attempt();
+    let first_seen = bench.retake_a_forgotten_record(mine(10, 1), awaited);
     bench.sleep(ms(1));
     bench.inspected();
-    assert_eq!(won_at(&mut bench, first_seen + T, 2, 12), "won 11");
+    assert_eq!(won_at(&mut bench, first_seen + T, awaited + 2, 12), "won 11");
 }
 
 #[test]

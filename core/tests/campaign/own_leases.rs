@@ -97,9 +97,11 @@ fn a_lowered_maximum_age_is_not_the_longest_there_was() {
 #[test]
 fn a_record_of_ours_of_which_nothing_is_known_may_have_replaced_the_longest_lease_there_may_be() {
     let mut bench = bench(aged(facts(incumbent_core::Instant::ZERO)));
-    bench.begin(unreadable(mine(10, 77)));
-    bench.applied(1, 11);
-    assert_eq!(told_after(&mut bench, 11, aged), AGE);
+    bench.begin(Entry::Vacant);
+    let awaited = bench.forget_the_first_attempt();
+    let seen = bench.retake_a_forgotten_record(unreadable(mine(10, 1)), awaited);
+    told_after(&mut bench, 11, aged);
+    assert_eq!(bench.now.since(seen), AGE);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use incumbent_core::campaign::{Input, ReadId, Timer};
 use incumbent_core::record::Entry;
-use incumbent_core::store::FaultKind;
+use incumbent_core::store::{FaultKind, Outcome};
 
 use crate::harness::*;
 
@@ -12,10 +12,12 @@ fn read_failed(bench: &mut Bench, read: u64) -> Vec<String> {
 
 #[test]
 fn a_read_alone_makes_no_winner() {
-    let mut bench = Bench::new();
-    bench.give(Input::Campaign);
-    let outputs = bench.read(1, mine(10, 1));
-    assert_eq!(outputs, ["acquire 1 over 10", "leader me", "state ACQUIRING"], "only a write can win");
+    let mut bench = Bench::candidate(deleted(10));
+    bench.wrote(1, Outcome::Unknown);
+    assert_eq!(bench.watched(theirs(11)), ["leader other"]);
+    assert_eq!(bench.next(), ["read 2"]);
+    let outputs = bench.read(2, mine(12, 1));
+    assert_eq!(outputs, ["acquire 2 over 12", "leader me", "state ACQUIRING"], "only a write can win");
     assert_eq!(bench.campaign.lease(), None);
 }
 
@@ -98,10 +100,12 @@ fn a_read_that_fails_is_told_once_and_repeated_after_a_while() {
 fn a_failed_read_does_not_end_a_term() {
     let mut bench = Bench::leader();
     bench.pass(secs(10));
-    bench.refused(2, 11);
+    bench.wrote(2, Outcome::Unknown);
+    assert_eq!(bench.next(), ["inspect", "renew 3 over 10"]);
+    bench.refused(3, 11);
     assert_eq!(read_failed(&mut bench, 2), ["trouble Unreachable"]);
     assert!(bench.leads());
-    assert_eq!(bench.pass(ms(120)), ["read 3"], "the refusal is still to be explained");
+    assert_eq!(bench.next(), ["read 3"], "the refusal is still to be explained");
     assert_eq!(bench.read(3, mine(11, 2)), NOTHING);
     assert!(bench.leads());
 }

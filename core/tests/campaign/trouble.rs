@@ -1,7 +1,7 @@
 //! Trouble: told once when it begins.
 
 use incumbent_core::campaign::{Event, Input, Output, Preset, Settings, Timer, Trouble};
-use incumbent_core::record::{Entry, Nonce, Record, Stamp};
+use incumbent_core::record::{Entry, Kind, Nonce, Record, Stamp};
 use incumbent_core::store::{Capabilities, Facts, FaultKind, Outcome};
 use incumbent_core::{Instant, Revision};
 
@@ -216,6 +216,8 @@ fn every_trouble_says_what_it_is_about_and_what_to_do() {
         ),
         (Trouble::NotExpiring { revision: Revision(10), unchanged: secs(61) }, "check the bucket's TTL"),
         (Trouble::SameName { nonce: OTHER }, "give every candidate a name of its own"),
+        (Trouble::SameNonce { name: "a".into() }, "random numbers of the operating system"),
+        (Trouble::NotARecord { revision: Revision(10), bytes: 70_000 }, "delete it (incumbent evict)"),
         (Trouble::ShortLease { survives: secs(1), fail_over: secs(7) }, "use a longer lease"),
         (Trouble::MaxAgeChanged { from: Some(T), to: Some(secs(5)) }, "from 30s to 5s"),
         (Trouble::MaxAgeChanged { from: None, to: Some(secs(5)) }, "a maximum age of 5s"),
@@ -237,4 +239,25 @@ fn nothing_below_is_worth_a_word_when_all_is_well() {
         assert_eq!(bench.applied(attempt, attempt + 9), NOTHING);
         assert_eq!(bench.wake(), Some((Timer::Renew, secs(10))));
     }
+}
+
+#[test]
+fn what_is_too_long_for_a_record_is_told_once_and_waited_for_as_a_foreign_record() {
+    let oversize = |revision| Entry::oversize(Revision(revision), Kind::Live, 6_000_000);
+    let mut bench = Bench::new();
+    bench.give(Input::Campaign);
+    let seen = bench.now;
+    assert_eq!(
+        bench.read(1, oversize(10)),
+        ["trouble NotARecord 6000000", "leader (not a candidate's name: 6000000 bytes)"]
+    );
+    assert_eq!(bench.watched(oversize(11)), NOTHING, "it is told while it begins");
+    assert_eq!(bench.wake(), Some((Timer::Poll, T + ms(250))));
+    bench.sleep(T);
+    assert_eq!(bench.watched(Entry::Vacant), ["acquire 1 over absent", "leader nobody", "state ACQUIRING"]);
+    bench.applied(1, 12);
+    bench.inspected();
+    assert_eq!(bench.now.since(seen), T);
+    assert!(bench.leads());
+    assert_eq!(bench.watched(oversize(13))[..2], ["trouble NotARecord 6000000", "lost 12 USURPED"]);
 }

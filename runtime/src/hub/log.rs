@@ -36,7 +36,7 @@ fn needs_a_person(trouble: &Trouble) -> bool {
         Trouble::Store(fault) => fault.kind != FaultKind::Unreachable,
         Trouble::StoreReset { barred, .. } => *barred,
         Trouble::MaxAgeChanged { to, .. } => to.is_none(),
-        Trouble::NotExpiring { .. } => true,
+        Trouble::NotExpiring { .. } | Trouble::NotARecord { .. } | Trouble::SameNonce { .. } => true,
         Trouble::SameName { .. } | Trouble::ShortLease { .. } | Trouble::MarkersMislead => false,
     }
 }

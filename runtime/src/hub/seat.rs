@@ -149,6 +149,7 @@ mod tests {
             lease: Some(Duration::from_secs(10)),
             claim: None,
             metadata: Vec::new(),
+            oversize: None,
         })
     }
 

@@ -1,9 +1,9 @@
 //! A candidate's place on the hub.
 
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use incumbent_core::campaign::{self, Campaign, Input, Lease, Output, Refused, State, Trouble};
+use incumbent_core::campaign::{self, Campaign, Identity, Input, Lease, Output, Refused, State, Trouble};
 use incumbent_core::record::Nonce;
 use incumbent_core::store::{Capabilities, Facts, Fault, FaultKind};
 use incumbent_core::{Instant, Revision, Token};
@@ -160,8 +160,8 @@ impl Slot {
     pub(super) fn begin(&mut self, store: Capabilities, facts: &Facts) -> Begin {
         let now = self.standing.clock.now();
         let Stage::Entering(entering) = &mut self.stage else { return Begin::Running };
-        let made = draw().map_err(Refusal::System).and_then(|(nonce, seed)| {
-            let settings = entering.options.settings();
+        let settings = entering.options.settings();
+        let made = draw(&settings.name, &self.standing.election, now).and_then(|(nonce, seed)| {
             Campaign::new(settings, store, facts, nonce, seed, now).map_err(Refusal::Settings)
         });
         match made {
@@ -291,11 +291,16 @@ impl From<Refusal> for Trouble {
 
 const NO_RANDOM_NUMBERS: &str = "the operating system gives no random numbers, which a campaign needs";
 
-/// A campaign's nonce and the seed of its random choices, from the operating system.
-fn draw() -> Result<(Nonce, u64), getrandom::Error> {
-    let mut nonce = [0; 16];
-    let mut seed = [0; 8];
-    getrandom::fill(&mut nonce)?;
-    getrandom::fill(&mut seed)?;
-    Ok((Nonce(u128::from_ne_bytes(nonce)), u64::from_ne_bytes(seed)))
+/// A campaign's nonce and the seed of its random choices. The numbers are the operating system's; the process and the
+/// time of day tell two machines apart that were cloned with their random numbers.
+fn draw(name: &str, key: &str, now: Instant) -> Result<(Nonce, u64), Refusal> {
+    let mut drawn = [0; 3];
+    for number in &mut drawn {
+        *number = getrandom::u64().map_err(Refusal::System)?;
+    }
+    // Cut to its low 64 bits, which are those that differ. A clock before 1970 says nothing.
+    let today =
+        SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |today| today.as_nanos() as u64);
+    let process = [u64::from(std::process::id()), today];
+    campaign::draw(drawn, Identity { name, key, now, process: &process }).map_err(Refusal::Settings)
 }

@@ -1,12 +1,12 @@
 //! What was written is read, over any connection, by the newest state.
 
-use incumbent::core::record::{Claim, Entry, LEASE, METADATA, NONCE, Record, Release, TERM};
+use incumbent::core::record::{Claim, Entry, Kind, LEASE, METADATA, NONCE, Record, Release, TERM};
 use incumbent::core::store::{Action, Expect, Put, Write};
 use incumbent::core::{Revision, Token, record::Attempt};
 use incumbent::store::Watched;
 use std::time::Duration;
 
-use super::{Fixture, HELD_IN, OWED, applied, release, renew, stamp, take};
+use super::{Fixture, HELD_IN, OWED, applied, next, release, renew, stamp, take};
 
 pub(crate) async fn a_key_never_written_is_vacant(fixture: &impl Fixture) {
     let store = fixture.connect().await;
@@ -35,6 +35,7 @@ pub(crate) async fn a_live_record_reads_back_with_all_its_headers(fixture: &impl
         lease: Some(fixture.lease()),
         claim: Some(claim),
         metadata: metadata.iter().map(|(name, text)| ((*name).into(), (*text).into())).collect(),
+        oversize: None,
     };
     let Entry::Live(mut found) = store.read("jobs").await.unwrap() else { panic!("not live") };
     // A store may carry headers in any order.
@@ -103,6 +104,19 @@ pub(crate) async fn an_empty_foreign_value_is_a_record_too(fixture: &impl Fixtur
     assert_eq!(store.read("jobs").await.unwrap(), Entry::Live(foreign(revision, "")));
 }
 
+pub(crate) async fn what_is_longer_than_a_record_is_told_by_its_length(fixture: &impl Fixture) {
+    let (store, operator) = (fixture.connect().await, fixture.operator().await);
+    let revision = operator.put("jobs", &vec![b'x'; 300_000]).await.unwrap();
+    let entry = store.read("jobs").await.unwrap();
+    let bytes = entry.live().and_then(|record| record.oversize).unwrap();
+    assert!((300_000..300_100).contains(&bytes), "{bytes} bytes");
+    assert_eq!(entry, Entry::oversize(revision, Kind::Live, bytes));
+    let told = next(&mut store.watch().await.unwrap()).await;
+    assert_eq!(told, Some(Watched { key: "jobs".into(), entry }));
+    let revision = operator.delete("jobs").await.unwrap();
+    assert_eq!(store.read("jobs").await.unwrap().revision(), Some(revision));
+}
+
 pub(crate) async fn a_write_is_read_at_once_over_another_connection(fixture: &impl Fixture) {
     let (writer, reader) = (fixture.connect().await, fixture.connect().await);
     let mut revision = take(&*writer, "jobs", "a", fixture.lease()).await;
@@ -138,7 +152,15 @@ fn released(revision: Revision, successor: Option<&str>) -> Release {
 }
 
 fn foreign(revision: Revision, candidate: &str) -> Record {
-    Record { revision, candidate: candidate.into(), stamp: None, lease: None, claim: None, metadata: vec![] }
+    Record {
+        revision,
+        candidate: candidate.into(),
+        stamp: None,
+        lease: None,
+        claim: None,
+        metadata: vec![],
+        oversize: None,
+    }
 }
 
 fn sorted<T: Ord>(mut items: Vec<T>) -> Vec<T> {

@@ -88,6 +88,7 @@ macro_rules! store_contract {
                 a_foreign_value_is_a_record_without_a_stamp,
                 a_foreign_value_that_is_not_text_is_a_record_too,
                 an_empty_foreign_value_is_a_record_too,
+                what_is_longer_than_a_record_is_told_by_its_length,
                 a_write_is_read_at_once_over_another_connection,
                 a_list_tells_the_newest_entry_of_every_key,
                 a_live_record_knows_how_long_ago_it_was_written,

@@ -7,6 +7,7 @@ mod credentials;
 mod faults;
 mod init;
 mod inspection;
+mod large;
 mod opening;
 mod records;
 mod roll;

@@ -12,7 +12,7 @@ use incumbent_core::{Incarnation, Instant, Revision};
 use crate::clock::{DRIFT, LEASE_TIME, SKEW, Tick};
 use crate::digest;
 use crate::store::Seen;
-use crate::world::World;
+use crate::world::{Alike, World};
 
 /// A candidate, or the place of one that is not there.
 #[derive(Clone, Debug)]
@@ -96,7 +96,8 @@ impl Node {
 
     /// A new process campaigns, as far as its settings are concerned.
     pub(crate) fn begins(&mut self, world: &World, place: usize, facts: &Facts, now: Instant) {
-        let mut settings = Settings::new(name(place));
+        let who = if world.alike == Alike::NonceAndName { 0 } else { place };
+        let mut settings = Settings::new(name(who));
         settings.lease = Some(LEASE_TIME);
         settings.skew = Some(SKEW);
         settings.drift_ppm = DRIFT;
@@ -118,7 +119,10 @@ impl Node {
             fail_over: Duration::ZERO,
         };
         self.process += 1;
-        let nonce = Nonce(100 * (place as u128 + 1) + u128::from(self.process));
+        let nonce = match world.alike {
+            Alike::Not => Nonce(100 * (place as u128 + 1) + u128::from(self.process)),
+            Alike::Nonce | Alike::NonceAndName => Nonce(100),
+        };
         (self.knows, self.shown) = (facts.incarnation, facts.asked_at);
         self.campaign = Campaign::new(settings, store, facts, nonce, place as u64, now).ok();
     }

@@ -146,7 +146,15 @@ impl Store {
         self.put(
             world,
             now,
-            Entry::Live(Record { revision, candidate, stamp: None, lease, claim: None, metadata }),
+            Entry::Live(Record {
+                revision,
+                candidate,
+                stamp: None,
+                lease,
+                claim: None,
+                metadata,
+                oversize: None,
+            }),
         );
     }
 

@@ -11,6 +11,8 @@ pub struct World {
     pub(crate) about: &'static str,
     pub(crate) candidates: usize,
     pub(crate) start: Start,
+    /// What the candidates share that should tell them apart.
+    pub(crate) alike: Alike,
     /// How far each candidate's clock is fast, in parts per million.
     pub(crate) drift: [i32; 3],
     /// When exploration ends.
@@ -44,6 +46,17 @@ pub(crate) enum Start {
     Empty,
     /// The first candidate leads, since just now; the others have seen it.
     Led,
+}
+
+/// What candidates share where their random numbers repeat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Alike {
+    /// Nothing.
+    Not,
+    /// Their nonce.
+    Nonce,
+    /// Their nonce and their name.
+    NonceAndName,
 }
 
 /// How candidates hear of changes.

@@ -1,6 +1,6 @@
 //! The worlds, cheap ones first.
 
-use crate::world::{Budget, Start, Watch, World};
+use crate::world::{Alike, Budget, Start, Watch, World};
 
 /// What the others differ from.
 const PLAIN: World = World {
@@ -8,6 +8,7 @@ const PLAIN: World = World {
     about: "",
     candidates: 2,
     start: Start::Led,
+    alike: Alike::Not,
     drift: World::DRIFTING,
     horizon: 30,
     stride: 2,
@@ -46,6 +47,27 @@ pub fn worlds() -> Vec<World> {
             keeps: true,
             fail_over: 0,
             budget: Budget { turn: 3, ..NONE },
+            ..PLAIN
+        },
+        World {
+            name: "one nonce",
+            about: "random numbers repeat: two have one nonce, come at any time, and messages are lost",
+            start: Start::Empty,
+            alike: Alike::Nonce,
+            horizon: 18,
+            stride: 4,
+            budget: Budget { start: 2, lose: 1, ..NONE },
+            ..PLAIN
+        },
+        World {
+            name: "twins",
+            about: "two have one nonce and one name, and come at any time; every answer arrives",
+            start: Start::Empty,
+            alike: Alike::NonceAndName,
+            watch: Watch::Loose,
+            horizon: 24,
+            stride: 4,
+            budget: Budget { start: 2, resign: 1, ..NONE },
             ..PLAIN
         },
         World {

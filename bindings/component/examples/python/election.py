@@ -77,12 +77,20 @@ class Key:
         self.sequence += 1
         if write.action.tag == "release":
             self.message = record(
-                revision=self.sequence, kind="tombstone", value=b"", headers=write.action.payload
+                revision=self.sequence,
+                kind="tombstone",
+                value=b"",
+                headers=write.action.payload,
+                oversize=None,
             )
         else:
             put = write.action.payload
             self.message = record(
-                revision=self.sequence, kind="live", value=put.value.encode(), headers=put.headers
+                revision=self.sequence,
+                kind="live",
+                value=put.value.encode(),
+                headers=put.headers,
+                oversize=None,
             )
             self.expires = now + put.lease
         return Variant("applied", record(revision=self.sequence, incarnation=7))

@@ -43,7 +43,8 @@ impl GuestElection for Election {
         let clock = Clock::default();
         let now = || clock.now();
         let mut events = Vec::new();
-        let stage = match Entering::new(key, settings, now()).ask(now) {
+        let entering = Entering::new(key, settings, now()).map_err(Error::Refused)?;
+        let stage = match entering.ask(now) {
             Ok(racing) => Stage::Racing(Box::new(racing)),
             Err((_, Refusal::Settings(refused))) => return Err(Error::Refused(refused)),
             Err((mut entering, Refusal::Store(fault))) if fault.kind == FaultKind::Unreachable => {

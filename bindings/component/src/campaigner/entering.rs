@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use incumbent_core::Instant;
-use incumbent_core::campaign::{Campaign, Event, Input, Trouble};
+use incumbent_core::campaign::{Campaign, Event, Identity, Input, Trouble, draw};
 use incumbent_core::record::Nonce;
 use incumbent_core::store::{Capabilities, Fault, FaultKind};
 
@@ -41,19 +41,22 @@ pub(super) enum Refusal {
 }
 
 impl Entering {
-    pub(super) fn new(key: Key, settings: Candidacy, now: Instant) -> Box<Self> {
-        let nonce = types::Nonce { high: random::random_u64(), low: random::random_u64() };
-        Box::new(Self {
+    /// The host's random numbers are drawn here, and refused where they cannot be random.
+    pub(super) fn new(key: Key, settings: Candidacy, now: Instant) -> Result<Box<Self>, types::Refusal> {
+        let drawn = [random::random_u64(), random::random_u64(), random::random_u64()];
+        let identity = Identity { name: &settings.name, key: key.name(), now, process: &[] };
+        let (nonce, seed) = draw(drawn, identity).map_err(map::refusal)?;
+        Ok(Box::new(Self {
             capabilities: key.capabilities(),
             key,
             settings,
-            nonce: map::nonce(nonce),
-            seed: random::random_u64(),
+            nonce,
+            seed,
             well: true,
             next: now,
             failures: 0,
             told: None,
-        })
+        }))
     }
 
     /// When to ask the store.

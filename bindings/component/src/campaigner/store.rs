@@ -24,6 +24,11 @@ impl Key {
         Ok(Self { bucket, key })
     }
 
+    /// The key.
+    pub(super) fn name(&self) -> &str {
+        &self.key
+    }
+
     pub(super) fn capabilities(&self) -> Capabilities {
         map::capabilities(self.bucket.capabilities())
     }

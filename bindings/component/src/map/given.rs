@@ -53,6 +53,9 @@ pub(in super::super) fn entry(message: Option<records::Message>) -> Entry {
         records::Kind::Tombstone => Kind::Tombstone,
         records::Kind::Expired => Kind::Expired,
     };
+    if let Some(bytes) = message.oversize {
+        return Entry::oversize(Revision(message.revision), kind, bytes);
+    }
     let headers = message.headers.iter().map(|(name, text)| (name.as_str(), text.as_str()));
     Entry::decode(Revision(message.revision), kind, &message.value, headers)
 }

@@ -83,6 +83,10 @@ fn trouble(trouble: campaign::Trouble) -> events::Trouble {
             events::TroubleKind::NotExpiring(events::NotExpiring { revision, unchanged })
         }
         Kind::SameName { nonce } => events::TroubleKind::SameName(own_nonce(nonce)),
+        Kind::NotARecord { revision: Revision(revision), bytes } => {
+            events::TroubleKind::NotARecord(events::NotARecord { revision, bytes })
+        }
+        Kind::SameNonce { name } => events::TroubleKind::SameNonce(name),
         Kind::ShortLease { survives, fail_over } => {
             let (survives, fail_over) = (duration(survives), duration(fail_over));
             events::TroubleKind::ShortLease(events::ShortLease { survives, fail_over })

@@ -45,13 +45,14 @@ pub(crate) fn fault(fault: Fault) -> types::Fault {
 }
 
 pub(crate) fn message(entry: &Entry) -> Option<records::Message> {
+    let oversize = entry.live().and_then(|record| record.oversize);
     let (Revision(revision), kind, value, headers) = entry.encode()?;
     let kind = match kind {
         Kind::Live => records::Kind::Live,
         Kind::Tombstone => records::Kind::Tombstone,
         Kind::Expired => records::Kind::Expired,
     };
-    Some(records::Message { revision, kind, value: value.into_bytes(), headers })
+    Some(records::Message { revision, kind, value: value.into_bytes(), headers, oversize })
 }
 
 pub(crate) fn outcome(outcome: Outcome) -> stores::Outcome {

@@ -65,6 +65,10 @@ fn trouble(trouble: events::Trouble) -> Option<Trouble> {
             Trouble::NotExpiring { revision: Revision(revision), unchanged: span(unchanged) }
         }
         events::TroubleKind::SameName(other) => Trouble::SameName { nonce: nonce(other) },
+        events::TroubleKind::NotARecord(events::NotARecord { revision, bytes }) => {
+            Trouble::NotARecord { revision: Revision(revision), bytes }
+        }
+        events::TroubleKind::SameNonce(name) => Trouble::SameNonce { name },
         events::TroubleKind::ShortLease(events::ShortLease { survives, fail_over }) => {
             Trouble::ShortLease { survives: span(survives), fail_over: span(fail_over) }
         }

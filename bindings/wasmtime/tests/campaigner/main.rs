@@ -6,6 +6,7 @@
 mod compiled;
 mod elections;
 mod hostile;
+mod large;
 mod limits;
 mod stalled;
 mod support;

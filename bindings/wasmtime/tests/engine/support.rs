@@ -183,5 +183,5 @@ fn timer(timer: candidates::Timer) -> Timer {
 
 /// A message that anybody may have written.
 pub(crate) fn message(revision: u64, kind: records::Kind, value: &[u8]) -> records::Message {
-    records::Message { revision, kind, value: value.to_vec(), headers: Vec::new() }
+    records::Message { revision, kind, value: value.to_vec(), headers: Vec::new(), oversize: None }
 }

@@ -20,6 +20,7 @@ pub(super) fn live(revision: u64, name: &str, stamp: Option<Stamp>, lease: Optio
         lease,
         claim: None,
         metadata: Vec::new(),
+        oversize: None,
     })
 }
 

@@ -183,6 +183,7 @@ mod tests {
             lease: None,
             claim: None,
             metadata: vec![],
+            oversize: None,
         };
         assert_eq!(decode(3, None, b"go-1"), Entry::Live(record));
     }

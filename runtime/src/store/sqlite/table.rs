@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use incumbent_core::record::{Entry, Headers, Kind};
+use incumbent_core::record::{Entry, Headers, Kind, LONGEST};
 use incumbent_core::store::{Expect, Facts, Outcome, Write};
 use incumbent_core::{Incarnation, Instant, Revision};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
@@ -40,6 +40,9 @@ pub(super) const LAYOUT: &str = "
 /// The first row of `store`: incarnation, boot, now.
 pub(super) const BIRTH: &str =
     "INSERT INTO store (one, incarnation, boot, born, touched) VALUES (1, ?1, ?2, ?3, ?3)";
+
+/// The most that is read of a row, in bytes; headers in JSON take more than they have.
+const LONGEST_ROW: i64 = LONGEST as i64;
 
 const LIVE: i64 = 0;
 const TOMBSTONE: i64 = 1;
@@ -114,10 +117,12 @@ impl Database {
         head(&reading, &self.boot)?;
         let found = reading
             .prepare_cached(
-                "SELECT key, revision, kind, value, headers FROM entry
-                 WHERE key = ?1 AND (kind <> ?2 OR over > ?3)",
+                "SELECT key, revision, kind, length(value) + octet_length(headers),
+                        iif(length(value) + octet_length(headers) <= ?4, value, NULL),
+                        iif(length(value) + octet_length(headers) <= ?4, headers, NULL)
+                 FROM entry WHERE key = ?1 AND (kind <> ?2 OR over > ?3)",
             )?
-            .query_row(params![key, LIVE, signed(now.as_nanos())], watched)
+            .query_row(params![key, LIVE, signed(now.as_nanos()), LONGEST_ROW], watched)
             .optional()?;
         Ok(found.map_or(Entry::Vacant, |watched| watched.entry))
     }
@@ -147,10 +152,12 @@ impl Database {
         let newest = head(&reading, &self.boot)?.newest;
         let entries = reading
             .prepare_cached(
-                "SELECT key, revision, kind, value, headers FROM entry
-                 WHERE revision > ?1 AND (kind <> ?2 OR over > ?3) ORDER BY revision",
+                "SELECT key, revision, kind, length(value) + octet_length(headers),
+                        iif(length(value) + octet_length(headers) <= ?4, value, NULL),
+                        iif(length(value) + octet_length(headers) <= ?4, headers, NULL)
+                 FROM entry WHERE revision > ?1 AND (kind <> ?2 OR over > ?3) ORDER BY revision",
             )?
-            .query_map(params![signed(seen.0), LIVE, signed(now.as_nanos())], watched)?
+            .query_map(params![signed(seen.0), LIVE, signed(now.as_nanos()), LONGEST_ROW], watched)?
             .collect::<Result<_, _>>()?;
         Ok(Changes { newest, entries })
     }
@@ -283,9 +290,15 @@ pub(super) fn head(sql: &Connection, boot: &str) -> Result<Head, Cause> {
 fn watched(row: &Row<'_>) -> rusqlite::Result<Watched> {
     let revision = row.get(1).map(unsigned).map(Revision)?;
     let kind = if row.get::<_, i64>(2)? == LIVE { Kind::Live } else { Kind::Tombstone };
-    // Headers that cannot be read count as missing, which is the cautious reading.
-    let headers: Headers = serde_json::from_str(row.get_ref(4)?.as_str()?).unwrap_or_default();
-    let entry = Entry::decode(revision, kind, row.get_ref(3)?.as_blob()?, pairs(&headers));
+    let entry = match row.get_ref(4)?.as_blob_or_null()? {
+        Some(value) => {
+            // Headers that cannot be read count as missing, which is the cautious reading.
+            let headers: Headers = serde_json::from_str(row.get_ref(5)?.as_str()?).unwrap_or_default();
+            Entry::decode(revision, kind, value, pairs(&headers))
+        }
+        // It is left on the disk.
+        None => Entry::oversize(revision, kind, row.get(3).map(unsigned)?),
+    };
     Ok(Watched { key: row.get(0)?, entry })
 }
 

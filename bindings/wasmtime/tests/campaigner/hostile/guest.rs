@@ -22,9 +22,9 @@ pub(crate) fn compiled() -> (Engine, Component) {
     (engine, component)
 }
 
-fn candidacy() -> Candidacy {
+fn candidacy(name: &str) -> Candidacy {
     Candidacy {
-        name: "a".into(),
+        name: name.into(),
         preset: Preset::Fast,
         lease: None,
         skew: None,
@@ -46,20 +46,35 @@ impl Guest {
         let mut store = Store::new(engine, host);
         let world = Campaigner::instantiate(&mut store, component, &linker).unwrap();
         let elections = world.incumbent_election_elections().election();
-        let made = elections.call_campaign(&mut store, "elections", "jobs", &candidacy()).unwrap();
+        let made = elections.call_campaign(&mut store, "elections", "jobs", &candidacy("a")).unwrap();
         made.map(|election| Self { store, world, election })
+    }
+
+    /// Another candidate on the same key, in the same instance.
+    pub(crate) fn another(&mut self, name: &str) -> ResourceAny {
+        let elections = self.world.incumbent_election_elections().election();
+        elections.call_campaign(&mut self.store, "elections", "jobs", &candidacy(name)).unwrap().unwrap()
     }
 
     /// A step, and what it tells; its wake-up.
     pub(crate) fn step(&mut self) -> (Option<u64>, Vec<Event>) {
+        self.step_of(self.election)
+    }
+
+    /// A step of one of several candidates.
+    pub(crate) fn step_of(&mut self, election: ResourceAny) -> (Option<u64>, Vec<Event>) {
         let elections = self.world.incumbent_election_elections().election();
-        let turn = elections.call_step(&mut self.store, self.election, 0).unwrap();
+        let turn = elections.call_step(&mut self.store, election, 0).unwrap();
         (turn.wake_at, turn.events)
     }
 
     pub(crate) fn is_leader(&mut self) -> bool {
+        self.leads(self.election)
+    }
+
+    pub(crate) fn leads(&mut self, election: ResourceAny) -> bool {
         let elections = self.world.incumbent_election_elections().election();
-        elections.call_is_leader(&mut self.store, self.election).unwrap()
+        elections.call_is_leader(&mut self.store, election).unwrap()
     }
 
     /// Steps until it leads.

@@ -27,6 +27,10 @@ pub(crate) struct Hostile {
     past: Vec<Message>,
     /// What the next writes are answered, which change nothing.
     pub(crate) answers: VecDeque<Outcome>,
+    /// What it draws for each campaign; `None`: from its seed.
+    pub(crate) random: Option<[u64; 3]>,
+    /// How many numbers it has drawn.
+    drawn: usize,
     /// What it was asked to put, answered late.
     forgotten: Option<Put>,
     table: ResourceTable,
@@ -43,6 +47,8 @@ impl Hostile {
             key: None,
             past: Vec::new(),
             answers: VecDeque::new(),
+            random: None,
+            drawn: 0,
             forgotten: None,
             table: ResourceTable::new(),
         }
@@ -86,7 +92,7 @@ impl Hostile {
 
     fn put(&mut self, kind: Kind, value: Vec<u8>, headers: Vec<(String, String)>) -> u64 {
         self.sequence += 1;
-        self.past.extend(self.key.replace(Message { revision: self.sequence, kind, value, headers }));
+        self.past.extend(self.key.replace(message(self.sequence, kind, value, headers)));
         self.sequence
     }
 
@@ -139,9 +145,7 @@ impl Hostile {
             return self.past.get(place as usize).cloned();
         }
         if self.is_evil() {
-            message = message.or_else(|| {
-                Some(Message { revision: 0, kind: Kind::Live, value: vec![0xff], headers: Vec::new() })
-            });
+            message = message.or_else(|| Some(message(0, Kind::Live, vec![0xff], Vec::new())));
             if let Some(message) = &mut message {
                 message.revision = self.odd();
                 message.kind = [Kind::Live, Kind::Tombstone, Kind::Expired][self.below(3) as usize];
@@ -150,6 +154,10 @@ impl Hostile {
         }
         message
     }
+}
+
+fn message(revision: u64, kind: Kind, value: Vec<u8>, headers: Vec<(String, String)>) -> Message {
+    Message { revision, kind, value, headers, oversize: None }
 }
 
 impl types::Host for Hostile {}
@@ -170,7 +178,11 @@ impl clock::Host for Hostile {
 
 impl random::Host for Hostile {
     fn random_u64(&mut self) -> u64 {
-        self.rng.rand_u64()
+        self.drawn += 1;
+        match self.random {
+            Some(numbers) => numbers[(self.drawn - 1) % numbers.len()],
+            None => self.rng.rand_u64(),
+        }
     }
 }
 

@@ -4,5 +4,7 @@ mod answers;
 mod clocks;
 mod guest;
 mod host;
+mod large;
 mod order;
 mod storms;
+mod zeros;

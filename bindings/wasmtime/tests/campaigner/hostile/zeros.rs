@@ -1,0 +1,68 @@
+//! Random numbers that repeat.
+
+use super::guest::{Guest, compiled};
+use super::host::{Hostile, SECOND};
+use crate::bindings::exports::incumbent::election::elections::Error;
+use crate::bindings::incumbent::election::events::{Event, TroubleKind};
+
+/// Two candidates of one instance, the second of this name, on an honest store and on one clock, whose random numbers
+/// are the same. Steps both until a lease and a half have passed; what the second is told.
+fn beside_each_other(second: &str) -> Vec<Event> {
+    let mut host = Hostile::new(1, 0);
+    host.random = Some([11, 22, 33]);
+    let began = host.now;
+    let mut guest = Guest::campaign(&compiled(), host).unwrap();
+    // As the clock of a machine that was cloned.
+    guest.store.data_mut().now = began;
+    let candidates = [guest.election, guest.another(second)];
+    let (mut told, mut led) = (Vec::new(), 0);
+    while guest.store.data().now < began + 2 * SECOND {
+        guest.store.data_mut().now += SECOND / 100;
+        for (place, candidate) in candidates.into_iter().enumerate() {
+            let (_, events) = guest.step_of(candidate);
+            if place == 1 {
+                told.extend(events);
+            }
+        }
+        let leaders = candidates.map(|candidate| guest.leads(candidate));
+        assert_ne!(
+            leaders,
+            [true, true],
+            "both lead, {} ms after they began",
+            (guest.store.data().now - began) / 1_000_000
+        );
+        led += u32::from(leaders[0]);
+    }
+    assert!(led > 50, "the first leads");
+    told
+}
+
+#[test]
+fn a_host_whose_random_numbers_are_zero_or_equal_is_refused() {
+    for random in [[0, 0, 0], [7, 7, 7], [7, 0, 8], [7, 8, 7]] {
+        let mut host = Hostile::new(1, 0);
+        host.random = Some(random);
+        let Err(Error::Refused(refused)) = Guest::campaign(&compiled(), host) else {
+            panic!("it campaigns with {random:?}")
+        };
+        assert_eq!(refused.setting, "random");
+        assert!(refused.remedy.contains("operating system"), "{}", refused.remedy);
+    }
+}
+
+#[test]
+fn two_names_with_the_same_random_numbers_never_lead_at_once() {
+    let told = beside_each_other("b");
+    assert!(
+        told.iter().any(|event| matches!(event, Event::LeaderChanged(Some(leader)) if leader.name == "a"))
+    );
+}
+
+#[test]
+fn two_candidates_alike_in_everything_never_lead_at_once_and_it_is_told() {
+    let told = beside_each_other("a");
+    let is_told = told.iter().any(|event| {
+        matches!(event, Event::Trouble(trouble) if matches!(&trouble.kind, TroubleKind::SameNonce(name) if name == "a"))
+    });
+    assert!(is_told, "{told:?}");
+}
