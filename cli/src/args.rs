@@ -87,6 +87,8 @@ pub(crate) enum Command {
     #[command(name = "hand-over")]
     HandOver(operate::hand_over::Args),
     Evict(operate::evict::Args),
+    #[command(name = "accept-reset")]
+    AcceptReset(operate::accept_reset::Args),
     Init(init::Args),
     Doctor(doctor::Args),
     Permissions(permissions::Args),

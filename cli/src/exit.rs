@@ -107,6 +107,13 @@ pub(crate) fn page(command: &str) -> String {
         "evict" => {
             (&[(0, "the seat is vacant, also where it was before"), (1, "the answer was no")], &OF_STORES)
         }
+        "accept-reset" => (
+            &[
+                (0, "someone holds the seat, or the store's next token is larger anyway"),
+                (1, "nobody took the seat in time, or the answer was no"),
+            ],
+            &OF_STORES,
+        ),
         "init" => (
             &[
                 (0, "it is there, and as asked for"),

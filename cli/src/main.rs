@@ -73,6 +73,7 @@ fn carry_out(cli: Cli) -> Result<u8, Failure> {
             Command::Top(args) => top::run(&args, as_json).await.map(done),
             Command::HandOver(args) => operate::hand_over::run(&args, as_json).await.map(done),
             Command::Evict(args) => operate::evict::run(&args, as_json).await.map(done),
+            Command::AcceptReset(args) => operate::accept_reset::run(&args, as_json).await.map(done),
             Command::Doctor(args) => doctor::run(&args, as_json).await.map(|exit| exit as u8),
             Command::Init(args) => init::run(&args, as_json).await.map(done),
             Command::Sim(args) => sim::run(&args, as_json).map(|exit| exit as u8),

@@ -46,7 +46,7 @@ enum Does {
     Candidate,
     /// Looks on: `status`, `observe`, `doctor`
     Observer,
-    /// `init`, `hand-over` and `evict`, and what an observer does
+    /// `init`, `hand-over`, `evict` and `accept-reset`, and what an observer does
     Operator,
 }
 

@@ -1,5 +1,6 @@
-//! What an operator does to an election: a request to its leader, or the removal of its record.
+//! What an operator does to an election: a request to its candidates, or the removal of its record.
 
+pub(crate) mod accept_reset;
 mod confirm;
 pub(crate) mod evict;
 pub(crate) mod hand_over;

@@ -6,12 +6,13 @@ use std::time::{Duration, SystemTime};
 use incumbent_core::campaign::{self, Campaign, Identity, Input, Lease, Output, Refused, State, Trouble};
 use incumbent_core::record::Nonce;
 use incumbent_core::store::{Capabilities, Facts, Fault, FaultKind};
-use incumbent_core::{Instant, Revision, Token};
+use incumbent_core::{Incarnation, Instant, Revision, Token};
 
 use super::{Answer, Enter, doubled, errand, log};
 use crate::driver::{Driver, Leave, Reply};
 use crate::options::CampaignOptions;
 use crate::standing::{Drain, Standing};
+use crate::store::AcceptReset;
 use crate::{Error, ErrorKind, Result};
 
 /// How long an answer is waited for before the lease is known.
@@ -32,6 +33,10 @@ pub(super) struct Slot {
     pub(super) last_sent: Instant,
     /// The operator's request that was heard last: a watch that begins anew tells it again.
     pub(super) heard: Option<Revision>,
+    /// The same of an operator's acceptance that tokens start again.
+    heard_acceptance: Option<Revision>,
+    /// The largest token it has seen, where it stays out because the store would give no larger one.
+    barred_by: Option<Token>,
     /// It is on the roll of those who stand.
     pub(super) enrolled: bool,
     /// The last term that was led.
@@ -80,6 +85,8 @@ impl Slot {
             patience: FIRST_PATIENCE,
             last_sent: Instant::ZERO,
             heard: None,
+            heard_acceptance: None,
+            barred_by: None,
             enrolled: false,
             term: None,
             kept: None,
@@ -104,7 +111,12 @@ impl Slot {
         let wake = loop {
             match campaign.poll() {
                 Output::WakeAt(wake) => break wake.map(|wake| wake.at),
-                Output::Event(event) => events.push(event),
+                Output::Event(event) => {
+                    if let campaign::Event::Trouble(Trouble::StoreReset { seen, barred, .. }) = &event {
+                        self.barred_by = seen.filter(|_| *barred);
+                    }
+                    events.push(event);
+                }
                 output => outputs.push(output),
             }
         };
@@ -146,6 +158,23 @@ impl Slot {
             Stage::Racing(campaign) => campaign.state(),
             Stage::Over => State::Closed,
         }
+    }
+
+    /// Whether it does what an operator's acceptance says: once, only in the incarnation that is named, and only where it
+    /// stays out for a token that is named.
+    pub(super) fn accepts(
+        &mut self,
+        revision: Revision,
+        request: &AcceptReset,
+        present: Option<Incarnation>,
+    ) -> bool {
+        let is_heard = self.heard_acceptance.replace(revision) == Some(revision);
+        let is_named = self.barred_by.is_some_and(|barred_by| barred_by <= request.seen);
+        let accepts = !is_heard && is_named && present == Some(request.incarnation);
+        if accepts {
+            self.barred_by = None;
+        }
+        accepts
     }
 
     /// Whether it is in the race, or holds the seat.
@@ -303,4 +332,40 @@ fn draw(name: &str, key: &str, now: Instant) -> Result<(Nonce, u64), Refusal> {
         SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |today| today.as_nanos() as u64);
     let process = [u64::from(std::process::id()), today];
     campaign::draw(drawn, Identity { name, key, now, process: &process }).map_err(Refusal::Settings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+    use crate::hub::Link;
+
+    fn token(sequence: u64) -> Token {
+        Token { incarnation: Incarnation(7), sequence: Revision(sequence) }
+    }
+
+    #[test]
+    fn an_acceptance_is_honoured_once_for_the_incarnation_and_the_tokens_it_names() {
+        let (reply, _) = tokio::sync::oneshot::channel();
+        let mut slot = Slot::new(Enter {
+            id: 1,
+            standing: Standing::new("jobs".into(), "ada".into(), Clock::system()),
+            link: Weak::<Link>::new(),
+            options: CampaignOptions::new(),
+            reply,
+        });
+        let named = AcceptReset { seen: token(100), incarnation: Incarnation(7) };
+        let present = Some(Incarnation(7));
+        assert!(!slot.accepts(Revision(1), &named, present), "nothing keeps it out");
+        slot.barred_by = Some(token(100));
+        assert!(!slot.accepts(Revision(1), &named, present), "that one was heard before");
+        assert!(!slot.accepts(Revision(2), &named, Some(Incarnation(8))), "another incarnation");
+        assert!(!slot.accepts(Revision(3), &named, None), "not inspected yet");
+        let smaller = AcceptReset { seen: token(99), ..named };
+        assert!(!slot.accepts(Revision(4), &smaller, present), "it has seen a larger token");
+        assert!(slot.accepts(Revision(5), &named, present));
+        // Barred once more, by a later reset: the watch shows the same request again.
+        slot.barred_by = Some(token(9));
+        assert!(!slot.accepts(Revision(5), &named, present));
+    }
 }

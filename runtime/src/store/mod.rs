@@ -30,7 +30,7 @@ pub use memory::{Memory, MemorySettings};
 pub use nats::{Nats, NatsSettings};
 pub use operate::Operate;
 pub use query::duration;
-pub use request::HandOver;
+pub use request::{AcceptReset, HandOver};
 pub use roll::{Present, Roll};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{Sqlite, SqliteSettings};

@@ -1,13 +1,15 @@
-//! What an operator asks of a leader: a record beside the election's key.
+//! What an operator asks of candidates: a record beside the election's key.
 //!
-//! The key itself is the candidates' alone. A request to hand over lies under
-//! `_incumbent.hand-over.KEY`; every candidate watches all keys of its store anyway, and the one that
-//! holds the seat honours it: it drains, and releases the seat to the successor. The record goes by itself,
-//! when a record of the store does.
+//! The key itself is the candidates' alone. Every candidate watches all keys of its store anyway, so a request beside
+//! the key reaches all of them. The record goes by itself, when a record of the store does.
+//!
+//! - `_incumbent.hand-over.KEY`: the leader that it names drains, and releases the seat to the successor.
+//! - `_incumbent.accept-reset.KEY`: the candidates that stay out because the store went back, having seen no larger
+//!   token than it names, let tokens start again.
 
-use incumbent_core::Revision;
 use incumbent_core::record::Nonce;
 use incumbent_core::store::Fault;
+use incumbent_core::{Incarnation, Revision, Token};
 
 use super::Operate;
 use crate::{Error, ErrorKind, Result};
@@ -16,6 +18,8 @@ use crate::{Error, ErrorKind, Result};
 const RESERVED: &str = "_incumbent.";
 /// What the key of a request to hand over begins with; the election's key follows.
 const HAND_OVER: &str = "_incumbent.hand-over.";
+/// What the key of an acceptance of a reset begins with.
+const ACCEPT_RESET: &str = "_incumbent.accept-reset.";
 
 /// A request that the leader hands the seat over.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,7 +53,7 @@ impl HandOver {
         format!("{HAND_OVER}{election}")
     }
 
-    pub(crate) fn read(text: &str) -> Option<Self> {
+    fn read(text: &str) -> Option<Self> {
         let (nonce, to) = text.split_once(' ')?;
         let is_nonce = nonce.len() == 32 && nonce.bytes().all(|byte| byte.is_ascii_hexdigit());
         let leader = u128::from_str_radix(nonce, 16).ok().filter(|_| is_nonce).map(Nonce)?;
@@ -57,9 +61,58 @@ impl HandOver {
     }
 }
 
-/// The election that a request under this key is about.
-pub(crate) fn election_of(key: &str) -> Option<&str> {
-    key.strip_prefix(HAND_OVER).filter(|election| !election.is_empty())
+/// An operator's statement that the tokens of an election may start again, after its store was restored or lost writes
+/// that it had acknowledged.
+///
+/// A candidate that stays out ([`StoreReset`](crate::Trouble::StoreReset), barred) honours it once, and only where
+/// it has seen no larger token than is named and the store is of the incarnation that is named. So a request that
+/// comes late, or again, is about no other reset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AcceptReset {
+    /// The largest token that may be forgotten, as the candidates report it.
+    pub seen: Token,
+    /// The incarnation of the store as it is now.
+    pub incarnation: Incarnation,
+}
+
+impl AcceptReset {
+    /// Asks the candidates of that election. They honour the request as soon as their watch shows it.
+    ///
+    /// # Errors
+    /// Those of [`Operate::put`].
+    pub async fn ask(&self, store: &dyn Operate, election: &str) -> std::result::Result<Revision, Fault> {
+        let text = format!("{} {:016x}", self.seen, self.incarnation.0);
+        store.put(&Self::key(election), text.as_bytes()).await
+    }
+
+    /// The key under which the request lies: what an operator must be permitted to write.
+    pub fn key(election: &str) -> String {
+        format!("{ACCEPT_RESET}{election}")
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let (seen, incarnation) = text.split_once(' ')?;
+        let is_plain = incarnation.len() == 16 && incarnation.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let incarnation = u64::from_str_radix(incarnation, 16).ok().filter(|_| is_plain)?;
+        Some(Self { seen: seen.parse().ok()?, incarnation: Incarnation(incarnation) })
+    }
+}
+
+/// What an operator asks of the candidates of an election.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Request {
+    HandOver(HandOver),
+    AcceptReset(AcceptReset),
+}
+
+/// The election that the record under a key is about, and what it asks; `None` where it asks nothing.
+pub(crate) fn read<'key>(key: &'key str, text: &str) -> Option<(&'key str, Request)> {
+    let under = |prefix| key.strip_prefix(prefix).filter(|election| !election.is_empty());
+    if let Some(election) = under(HAND_OVER) {
+        return Some((election, Request::HandOver(HandOver::read(text)?)));
+    }
+    let election = under(ACCEPT_RESET)?;
+    Some((election, Request::AcceptReset(AcceptReset::read(text)?)))
 }
 
 /// Whether nothing under this key is an election's.
@@ -89,8 +142,8 @@ mod tests {
         request.ask(&store, "jobs").await.unwrap();
         assert_eq!(store.read("jobs").await.unwrap().revision(), None);
         let entry = store.read("_incumbent.hand-over.jobs").await.unwrap();
-        assert_eq!(HandOver::read(&entry.live().unwrap().candidate), Some(request));
-        assert_eq!(election_of("_incumbent.hand-over.jobs"), Some("jobs"));
+        let text = &entry.live().unwrap().candidate;
+        assert_eq!(read("_incumbent.hand-over.jobs", text), Some(("jobs", Request::HandOver(request))));
         HandOver::withdraw(&store, "jobs").await.unwrap();
         assert!(store.read("_incumbent.hand-over.jobs").await.unwrap().live().is_none());
     }
@@ -100,8 +153,29 @@ mod tests {
         for text in ["", "worker-8", "feed worker-8", "+000000000000000000000000000000a worker-8"] {
             assert_eq!(HandOver::read(text), None, "{text:?}");
         }
-        assert_eq!(election_of("jobs"), None);
-        assert_eq!(election_of("_incumbent.hand-over."), None);
+        let text = "0000000000000000000000000000feed worker-8";
+        assert!(read("_incumbent.hand-over.jobs", text).is_some());
+        for key in ["jobs", "_incumbent.hand-over.", "_incumbent.accept-reset.jobs"] {
+            assert_eq!(read(key, text), None, "{key:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_acceptance_reads_back_from_beside_the_key() {
+        let store = Memory::open(&MemorySettings::private(), &Clock::system()).unwrap();
+        let seen = Token { incarnation: Incarnation(7), sequence: Revision(42) };
+        let request = AcceptReset { seen, incarnation: Incarnation(6) };
+        request.ask(&store, "jobs").await.unwrap();
+        let key = "_incumbent.accept-reset.jobs";
+        let entry = store.read(key).await.unwrap();
+        let text = &entry.live().unwrap().candidate;
+        assert_eq!(text, "0000000000000007-000000000000002a 0000000000000006");
+        assert_eq!(read(key, text), Some(("jobs", Request::AcceptReset(request))));
+        for text in
+            ["", "0000000000000007-000000000000002a", "0000000000000007-000000000000002a +000000000000006"]
+        {
+            assert_eq!(read(key, text), None, "{text:?}");
+        }
     }
 
     #[test]

@@ -1,12 +1,16 @@
-//! The bucket is deleted and made again under a leader.
+//! The bucket is deleted and made again under a leader, or goes back.
+
+use std::fs;
+use std::path::Path;
 
 use async_nats::jetstream::kv;
-use incumbent::store::Operate;
+use incumbent::core::{Incarnation, Revision, Token};
 use incumbent::store::nats::{InitOptions, init};
+use incumbent::store::{AcceptReset, Operate};
 use incumbent::{Reason, Trouble};
 use incumbent_testkit::wait;
 
-use crate::actor::{PATIENCE, before_a_renewal, next_leader};
+use crate::actor::{Actor, PATIENCE, before_a_renewal, next_leader};
 use crate::bench::*;
 use crate::witness::Witness;
 
@@ -93,4 +97,82 @@ async fn an_old_write_whose_sequence_happens_to_match_makes_no_leader() {
     assert!(next.token.incarnation > first.token.incarnation);
     assert!(next.started >= made + STEADY, "told after {:?}", next.started.since(made));
     witness.verdict();
+}
+
+/// A server loses more acknowledged writes than candidates use up by themselves, and every candidate remembers them:
+/// nobody leads until an operator accepts that tokens start again. An acceptance of other tokens or of another
+/// incarnation changes nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn after_lost_writes_that_all_remember_someone_leads_once_an_operator_accepts() {
+    let mut bench = Bench::start(SHORT).await;
+    let kept = tempfile::tempdir().unwrap();
+    let stored = bench.server.folder().join("store");
+    bench.server.stop();
+    copy(&stored, kept.path());
+    bench.server.restart();
+    for _ in 0..1000 {
+        wait::until_async("a write to be applied", PATIENCE, || async {
+            bench.operator.put("filler", b"x").await.is_ok()
+        })
+        .await;
+    }
+    let store = open(&bench.server.url(), SHORT).await;
+    let mut beacon = store.observe("beacon").await.unwrap();
+    let join = async |name| Actor::new(store.campaign(KEY, options(name, SHORT)).await.unwrap());
+    let a = join("a").await;
+    let first = a.won(1).await;
+    let b = join("b").await;
+    b.sees("a").await;
+
+    bench.server.kill();
+    fs::remove_dir_all(&stored).unwrap();
+    copy(kept.path(), &stored);
+    bench.server.restart();
+    let seen = |trouble: &Trouble| match trouble {
+        Trouble::StoreReset { seen, barred: true, .. } => *seen,
+        _ => None,
+    };
+    let stays_out = |trouble: &Trouble| seen(trouble).is_some();
+    assert_eq!(seen(&a.trouble("the reset", stays_out).await), Some(first.token));
+    assert!(seen(&b.trouble("the reset", stays_out).await) >= Some(first.token));
+    assert!(a.lost(1).await.token == first.token);
+
+    let now = store.facts().await.unwrap();
+    assert_eq!(now.incarnation, first.token.incarnation, "a restore keeps the incarnation");
+    assert!(now.newest.unwrap() < first.token.sequence);
+    let Token { incarnation: Incarnation(incarnation), sequence: Revision(sequence) } = first.token;
+    let smaller = Token { sequence: Revision(sequence - 1), ..first.token };
+    for request in [
+        AcceptReset { seen: smaller, incarnation: now.incarnation },
+        AcceptReset { seen: first.token, incarnation: Incarnation(incarnation - 1) },
+    ] {
+        request.ask(&bench.operator, KEY).await.unwrap();
+    }
+    // The watch shows it after the requests.
+    bench.operator.put("beacon", b"lit").await.unwrap();
+    let lit = async { while beacon.next().await.is_some_and(|seen| seen.leader.is_none()) {} };
+    tokio::time::timeout(PATIENCE, lit).await.expect("the beacon is not seen");
+    assert_eq!((a.wins().len(), b.wins().len()), (1, 0));
+    assert_eq!(store.leader(KEY).await.unwrap(), None);
+
+    let accepted = AcceptReset { seen: first.token, incarnation: now.incarnation };
+    accepted.ask(&bench.operator, KEY).await.unwrap();
+    wait::until_async("a leader", PATIENCE, || async { a.candidate.is_leader() || b.candidate.is_leader() })
+        .await;
+    let leader = store.leader(KEY).await.unwrap().unwrap();
+    assert!(leader.revision < first.token.sequence, "tokens have started again: {leader:?}");
+}
+
+/// Copies a folder and all that is in it.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
 }

@@ -5,7 +5,7 @@ use super::names;
 use super::roll;
 use super::settings::NatsSettings;
 use crate::Result;
-use crate::store::request::{self, HandOver};
+use crate::store::request::{self, AcceptReset, HandOver};
 
 /// What somebody does with a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -15,7 +15,7 @@ pub enum Role {
     Candidate,
     /// Looks on: `status`, `observe`, `doctor`.
     Observer,
-    /// Makes the bucket, asks leaders to hand over, evicts them.
+    /// Makes the bucket, asks leaders to hand over, evicts them, accepts that tokens start again.
     Operator,
 }
 
@@ -47,11 +47,10 @@ pub fn permissions(settings: &NatsSettings, role: Role, elections: &[&str]) -> R
         Role::Observer => {}
         Role::Candidate => publish.extend(elections.iter().map(|key| bucket.write_subject(key))),
         Role::Operator if elections.is_empty() => publish.push(bucket.write_subject(">")),
-        Role::Operator => publish.extend(
-            elections
-                .iter()
-                .flat_map(|key| [bucket.write_subject(key), bucket.write_subject(&HandOver::key(key))]),
-        ),
+        Role::Operator => publish.extend(elections.iter().flat_map(|key| {
+            [(*key).to_owned(), HandOver::key(key), AcceptReset::key(key)]
+                .map(|key| bucket.write_subject(&key))
+        })),
     }
     let requests: &[&str] = &["STREAM.INFO", "STREAM.MSG.GET", "CONSUMER.CREATE"];
     let making: &[&str] = if role == Role::Operator { &["STREAM.CREATE", "STREAM.UPDATE"] } else { &[] };
@@ -109,7 +108,8 @@ mod tests {
     #[test]
     fn an_operator_makes_the_bucket_and_writes_requests_as_well() {
         let permitted = permissions(&settings(), Role::Operator, &["jobs"]).unwrap();
-        assert_eq!(permitted.publish[..2], ["$KV.B.jobs", "$KV.B._incumbent.hand-over.jobs"]);
+        let keys = ["$KV.B.jobs", "$KV.B._incumbent.hand-over.jobs", "$KV.B._incumbent.accept-reset.jobs"];
+        assert_eq!(permitted.publish[..3], keys);
         assert!(permitted.publish.contains(&"$JS.API.STREAM.UPDATE.KV_B".into()));
         let of_all = permissions(&settings(), Role::Operator, &[]).unwrap();
         assert_eq!(of_all.publish[0], "$KV.B.>");

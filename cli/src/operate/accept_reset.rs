@@ -1,0 +1,126 @@
+//! `incumbent accept-reset`: lets the tokens of an election start again.
+
+use std::time::{Duration, Instant};
+
+use incumbent::core::{Revision, Token};
+use incumbent::store::AcceptReset;
+use incumbent::{Leader, Observer};
+use serde_json::json;
+use tokio::time::timeout;
+
+use super::Bench;
+use super::confirm::confirm;
+use crate::failure::Failure;
+use crate::output::{line, millis, span};
+use crate::store::StoreArgs;
+
+/// Accept that the tokens of an election start again, after its store went back
+///
+/// A store that was restored from a backup, or lost writes that it had acknowledged, numbers its writes from an
+/// earlier one on. Candidates that remember larger tokens then stay out, and say so: `the store was reset`, with the
+/// largest token seen. A small gap they use up by themselves.
+///
+/// This asks them to forget the tokens up to the one that you name. Do it only where nothing else remembers such
+/// tokens, or where you reset what does: a resource that is fenced refuses the new, smaller ones. The other way out
+/// needs none of this: make a new bucket or file with `incumbent init`, whose tokens are larger than all before, and have
+/// the candidates use that.
+///
+/// The request lies beside the election's key. Candidates honour it once, for the store as it is now, and for no
+/// larger token. It waits until someone holds the seat.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The election's key
+    key: String,
+    /// The largest token that may be forgotten: the one that the candidates' warning names
+    #[arg(long, value_name = "TOKEN")]
+    seen: Token,
+    /// How long to wait for a leader
+    #[arg(long, value_name = "TIME", value_parser = crate::args::time, default_value = "30s")]
+    patience: Duration,
+    /// Do not ask for a confirmation
+    #[arg(short, long)]
+    yes: bool,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  export INCUMBENT_STORE=nats://127.0.0.1:4222/ELECTIONS
+  incumbent accept-reset nightly-report --seen 18a3c5d0f1b2e000-00000000000004d2
+  incumbent accept-reset nightly-report --seen 18a3c5d0f1b2e000-00000000000004d2 --yes --json";
+
+/// `incumbent accept-reset`.
+pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
+    let bench = Bench::open(&args.store).await?;
+    let accepted = accept(&bench, args, as_json).await;
+    bench.close().await?;
+    accepted
+}
+
+async fn accept(bench: &Bench, args: &Args, as_json: bool) -> Result<(), Failure> {
+    let Args { key, seen, .. } = args;
+    // Refuses a key that no election can have.
+    bench.leader(key).await?;
+    let facts = bench.store.facts().await?;
+    let newest = facts.newest.unwrap_or_default();
+    let next = Token { incarnation: facts.incarnation, sequence: Revision(newest.0.saturating_add(1)) };
+    if next > *seen {
+        if as_json {
+            let nothing = json!({ "election": key, "seen": seen.to_string(), "next": next.to_string(), "accepted": false });
+            line(nothing)?;
+        } else {
+            line(format_args!(
+                "{key}: nothing is to be accepted: the store gives {next} next, which is larger"
+            ))?;
+        }
+        return Ok(());
+    }
+    confirm(question(key, *seen, next), args.yes).await?;
+    let mut observer = bench.store.observe(key).await?;
+    let request = AcceptReset { seen: *seen, incarnation: facts.incarnation };
+    request.ask(&*bench.operator, key).await?;
+    let asked = Instant::now();
+    let Ok(Some(leader)) = timeout(args.patience, holder(&mut observer)).await else {
+        return Err(Failure::failed(format!(
+            "{key} is still vacant after {}: the candidates may have seen a larger token than {seen}, which their newest \
+             warning names, or are of a version that honours no such request, or none is there",
+            span(args.patience)
+        )));
+    };
+    let took = asked.elapsed();
+    if as_json {
+        line(json!({
+            "election": key,
+            "seen": seen.to_string(),
+            "next": next.to_string(),
+            "accepted": true,
+            "leader": leader.name,
+            "took_ms": millis(took),
+        }))?;
+    } else {
+        line(format_args!(
+            "{key}: tokens start again; {} holds the seat, after {}",
+            leader.name,
+            span(took)
+        ))?;
+    }
+    Ok(())
+}
+
+fn question(key: &str, seen: Token, next: Token) -> String {
+    format!(
+        "The candidates of {key} have seen tokens up to {seen}, and the store gives {next} next. Let its tokens start \
+         again? What remembers the larger ones will refuse the new leader."
+    )
+}
+
+/// The first that is seen to hold the seat.
+async fn holder(observer: &mut Observer) -> Option<Leader> {
+    loop {
+        if let Some(leader) = observer.next().await?.leader {
+            return Some(leader);
+        }
+    }
+}
