@@ -287,6 +287,12 @@ mutants! {
     GapNotBurnt "gap-not-burnt"
         "an early version of this core"
         "A candidate stays out though only few numbers are missing until a larger token is possible.",
+    LateReleaseCounts "late-release-counts"
+        "an early version of this core"
+        "The acknowledgement of an old release counts for a holder that has taken the key again.",
+    AbsurdWaitBelieved "absurd-wait-believed"
+        "an early version of this core"
+        "A wait that no lease can have is believed, and nobody leads until it is over.",
     StaleIsRegression "stale-is-regression"
         "rule: staleness"
         "An answer of an isolated server is taken for a store that went back.",

@@ -138,6 +138,10 @@ impl Campaign {
 
     /// Our release is applied.
     fn released(&mut self, sent: &Sent, revision: Revision) {
+        if self.seat().is_some() && !broken!(LateReleaseCounts) {
+            // An old one: what we hold was taken after it.
+            return;
+        }
         let stamp = Some(Stamp { nonce: self.nonce, attempt: sent.attempt });
         let incarnation = self.life.incarnation();
         let successor = match &self.stage {
@@ -235,7 +239,9 @@ impl Campaign {
 
     /// An acknowledgement below what was known when the write was sent: the store went back.
     fn acknowledged_below(&mut self, sent: &Sent, revision: Revision) {
-        self.burnt += u64::from(sent.purpose == Purpose::Acquire);
+        if sent.purpose == Purpose::Acquire {
+            self.used_up();
+        }
         self.regress(revision);
         match sent.purpose {
             Purpose::Release => self.released(sent, revision),

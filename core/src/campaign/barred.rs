@@ -7,6 +7,7 @@
 //! operator accepts that tokens start again.
 
 use super::Campaign;
+use super::backoff::FIRST;
 use super::event::Trouble;
 use crate::record::Record;
 use crate::token::Token;
@@ -45,12 +46,18 @@ impl Campaign {
 
     /// A win with this token, which is not above every token seen, is not told: the seat goes back.
     pub(super) fn burn(&mut self, token: Token) {
-        self.burnt += 1;
+        self.used_up();
         self.life.gave(token.sequence);
         if self.stays_out() {
             self.tell_reset();
         }
         self.give_back(None, false);
+    }
+
+    /// An acquire was applied of which no term comes. Several candidates may do so at a time, each upon the other's release.
+    pub(super) fn used_up(&mut self) {
+        self.burnt += 1;
+        self.not_before = self.not_before.max(self.now + FIRST);
     }
 
     /// Tells that the store is another one, and whether that keeps this candidate out.

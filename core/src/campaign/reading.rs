@@ -5,10 +5,11 @@ use super::io::{Output, ReadId};
 use super::ledger::{Purpose, Sent};
 use super::life::Freshness;
 use super::seat::Leaving;
+use super::settings::{LONGEST_LEASE, LONGEST_SHARED};
 use super::sight::Wait;
 use super::timers::Timer;
 use super::{Campaign, Stage, pace};
-use crate::record::{Entry, Record};
+use crate::record::{Entry, Record, Release};
 use crate::store::{Fault, FaultKind};
 use crate::token::{Incarnation, Revision};
 use core::time::Duration;
@@ -175,8 +176,32 @@ impl Campaign {
             entry => {
                 let default =
                     if broken!(OwnLeaseForHolders) { self.rules.lease } else { self.default_lease() };
-                self.sight.other(entry, self.life.incarnation(), default, self.now);
+                self.sight.other(self.bounded(entry), self.life.incarnation(), default, self.now);
             }
+        }
+    }
+
+    /// What is under the key, with the waits that it says bounded: one bad writer is not waited for without end.
+    ///
+    /// Where the store has a maximum age, a longer wait is believed up to [`LONGEST_SHARED`], since that age may have been
+    /// lowered before this candidate came; what is longer still is no lease, and counts as the longest age.
+    fn bounded(&self, entry: Entry) -> Entry {
+        broken!(AbsurdWaitBelieved => return entry);
+        let age = self.life.longest_age();
+        let bound = |wait: Duration| {
+            if age.is_zero() {
+                wait.min(LONGEST_LEASE)
+            } else if wait <= age.max(LONGEST_SHARED) {
+                wait
+            } else {
+                age.max(self.rules.lease)
+            }
+        };
+        match entry {
+            Entry::Live(record) => Entry::Live(Record { lease: record.lease.map(bound), ..record }),
+            Entry::Released(release) => Entry::Released(Release { owed: bound(release.owed), ..release }),
+            Entry::Deleted { revision, lease } => Entry::Deleted { revision, lease: lease.map(bound) },
+            Entry::Vacant | Entry::Expired { .. } => entry,
         }
     }
 

@@ -28,14 +28,17 @@ pub enum Preset {
 }
 
 /// The longest lease that is not a mistake; it also keeps all sums of times far from an overflow.
-const LONGEST_LEASE: Duration = Duration::from_secs(365 * 24 * 3600);
+pub(super) const LONGEST_LEASE: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// The longest lease that the Go library takes, from the bucket that all its candidates share.
+pub(super) const LONGEST_SHARED: Duration = Duration::from_secs(3600);
 
 impl Preset {
     fn bounds(self) -> (Duration, Duration) {
         match self {
             Self::Standard => (Duration::from_secs(5), LONGEST_LEASE),
             Self::Fast => (Duration::from_secs(1), LONGEST_LEASE),
-            Self::GoCompatible => (Duration::from_secs(30), Duration::from_secs(3600)),
+            Self::GoCompatible => (Duration::from_secs(30), LONGEST_SHARED),
             #[cfg(feature = "testing")]
             Self::Test => (Duration::from_millis(1), LONGEST_LEASE),
         }

@@ -32,7 +32,12 @@ fn after_a_power_cut(revision: u64, sequence: u64, next: u64) -> (Bench, Vec<Str
 }
 
 /// What happened, when, until the win is told or this time is over; the store answers at once, from `newest` on.
-fn goes_on(bench: &mut Bench, first: Vec<String>, newest: &mut u64, lasts: Duration) -> Vec<(Instant, String)> {
+fn goes_on(
+    bench: &mut Bench,
+    first: Vec<String>,
+    newest: &mut u64,
+    lasts: Duration,
+) -> Vec<(Instant, String)> {
     let (end, mut seen, mut outputs) = (bench.now + lasts, Vec::new(), first);
     loop {
         for output in std::mem::take(&mut outputs) {
@@ -78,9 +83,13 @@ fn a_gap_of_one_is_used_up_and_the_next_term_has_a_larger_token() {
     let seen = goes_on(&mut bench, outputs, &mut 11, T + secs(1));
     let writes: Vec<&str> =
         seen.iter().map(|(_, output)| output.as_str()).filter(|output| output.contains(" over ")).collect();
-    assert_eq!(writes[..3], ["acquire 2 over 11", "release 3 over 12 owing 30000ms", "acquire 4 over 13"]);
+    assert_eq!(writes[..3], ["acquire 2 over 11", "release 3 over 12 owing 29900ms", "acquire 4 over 13"]);
     let (told, won) = seen.last().expect("a win");
-    assert_eq!((told.since(went_back), won.as_str()), (T, "won 14"), "a lease after the store went back, no later");
+    assert_eq!(
+        (told.since(went_back), won.as_str()),
+        (T, "won 14"),
+        "a lease after the store went back, no later"
+    );
 }
 
 #[test]
@@ -111,7 +120,8 @@ fn trouble(sequence: u64, next: u64) -> Trouble {
 
 #[test]
 fn what_an_election_writes_in_two_minutes_is_used_up_and_for_more_it_stays_out() {
-    let told = |seen, next, barred| Trouble::StoreReset { seen: Some(token(seen)), next: Some(token(next)), barred };
+    let told =
+        |seen, next, barred| Trouble::StoreReset { seen: Some(token(seen)), next: Some(token(next)), barred };
     assert_eq!(trouble(361, 1), told(361, 2, false));
     assert_eq!(trouble(362, 1), told(362, 2, true));
     let (mut bench, outputs) = after_a_power_cut(1_000, 1_000, 1);
@@ -125,7 +135,8 @@ fn a_store_that_goes_back_again_and_again_is_not_written_to_without_end() {
     let mut acquires = 0;
     for _ in 0..10_000 {
         let acquire = outputs.iter().find(|output| output.starts_with("acquire")).cloned();
-        let attempt = acquire.and_then(|output| output.split(' ').nth(1).and_then(|number| number.parse().ok()));
+        let attempt =
+            acquire.and_then(|output| output.split(' ').nth(1).and_then(|number| number.parse().ok()));
         outputs = match attempt {
             Some(attempt) => {
                 acquires += 1;
@@ -162,4 +173,18 @@ fn a_reset_is_accepted_only_by_a_candidate_that_it_keeps_out() {
     bench.applied(3, 7);
     bench.give(Input::Accept);
     assert_eq!(bench.next(), ["acquire 4 over 7", "state ACQUIRING"]);
+}
+
+#[test]
+fn between_others_that_use_the_gap_up_as_well_it_rests_all_the_same() {
+    let (mut bench, outputs) = after_a_power_cut(300, 300, 1);
+    assert!(!outputs.iter().any(|output| output.starts_with("acquire")), "{outputs:?}");
+    assert_eq!(bench.pass(ms(100))[0], "acquire 2 over 1");
+    assert!(bench.applied(2, 2).contains(&"release 3 over 2 owing 29900ms".to_owned()));
+    bench.applied(3, 3);
+    // Another one was faster, and gave the seat back at once.
+    bench.watched(of_term(4, 4));
+    assert_eq!(bench.watched(released(5, secs(29))), ["leader nobody"]);
+    assert_eq!(bench.pass(ms(99)), NOTHING);
+    assert_eq!(bench.pass(ms(1))[0], "acquire 4 over 5");
 }

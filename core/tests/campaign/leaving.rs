@@ -476,3 +476,27 @@ fn a_failed_read_does_not_cut_the_wait_after_a_handlers_failure_short() {
     assert_eq!(bench.give(Input::Read { read: ReadId(2), result: Err(fault) }), ["trouble Unreachable"]);
     assert_eq!(bench.wake(), Some((Timer::Acquire, secs(30))));
 }
+
+#[test]
+fn the_late_acknowledgement_of_an_old_release_changes_nothing_for_a_leader() {
+    let mut bench = Bench::leader();
+    bench.give(Input::Resign);
+    assert_eq!(bench.give(Input::Drained)[1], "release 2 over 10 owing 0ms");
+    // No answer comes, and the watch shows that it was applied.
+    let ours = match released(11, secs(0)) {
+        Entry::Released(release) => Entry::Released(incumbent_core::record::Release {
+            stamp: Some(incumbent_core::record::Stamp { nonce: ME, attempt: Attempt(2) }),
+            ..release
+        }),
+        other => other,
+    };
+    bench.watched(ours);
+    let outputs = bench.pass(secs(3));
+    assert!(outputs.contains(&"acquire 3 over 11".to_owned()), "{outputs:?}");
+    bench.applied(3, 12);
+    bench.inspected();
+    assert!(bench.leads());
+    assert_eq!(bench.applied(2, 11), NOTHING);
+    assert_eq!(bench.campaign.leader().map(|leader| leader.name.as_str()), Some("me"));
+    assert!(bench.leads());
+}

@@ -86,7 +86,8 @@ fn a_store_that_went_back_is_trusted_after_the_lease_that_was_agreed_on() {
     let far = |facts: Facts| Facts { newest: Some(Revision(90)), ..lowered(facts) };
     let mut bench = candidate(expired(10));
     let seen = bench.now;
-    assert_eq!(bench.applied(1, 9), ["trouble StoreReset", "acquire 2 over 9", "leader me"]);
+    assert_eq!(bench.applied(1, 9), ["trouble StoreReset", "leader me", "state WAITING"]);
+    assert_eq!(bench.pass(ms(100)), ["acquire 2 over 9", "state ACQUIRING"]);
     bench.applied(2, 91);
     told_after(&mut bench, 91, far);
     assert_eq!(bench.now.since(seen), T);

@@ -310,3 +310,39 @@ fn no_win_is_told_whose_lease_would_be_over_already() {
     assert_eq!(bench.inspected(), ["won 10", "state LEADING"], "once the store is shown to be the same");
     assert!(bench.leads());
 }
+
+#[test]
+fn a_wait_that_no_lease_can_have_counts_as_the_stores_maximum_age() {
+    let endless = Duration::from_millis(u64::MAX);
+    for absurd in
+        [released(5, endless), Entry::Deleted { revision: incumbent_core::Revision(5), lease: Some(endless) }]
+    {
+        let mut bench = Bench::candidate(absurd);
+        let start = bench.now;
+        assert_eq!(told_after(&mut bench, start).0, T);
+    }
+    let mut bench = Bench::candidate(with_lease(theirs(4), endless));
+    let seen = bench.now;
+    bench.watched(expired(5));
+    assert_eq!(told_after(&mut bench, seen).0, T);
+}
+
+#[test]
+fn a_wait_longer_than_the_maximum_age_is_believed_where_that_may_have_been_lowered() {
+    let mut bench = Bench::candidate(with_lease(theirs(4), secs(3_600)));
+    let seen = bench.now;
+    bench.watched(expired(5));
+    assert_eq!(told_after(&mut bench, seen).0, secs(3_600));
+}
+
+#[test]
+fn without_a_maximum_age_a_wait_is_believed_up_to_the_longest_lease_of_all() {
+    let endless = Duration::from_millis(u64::MAX);
+    let ageless = Facts { max_age: None, ..facts(Instant::ZERO) };
+    let store = incumbent_core::store::Capabilities { own_lease: true, ..bucket() };
+    let mut bench = Bench::with_facts(settings(), store, ageless).expect("settings that fit");
+    bench.begin(with_lease(theirs(4), endless));
+    // When the record should be gone, it is looked for.
+    let (timer, wait) = bench.wake().expect("a wake-up");
+    assert_eq!((timer, wait), (incumbent_core::campaign::Timer::Poll, secs(365 * 24 * 3600) + ms(250)));
+}
