@@ -133,6 +133,12 @@ fn judge(report: &mut Report, survey: &Survey) {
             "see to it that NTP runs here and on the servers",
         ));
     }
+    report.find(Finding::note(
+        "a restored backup of the bucket keeps its incarnation: a candidate that is started after it can lead beside \
+         the leader from before, with a token that was given already",
+        "leave the bucket out of backups, and make it again with `incumbent init`; or stop every candidate before a \
+         restore, and start none for a lease after it",
+    ));
     let young = survey.facts.age.zip(survey.max_age).and_then(|(age, lease)| lease.checked_sub(age));
     if let Some(left) = young.filter(|_| !survey.facts.never_used) {
         report.find(Finding::note(

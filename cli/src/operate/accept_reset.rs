@@ -49,7 +49,7 @@ const EXAMPLES: &str = "\
 Examples:
   export INCUMBENT_STORE=nats://127.0.0.1:4222/ELECTIONS
   incumbent accept-reset nightly-report --seen 18a3c5d0f1b2e000-00000000000004d2
-  incumbent accept-reset nightly-report --seen 18a3c5d0f1b2e000-00000000000004d2 --yes --json";
+  incumbent accept-reset jobs --yes --seen 18a3c5d0f1b2e000-00000000000004d2";
 
 /// `incumbent accept-reset`.
 pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {

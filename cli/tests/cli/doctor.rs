@@ -109,6 +109,20 @@ fn a_lease_that_does_not_outlast_a_server_is_weak_and_one_that_cannot_be_is_brok
 }
 
 #[test]
+fn a_bucket_that_cannot_hold_a_record_is_broken() {
+    let server = NatsServer::start(Options::new());
+    let store = format!("{}/ELECTIONS", server.url());
+    let max_age = Duration::from_secs(30);
+    make_bucket(
+        &server,
+        kv::Config { bucket: "ELECTIONS".into(), max_age, max_bytes: 300, ..Default::default() },
+    );
+    let report = examined(&store, &[], 4);
+    let broken = found(&report, "broken");
+    assert!(broken.contains(&"it cannot hold a leader's record (max_bytes is 300 bytes)".into()), "{report}");
+}
+
+#[test]
 fn leaders_of_other_software_cannot_bear_markers() {
     let server = NatsServer::start(Options::new());
     let store = format!("{}/ELECTIONS", server.url());

@@ -4,13 +4,14 @@ use crate::snapshot;
 use crate::support::{Running, ended, incumbent};
 
 /// Every command that people are told of.
-pub(crate) const COMMANDS: [&str; 14] = [
+pub(crate) const COMMANDS: [&str; 15] = [
     "demo",
     "run",
     "status",
     "observe",
     "top",
     "hand-over",
+    "accept-reset",
     "evict",
     "init",
     "doctor",

@@ -1,6 +1,8 @@
-//! `incumbent hand-over` and `incumbent evict`.
+//! `incumbent hand-over`, `incumbent evict` and `incumbent accept-reset`.
 
 use std::io::Write as _;
+use std::path::Path;
+use std::process::Command;
 
 use incumbent::Clock;
 use incumbent::store::{Operate as _, Sqlite, SqliteSettings};
@@ -73,6 +75,55 @@ fn a_leader_in_a_file_is_evicted_and_it_is_told_how_long_the_next_one_waits() {
 fn a_leader_on_a_server_is_evicted_and_it_is_told_how_long_the_next_one_waits() {
     let (_server, store) = server("2s");
     evicts_in(&store);
+}
+
+/// The server loses more acknowledged writes than candidates use up by themselves; the one that remembers them says with
+/// which token it stays out, and leads once the operator accepts.
+#[test]
+fn a_candidate_that_stays_out_after_a_reset_leads_once_the_operator_accepts() {
+    let (mut server, store) = server("2s");
+    let (stored, kept) = (server.folder().join("store"), server.folder().join("kept"));
+    let copy = |from: &Path, to: &Path| {
+        let copied = Command::new("cp").arg("-a").args([from, to]).status().unwrap();
+        assert!(copied.success());
+    };
+    server.stop();
+    copy(&stored, &kept);
+    server.restart();
+    tokio::runtime::Runtime::new().unwrap().block_on(async {
+        let client = async_nats::connect(server.url()).await.unwrap();
+        let bucket = async_nats::jetstream::new(client).get_key_value("ELECTIONS").await.unwrap();
+        for _ in 0..1000 {
+            bucket.put("filler", "x".into()).await.unwrap();
+        }
+    });
+    let mut ada = leading(&store, "jobs", "ada");
+    server.kill();
+    std::fs::remove_dir_all(&stored).unwrap();
+    copy(&kept, &stored);
+    server.restart();
+    let reset = ada.until_told("the reset", |line| line.contains("staying out"));
+    let seen = reset.split("the largest token seen was ").nth(1).unwrap()[..33].to_owned();
+
+    let asked = |seen: &str| {
+        let words = ["accept-reset", "jobs", "--seen", seen, "--yes", "--store", &store, "--patience", "4s"];
+        ended(&[&words[..], &["--json"]].concat())
+    };
+    let zero = "0000000000000000-0000000000000001";
+    let nothing = asked(zero);
+    assert_eq!((nothing.code, &json(&nothing.stdout)["accepted"]), (Some(0), &json!(false)), "{nothing:?}");
+    let smaller = format!("{}{:016x}", &seen[..17], u64::from_str_radix(&seen[17..], 16).unwrap() - 1);
+    let refused = asked(&smaller);
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.stderr.contains("jobs is still vacant after 4.00 s"), "{refused:?}");
+    let accepted = asked(&seen);
+    assert_eq!(accepted.code, Some(0), "{accepted:?}");
+    let told = json(&accepted.stdout);
+    assert_eq!(
+        (&told["accepted"], &told["leader"], &told["seen"]),
+        (&json!(true), &json!("ada"), &json!(seen))
+    );
+    sequence(&mut ada);
 }
 
 #[test]

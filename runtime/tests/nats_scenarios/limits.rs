@@ -54,6 +54,30 @@ async fn a_candidate_that_watched_waits_for_the_lease_of_the_holder() {
     witness.verdict();
 }
 
+/// The maximum age is raised under a leader whose lease is no whole number of seconds: its records then have a lease of
+/// their own, which is no shorter than the leader's.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_lives_no_shorter_than_its_lease_when_the_maximum_age_is_raised() {
+    let lease = Duration::from_millis(4500);
+    let bench = Bench::with(InitOptions::new(lease).own_leases(true).never_used(true), lease).await;
+    let a = bench.join("a").await;
+    a.won(1).await;
+    let witness = Witness::of(&[&a]);
+
+    let raised = Duration::from_secs(60);
+    change(&bench, |config| config.max_age = raised).await;
+    let changed =
+        |trouble: &Trouble| *trouble == Trouble::MaxAgeChanged { from: Some(lease), to: Some(raised) };
+    a.trouble("the change", changed).await;
+    a.renewed_after(now(), lease).await;
+    let stream = bench.jetstream().await.get_stream(STREAM).await.unwrap();
+    let record = stream.get_last_raw_message_by_subject(&format!("$KV.{BUCKET}.{KEY}")).await.unwrap();
+    assert_eq!(record.headers.get("Nats-TTL").map(|ttl| ttl.as_str()), Some("5s"));
+    assert_eq!(record.headers.get("Incumbent-Lease").map(|lease| lease.as_str()), Some("4500"));
+    assert_eq!(a.losses(), []);
+    witness.verdict();
+}
+
 /// The maximum age is removed: told, because nobody follows a leader that crashes; the term goes on.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_removal_of_the_maximum_age_is_told() {
