@@ -7,7 +7,7 @@
 use std::future::Future;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use async_nats::client::Request;
@@ -15,7 +15,7 @@ use async_nats::connection::State;
 use async_nats::jetstream::{self, context::ContextBuilder};
 use async_nats::{
     AuthError, Client, ConnectErrorKind, ConnectOptions, HeaderMap, Message, ReconnectToServer,
-    RequestErrorKind, ServerAddr,
+    RequestErrorKind, ServerAddr, Statistics,
 };
 use bytes::Bytes;
 use tokio::sync::watch;
@@ -42,7 +42,7 @@ pub(super) struct Connection {
 /// Which connection the client is on, as its events tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Link {
-    /// How many there were so far.
+    /// How many there were so far, by the client's own count: an event that is lost makes no difference later.
     pub(super) number: u64,
     /// Whether the newest one stands.
     pub(super) up: bool,
@@ -95,9 +95,12 @@ impl Connection {
         let waiting = Arc::new(Waiting::default());
         let closed = Arc::new(AtomicBool::new(false));
         let (link_sender, link) = watch::channel(Link::default());
+        // Until the first connection stands, there is nothing to count.
+        let statistics = Arc::new(OnceLock::<Arc<Statistics>>::new());
         let options = options(settings, rotation, &closed);
         let options = options.event_callback({
             let (waiting, listener) = (waiting.clone(), settings.listener.clone());
+            let statistics = statistics.clone();
             let rotation = rotation.clone();
             move |event| {
                 let server = || lock(&rotation).last().map(shown).unwrap_or_default();
@@ -111,7 +114,9 @@ impl Connection {
                     waiting.heed(&event);
                     link_sender.send_modify(|link| match event {
                         ConnectionEvent::Connected { .. } => {
-                            *link = Link { number: link.number + 1, up: true }
+                            let number =
+                                statistics.get().map_or(1, |all| all.connects.load(Ordering::Relaxed));
+                            *link = Link { number, up: true };
                         }
                         ConnectionEvent::Disconnected => link.up = false,
                         _ => {}
@@ -144,6 +149,8 @@ impl Connection {
             };
             Error::new(kind, message).caused_by(error)
         })?;
+        // Nothing else sets it.
+        let _ = statistics.set(client.statistics());
         let jetstream = match &settings.api_prefix {
             Some(prefix) => ContextBuilder::new().api_prefix(prefix).build(client.clone()),
             None => jetstream::new(client.clone()),
