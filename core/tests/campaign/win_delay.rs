@@ -1,9 +1,9 @@
 //! The win delay: until when a new holder is not told that it leads.
 
-use incumbent_core::campaign::{Backoff, Input, Settings, WinDelay};
+use incumbent_core::campaign::{Backoff, Input, Output, ReadId, Settings, Timer, WinDelay};
 use incumbent_core::record::Entry;
-use incumbent_core::store::{Facts, Outcome};
-use incumbent_core::{Incarnation, Instant};
+use incumbent_core::store::{Action, Capabilities, Facts, Outcome, Write};
+use incumbent_core::{Incarnation, Instant, Revision};
 use std::time::Duration;
 
 use crate::harness::*;
@@ -311,20 +311,25 @@ fn no_win_is_told_whose_lease_would_be_over_already() {
     assert!(bench.leads());
 }
 
+/// How long the record lives that is written once this is seen: as long as what its holder waits for.
+fn lives_over(bench: &mut Bench, input: Input) -> Option<Duration> {
+    bench.give_in_full(input).iter().find_map(|output| match output {
+        Output::Write(Write { action: Action::Acquire(put), .. }) => Some(put.lease),
+        _ => None,
+    })
+}
+
 #[test]
 fn a_wait_that_no_lease_can_have_counts_as_the_stores_maximum_age() {
     let endless = Duration::from_millis(u64::MAX);
-    for absurd in
-        [released(5, endless), Entry::Deleted { revision: incumbent_core::Revision(5), lease: Some(endless) }]
-    {
-        let mut bench = Bench::candidate(absurd);
-        let start = bench.now;
-        assert_eq!(told_after(&mut bench, start).0, T);
+    for absurd in [released(5, endless), Entry::Deleted { revision: Revision(5), lease: Some(endless) }] {
+        let mut bench = Bench::new();
+        bench.give(Input::Campaign);
+        let read = Input::Read { read: ReadId(1), result: Ok(absurd) };
+        assert_eq!(lives_over(&mut bench, read), Some(T));
     }
     let mut bench = Bench::candidate(with_lease(theirs(4), endless));
-    let seen = bench.now;
-    bench.watched(expired(5));
-    assert_eq!(told_after(&mut bench, seen).0, T);
+    assert_eq!(lives_over(&mut bench, Input::Watched(expired(5))), Some(T));
 }
 
 #[test]
@@ -339,10 +344,10 @@ fn a_wait_longer_than_the_maximum_age_is_believed_where_that_may_have_been_lower
 fn without_a_maximum_age_a_wait_is_believed_up_to_the_longest_lease_of_all() {
     let endless = Duration::from_millis(u64::MAX);
     let ageless = Facts { max_age: None, ..facts(Instant::ZERO) };
-    let store = incumbent_core::store::Capabilities { own_lease: true, ..bucket() };
+    let store = Capabilities { own_lease: true, ..bucket() };
     let mut bench = Bench::with_facts(settings(), store, ageless).expect("settings that fit");
     bench.begin(with_lease(theirs(4), endless));
     // When the record should be gone, it is looked for.
     let (timer, wait) = bench.wake().expect("a wake-up");
-    assert_eq!((timer, wait), (incumbent_core::campaign::Timer::Poll, secs(365 * 24 * 3600) + ms(250)));
+    assert_eq!((timer, wait), (Timer::Poll, secs(365 * 24 * 3600) + ms(250)));
 }
