@@ -22,8 +22,8 @@ use crate::store::StoreArgs;
 ///
 /// This asks them to forget the tokens up to the one that you name. Do it only where nothing else remembers such
 /// tokens, or where you reset what does: a resource that is fenced refuses the new, smaller ones. The other way out
-/// needs none of this: make a new bucket or file with `incumbent init`, whose tokens are larger than all before, and have
-/// the candidates use that.
+/// needs none of this: delete the bucket or file and make it again with `incumbent init`. Its tokens are larger
+/// than all before, and the candidates wait for one lease by themselves.
 ///
 /// The request lies beside the election's key. Candidates honour it once, for the store as it is now, and for no
 /// larger token. It waits until someone holds the seat.
