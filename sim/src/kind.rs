@@ -86,6 +86,10 @@ kinds! {
     BadDrift "bad-drift" Tokens "A candidate's clock drifts beyond the setting.",
     Freeze "freeze" Tokens "A machine is paused and its clock does not count it.",
     OldLife "old-life" Nothing "An isolated server answers from a life of the bucket that is over.",
+    RaiseAge "raise-age" Full "The bucket's maximum age is raised.",
+    SlowConsumer "slow-consumer" Full "A candidate's client is slow: what its watch tells is held or dropped, and the watch ends by a gap.",
+    RecreateLower "recreate-lower" Watching "The bucket is deleted and made again with a lower maximum age.",
+    RecreateNew "recreate-new" Watching "The bucket is deleted and made again, and its name is stated to be never used.",
 }
 
 impl Kind {
@@ -93,7 +97,7 @@ impl Kind {
     /// or overwritten, nor against a store that forgets.
     pub const fn spares_go_peers(self) -> bool {
         matches!(self.promise(), Promise::Full)
-            && !matches!(self, Self::Delete | Self::Overwrite | Self::Recreate)
+            && !matches!(self, Self::Delete | Self::Overwrite | Self::Recreate | Self::RaiseAge)
     }
 
     /// Whether only what candidates keep on their own account or by their tokens is promised.

@@ -10,7 +10,6 @@ use crate::plan::Plan;
 use crate::promise::Promises;
 use crate::report::Tally;
 use crate::store::Bucket;
-use crate::store::cluster::START;
 use crate::timeline::Timeline;
 
 /// Something that just happened.
@@ -35,6 +34,10 @@ pub(crate) enum Moment<'a> {
     Peer { peer: usize, leads: bool },
     /// The store is another one.
     Remade,
+    /// The store is what it was a while ago.
+    WentBack,
+    /// An operator accepted that tokens start again.
+    Accepted,
     /// A candidate is stopped, or goes on.
     Stopped { node: usize, stopped: bool },
     /// A fault begins, or ends.
@@ -76,7 +79,7 @@ pub(crate) struct View<'a> {
 
 impl<'a> View<'a> {
     pub(crate) fn new(now: Instant, plan: &'a Plan, promises: &'a Promises, bucket: &Bucket) -> Self {
-        let (made, never_used) = (bucket.made, plan.never_used && bucket.made == START);
+        let (made, never_used) = (bucket.made, bucket.never_used);
         Self { now, plan, promises, life: bucket.incarnation, made, never_used }
     }
 }

@@ -2,10 +2,25 @@
 
 use std::time::Duration;
 
+use incumbent_core::Incarnation;
+use incumbent_core::campaign::{Forecast, Preset, Settings};
+use incumbent_core::store::{Capabilities, Facts};
+
 use crate::dice::Dice;
 use crate::kind::{Kind, Promise};
 use crate::oracle::SomebodyLeads;
+use crate::scenario::Scenario;
 use crate::setting::Setting;
+use crate::store::cluster::START;
+
+/// By how many parts per million a clock may drift, as the default settings have it.
+pub(crate) const DRIFT: i64 = 5_000;
+
+/// How long after its time a message may still be there.
+pub(crate) const GRANULARITY: Duration = Duration::from_millis(250);
+
+/// How many tenths of itself a raised maximum age may be; the last is the most.
+pub(crate) const RAISED: [u32; 3] = [12, 15, 30];
 
 /// Which run to make. It decides everything that happens in the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +58,8 @@ pub(crate) struct Fault {
     pub(crate) lasts: Duration,
     /// Decides whom it hits and how hard.
     pub(crate) roll: u64,
+    /// Whom it hits, where that is written down.
+    pub(crate) victim: Option<usize>,
 }
 
 #[derive(Clone, Debug)]
@@ -61,6 +78,13 @@ pub(crate) struct Plan {
     pub(crate) acked: bool,
     pub(crate) replicas: usize,
     pub(crate) never_used: bool,
+    /// In how many cases of a hundred other keys are written between two writes of this one.
+    pub(crate) other_keys: u64,
+    /// Parts per million by which the servers' clocks run fast.
+    pub(crate) store_rate: i64,
+    /// How fast each candidate's clock runs, and when its process begins, where that is written down.
+    pub(crate) rates: Option<Vec<i64>>,
+    pub(crate) begins: Option<Vec<Duration>>,
     /// The kinds that this seed switched on.
     pub(crate) kinds: Vec<Kind>,
     pub(crate) script: Vec<Fault>,
@@ -71,13 +95,21 @@ pub(crate) struct Plan {
 impl Plan {
     pub(crate) fn new(choice: &Choice) -> Self {
         let mut dice = Dice::new(choice.seed, 1);
-        let lease = Duration::from_secs(dice.pick(&[5, 10, 10, 15, 30]));
+        let mut lease = Duration::from_secs(dice.pick(&[5, 10, 10, 15, 30]));
+        let long = dice.percent(5);
+        if long {
+            // Of these the drift is the larger part of the margin.
+            lease = Duration::from_secs(dice.pick(&[120, 300, 900, 3600]));
+        } else if dice.percent(10) {
+            lease += Duration::from_millis(900);
+        }
         let own_lease = dice.percent(20);
         let max_age = if own_lease { lease * dice.pick(&[1, 3]) } else { lease };
         let markers = dice.percent(50);
         let acked = dice.percent(25);
         let replicas = if dice.percent(75) { 3 } else { 1 };
         let never_used = dice.percent(50);
+        let other_keys = if dice.percent(30) { 40 } else { 0 };
         let mut kinds = Vec::new();
         for kind in Kind::ALL {
             let chance = match kind.promise() {
@@ -100,11 +132,15 @@ impl Plan {
             (own_lease, markers) = (false, false);
             kinds.retain(|kind| kind.spares_go_peers());
         }
-        let stormy = lease * 60;
+        let store_rate = match kinds.contains(&Kind::Drift) {
+            true => dice.pick(&[-DRIFT, 0, DRIFT]),
+            false => 0,
+        };
+        let stormy = lease * if long { 12 } else { 60 };
         let script = script(&mut dice, &kinds, lease, stormy, choice);
         let setting = |place| match choice.plain {
             true => Setting::plain(lease),
-            false => Setting::drawn(choice.seed, place, lease, own_lease),
+            false => Setting::drawn(choice.seed, place, lease, own_lease, max_age),
         };
         let settings: Vec<_> = (0..choice.candidates).map(setting).collect();
         let shortest = settings.iter().map(|setting| setting.lease).min().unwrap_or(lease);
@@ -121,6 +157,10 @@ impl Plan {
             acked,
             replicas,
             never_used,
+            other_keys,
+            store_rate,
+            rates: None,
+            begins: None,
             kinds,
             script,
             stormy,
@@ -131,7 +171,97 @@ impl Plan {
     /// one that is not.
     pub(crate) fn calm(&self) -> Duration {
         let orders = self.drain() + self.delay() * 3 + self.max_age * 2 + Duration::from_secs(30);
-        SomebodyLeads::worst(self) + orders
+        SomebodyLeads::worst(self) * 2 + orders
+    }
+
+    /// The run of a scenario.
+    pub(crate) fn of(scenario: &Scenario) -> Self {
+        let count = scenario.candidates.len();
+        let mut kinds: Vec<_> = scenario.faults.iter().map(|fault| fault.kind).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        let script = scenario.faults.iter().enumerate().map(|(place, fault)| Fault {
+            place,
+            kind: fault.kind,
+            from: fault.from,
+            lasts: fault.lasts,
+            roll: 0,
+            victim: fault.candidate,
+        });
+        let lease = scenario.candidates.iter().map(|candidate| candidate.lease).max().unwrap_or_default();
+        let shortest = scenario.candidates.iter().map(|candidate| candidate.lease).min().unwrap_or_default();
+        Self {
+            choice: Choice { candidates: count, plain: true, ..Choice::of_seed(1) },
+            lease,
+            settings: scenario.candidates.iter().map(|candidate| Setting::prompt(candidate.lease)).collect(),
+            skew: (shortest / 20).min(Duration::from_secs(1)),
+            max_age: scenario.max_age,
+            own_lease: true,
+            markers: false,
+            acked: false,
+            replicas: 1,
+            never_used: true,
+            other_keys: 0,
+            store_rate: 0,
+            rates: Some(scenario.candidates.iter().map(|candidate| candidate.rate).collect()),
+            begins: Some(scenario.candidates.iter().map(|candidate| candidate.begins).collect()),
+            kinds,
+            script: script.collect(),
+            stormy: scenario.lasts,
+        }
+    }
+
+    /// What the store can do.
+    pub(crate) fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            own_lease: self.own_lease,
+            lease_step: Duration::from_secs(1),
+            shortest: Duration::from_secs(1),
+            longest: Duration::from_secs(365 * 24 * 3600),
+            granularity: GRANULARITY,
+            expiry_pushed: self.markers,
+            incarnation_acked: self.acked,
+            fail_over: Duration::ZERO,
+        }
+    }
+
+    /// What the candidate at a place wants, as a campaign takes it.
+    pub(crate) fn settings_of(&self, node: usize) -> Settings {
+        let mut settings = self.settings[node].settings(format!("c{node}"), self.skew);
+        if self.choice.peers > 0 {
+            settings.preset = Preset::GoCompatible;
+        }
+        settings
+    }
+
+    /// The worst fail-over that `incumbent doctor` prints for any candidate: after a crash, or after a deletion, which
+    /// counts on the longest maximum age that was ever seen. Settings that the store refuses have no forecast.
+    pub(crate) fn forecast(&self) -> Duration {
+        let facts = Facts {
+            asked_at: START,
+            incarnation: Incarnation(0),
+            age: None,
+            never_used: self.never_used,
+            max_age: Some(self.max_age),
+            newest: None,
+        };
+        let raised = self.longest_age().saturating_sub(self.max_age);
+        let forecast = |node| Forecast::new(self.settings_of(node), self.capabilities(), &facts).ok();
+        let worst = |of: Forecast| of.after_a_crash.max(of.after_a_deletion + raised);
+        (0..self.choice.candidates).filter_map(forecast).map(worst).max().unwrap_or_default()
+    }
+
+    /// The longest time that a user wants a candidate to wait after a failure.
+    pub(crate) fn backoff(&self) -> Duration {
+        self.settings.iter().map(Setting::longest_backoff).max().unwrap_or_default()
+    }
+
+    /// The longest maximum age that the bucket has in this run.
+    pub(crate) fn longest_age(&self) -> Duration {
+        match self.has(Kind::RaiseAge) {
+            true => self.max_age * RAISED[RAISED.len() - 1] / 10,
+            false => self.max_age,
+        }
     }
 
     /// The longest time that any candidate may take to leave.
@@ -188,7 +318,7 @@ fn script(dice: &mut Dice, kinds: &[Kind], lease: Duration, stormy: Duration, ch
         let kind = dice.pick(kinds);
         let longest = dice.pick(&[lease_millis / 4, lease_millis, lease_millis * 5 / 2]);
         let lasts = dice.millis(1, longest).min(stormy - from);
-        let fault = Fault { place: script.len(), kind, from, lasts, roll: dice.number() };
+        let fault = Fault { place: script.len(), kind, from, lasts, roll: dice.number(), victim: None };
         script.push(fault);
         from += dice.millis(1, 2 * gap);
     }

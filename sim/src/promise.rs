@@ -1,26 +1,34 @@
 //! What is promised at present, where an assumption of the design does not hold.
 //!
-//! Some faults are survived by candidates that were watching without a gap: a record that vanishes before its
-//! time, a store that goes back. For a while after such a fault, the promise depends on whether everybody had
-//! seen what vanished, and on whether anybody comes anew.
+//! A fault that breaks an assumption is excused for a time and for the candidates concerned, not for a run: a clock
+//! beyond its setting excuses the candidate that reads it, until the leases that count on it are over; a record that
+//! vanished before its time excuses the candidates that had not seen it. What an excused candidate writes passes its
+//! error on, so whoever takes the seat next is excused as long. Two that lead at once are a violation unless one of
+//! them is excused.
 
 use std::time::Duration;
 
-use incumbent_core::{Instant, Token};
+use incumbent_core::{Incarnation, Instant, Revision, Token};
 
-use crate::kind::Promise;
 use crate::plan::Plan;
 
 #[derive(Debug)]
 pub(crate) struct Promises {
-    /// Two may believe that they lead, in the whole run.
-    tokens_only: bool,
-    /// Not even tokens are promised, in the whole run.
-    nothing: bool,
-    /// Two may believe that they lead, before this.
+    /// The longest time for which a leader counts on what it knew.
+    span: Duration,
+    /// How long what is under way, or held by a process that is stopped, may speak of the past.
+    echo: Duration,
+    /// Any two may believe that they lead, before this.
     waived: Instant,
-    /// Whoever comes anew before this was not watching.
+    /// Of each candidate: how many faults falsify what it knows, and until when it may lead beside another one.
+    falsified: Vec<u32>,
+    excused: Vec<Instant>,
+    /// Before this, whoever takes the seat is excused: an excused candidate wrote what was there.
+    passed_on: Instant,
+    /// A candidate that comes new before this was not watching.
     fragile: Instant,
+    /// The store went back, and gives revisions for the second time.
+    doubt: Option<Doubt>,
     /// The store went back in this run: tokens are in order as long as everybody remembers.
     tokens_fragile: bool,
     tokens_waived: bool,
@@ -29,15 +37,30 @@ pub(crate) struct Promises {
     largest: Option<Token>,
 }
 
+/// Up to which revision, and in which life of the store.
+#[derive(Clone, Copy, Debug)]
+struct Doubt {
+    life: Incarnation,
+    highest: u64,
+    /// Somebody does not know what is undone.
+    waives: bool,
+}
+
 impl Promises {
     pub(crate) fn new(plan: &Plan) -> Self {
-        let drawn = |promise| plan.script.iter().any(|fault| fault.kind.promise() == promise);
-        let nothing = drawn(Promise::Nothing);
+        let count = plan.choice.candidates;
+        // A clock may be slow by a hundredth, and the store late.
+        let span = plan.lease * 102 / 100 + Duration::from_secs(1);
         Self {
-            tokens_only: nothing || drawn(Promise::Tokens),
-            nothing,
+            span,
+            // A process is stopped for two leases and a half at most, a message is late by twelve seconds.
+            echo: plan.lease * 5 / 2 + Duration::from_secs(12) + span,
             waived: Instant::ZERO,
+            falsified: vec![0; count],
+            excused: vec![Instant::ZERO; count],
+            passed_on: Instant::ZERO,
             fragile: Instant::ZERO,
+            doubt: None,
             tokens_fragile: false,
             tokens_waived: false,
             newcomers: true,
@@ -45,51 +68,122 @@ impl Promises {
         }
     }
 
-    /// Whether at most one may lead.
+    /// Whether at most one of the candidates that are not excused may lead.
     pub(crate) fn one_leader(&self, now: Instant) -> bool {
-        !self.tokens_only && now >= self.waived
+        now >= self.waived
+    }
+
+    /// Whether this candidate may lead beside another one.
+    pub(crate) fn excuses(&self, now: Instant, node: usize) -> bool {
+        self.falsified[node] > 0 || now < self.excused[node]
+    }
+
+    /// Whether at most one may lead, whichever it is.
+    pub(crate) fn excuses_none(&self, now: Instant) -> bool {
+        self.one_leader(now) && (0..self.excused.len()).all(|node| !self.excuses(now, node))
     }
 
     /// Whether tokens must be in order.
     pub(crate) fn tokens(&self) -> bool {
-        !self.nothing && !self.tokens_waived
+        !self.tokens_waived
     }
 
-    /// Whether the clocks of candidates keep to their setting.
-    pub(crate) fn clocks(&self) -> bool {
-        !self.tokens_only
+    /// What a candidate knows is false as long as a fault lasts.
+    pub(crate) fn falsify(&mut self, node: usize) {
+        self.falsified[node] += 1;
     }
 
-    /// Something vanished before its time, of which a leader may not know for `span`.
-    pub(crate) fn vanished(&mut self, now: Instant, span: Duration, all_saw_it: bool) {
-        let until = now + span;
+    /// Such a fault is over; what was counted on meanwhile lasts a lease longer.
+    pub(crate) fn rectify(&mut self, now: Instant, node: usize) {
+        self.falsified[node] = self.falsified[node].saturating_sub(1);
+        self.excused[node] = self.excused[node].max(now + self.span);
+    }
+
+    /// A write of a candidate was applied.
+    pub(crate) fn wrote(&mut self, now: Instant, node: usize) {
+        if self.excuses(now, node) {
+            let until = if self.falsified[node] > 0 { Instant::NEVER } else { self.excused[node] };
+            self.passed_on = self.passed_on.max(until.min(now + self.span));
+        } else if now < self.passed_on {
+            self.excused[node] = self.passed_on;
+        }
+    }
+
+    /// A fault after which any candidate may be wrong for a while.
+    pub(crate) fn waive(&mut self, now: Instant, span: Duration) {
+        self.waived = self.waived.max(now + span);
+    }
+
+    /// Something vanished before its time, of which a leader may not know for as long as it counts on it.
+    pub(crate) fn vanished(&mut self, now: Instant, unaware: impl Iterator<Item = usize>) {
+        let until = now + self.span;
         // After the store went back, what was seen may be of the time that is undone.
-        if all_saw_it && !self.tokens_fragile {
-            self.fragile = self.fragile.max(until);
-        } else {
+        if self.doubt.is_some() {
             self.waived = self.waived.max(until);
         }
+        for node in unaware {
+            self.excused[node] = self.excused[node].max(until);
+        }
+        self.fragile = self.fragile.max(until);
     }
 
-    /// The store went back, or began a life that does not come after the last one. A revision that is given
-    /// twice is never told apart by who saw only one of the two, so the doubt stays.
-    pub(crate) fn went_back(&mut self, all_saw_it: bool) {
-        if all_saw_it && !self.tokens_fragile {
-            self.fragile = Instant::NEVER;
-        } else {
-            self.waived = Instant::NEVER;
-        }
+    /// The store went back, and gives the revisions up to `highest` again. A revision that is given twice is not told
+    /// apart by a candidate that saw only one of the two, so the doubt lasts until the key is beyond it.
+    pub(crate) fn went_back(&mut self, life: Incarnation, highest: u64, all_saw_it: bool) {
+        let before = self.doubt.filter(|doubt| doubt.life == life);
+        self.doubt = Some(Doubt {
+            life,
+            highest: highest.max(before.map_or(0, |doubt| doubt.highest)),
+            waives: !all_saw_it || self.doubt.is_some_and(|doubt| doubt.waives) || self.tokens_fragile,
+        });
         self.tokens_fragile = true;
         self.tokens_waived |= !all_saw_it || self.newcomers;
+        self.doubted();
     }
 
-    /// Somebody comes who has seen nothing yet.
-    pub(crate) fn newcomer(&mut self, now: Instant) {
-        if now < self.fragile {
-            self.waived = self.waived.max(self.fragile);
+    /// The store began a life that does not come after the last one.
+    pub(crate) fn began_before(&mut self, now: Instant) {
+        self.waive(now, self.echo * 2);
+        self.tokens_fragile = true;
+        self.tokens_waived = true;
+    }
+
+    fn doubted(&mut self) {
+        match self.doubt {
+            Some(doubt) if doubt.waives => self.waived = Instant::NEVER,
+            Some(_) => self.fragile = Instant::NEVER,
+            None => {}
+        }
+    }
+
+    /// What the key holds now, and how far the sequence is.
+    pub(crate) fn holds(&mut self, now: Instant, life: Incarnation, sequence: u64, revision: Revision) {
+        let Some(doubt) = self.doubt else { return };
+        let beyond = revision.0 == 0 || revision.0 > doubt.highest;
+        if life != doubt.life || sequence >= doubt.highest && beyond {
+            self.doubt = None;
+            let until = now + self.echo;
+            self.waived = self.waived.min(until);
+            self.fragile = self.fragile.min(until);
+        }
+    }
+
+    /// A candidate comes that has seen nothing yet.
+    pub(crate) fn newcomer(&mut self, now: Instant, node: usize) {
+        if let Some(doubt) = &mut self.doubt {
+            doubt.waives = true;
+            self.doubted();
+        } else if now < self.fragile {
+            self.excused[node] = self.excused[node].max(self.fragile);
         }
         self.tokens_waived |= self.tokens_fragile;
         self.newcomers = true;
+    }
+
+    /// Not even the order of tokens is promised any more: a server answered from a life that is over, or an operator
+    /// accepted that tokens start again.
+    pub(crate) fn waive_tokens(&mut self) {
+        self.tokens_waived = true;
     }
 
     /// A term was told.

@@ -48,13 +48,26 @@ impl Setting {
         }
     }
 
+    /// The defaults, without a random wait before the first campaign.
+    pub(crate) const fn prompt(lease: Duration) -> Self {
+        Self { splays: false, ..Self::plain(lease) }
+    }
+
     /// What the candidate at a place wants; a lease other than `longest` only where records have their own.
-    pub(crate) fn drawn(seed: u64, place: usize, longest: Duration, own_lease: bool) -> Self {
+    pub(crate) fn drawn(
+        seed: u64,
+        place: usize,
+        longest: Duration,
+        own_lease: bool,
+        max_age: Duration,
+    ) -> Self {
         let mut dice = Dice::new(seed, STREAM + place as u64);
         let mut setting = Self::plain(longest);
         let shorter = dice.pick(&[SHORTEST, longest / 2, longest, longest]);
         if own_lease {
-            setting.lease = Duration::from_secs(shorter.as_secs()).max(SHORTEST);
+            // A store keeps whole seconds where a lease is not its own maximum age.
+            let whole = Duration::from_secs(shorter.as_secs()).max(SHORTEST);
+            setting.lease = if shorter == max_age { max_age } else { whole };
         }
         let lease = setting.lease;
         setting.win_delay = dice.pick(&[
@@ -87,6 +100,15 @@ impl Setting {
             WinDelay::Automatic => Duration::ZERO,
             WinDelay::Cautious => self.lease,
             WinDelay::Fixed(delay) => delay,
+        }
+    }
+
+    /// The longest wait after a failure.
+    pub(crate) fn longest_backoff(&self) -> Duration {
+        match self.backoff {
+            Wait::Standard => Duration::from_secs(1),
+            Wait::Fixed(wait) => wait,
+            Wait::Growing(step) => step * 10,
         }
     }
 

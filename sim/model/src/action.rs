@@ -120,7 +120,7 @@ fn messages(world: &World, state: &State, actions: &mut Vec<Action>) {
             }
         }
         let fresh = message.held.is_none();
-        if left.hold > 0 && fresh {
+        if left.hold > 0 && fresh && !world.only_watches {
             actions.push(Action::Hold(place));
             if !answer {
                 actions.push(Action::HoldAnswer(place));

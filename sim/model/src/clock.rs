@@ -10,20 +10,14 @@ pub(crate) type Tick = u32;
 /// What one tick lasts.
 const TICK: u64 = 1_000_000_000;
 
-/// The lease of every candidate, in ticks.
+/// The lease of a candidate, in ticks, where a world has no other.
 pub(crate) const LEASE: Tick = 12;
 
-/// The lease of every candidate.
+/// The same.
 pub(crate) const LEASE_TIME: Duration = Duration::from_secs(LEASE as u64);
-
-/// How far the servers' clocks may disagree, by the candidates' settings.
-pub(crate) const SKEW: Duration = Duration::from_secs(1);
 
 /// How much each clock may gain or lose, by the candidates' settings, in parts per million.
 pub(crate) const DRIFT: u32 = 10_000;
-
-/// What a deadline keeps clear of the lease's end, by the candidates' settings, which leave no slack.
-pub(crate) const MARGIN: Duration = Duration::from_millis(1_000 + 2 * 120);
 
 /// A candidate's clock: an origin of its own, and a drift against the real one.
 #[derive(Clone, Copy, Debug)]

@@ -9,7 +9,7 @@ use incumbent_core::record::Nonce;
 use incumbent_core::store::{Capabilities, Facts};
 use incumbent_core::{Incarnation, Instant, Revision};
 
-use crate::clock::{DRIFT, LEASE_TIME, SKEW, Tick};
+use crate::clock::{LEASE_TIME, Tick};
 use crate::digest;
 use crate::store::Seen;
 use crate::world::{Alike, World};
@@ -98,9 +98,9 @@ impl Node {
     pub(crate) fn begins(&mut self, world: &World, place: usize, facts: &Facts, now: Instant) {
         let who = if world.alike == Alike::NonceAndName { 0 } else { place };
         let mut settings = Settings::new(name(who));
-        settings.lease = Some(LEASE_TIME);
-        settings.skew = Some(SKEW);
-        settings.drift_ppm = DRIFT;
+        settings.lease = Some(world.lease(place));
+        settings.skew = Some(Duration::from_secs(world.skew.into()));
+        settings.drift_ppm = world.drift_setting;
         settings.slack = Some(Duration::ZERO);
         settings.splay = Some(Duration::ZERO);
         settings.drain = Duration::from_secs(1);

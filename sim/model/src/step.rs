@@ -10,6 +10,7 @@ use incumbent_core::store::{Action as Put, Facts, Outcome, Write};
 use incumbent_core::{Instant, Revision};
 
 use crate::action::{Action, Turned};
+use crate::clock::LEASE;
 use crate::message::{Body, Message};
 use crate::node::{Node, bit, name};
 use crate::path;
@@ -327,7 +328,7 @@ impl Step<'_> {
             incarnation: self.state.store.life,
             age: Some(age),
             never_used: false,
-            max_age: None,
+            max_age: (self.world.leases != [LEASE; 3]).then(|| self.world.longest()),
             newest: Some(self.state.store.newest()),
         }
     }

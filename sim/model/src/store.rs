@@ -40,8 +40,9 @@ pub(crate) struct Store {
     /// The newest revision.
     sequence: u64,
     now: Seen,
-    /// When what is there was written.
+    /// When what is there was written, and how long it is kept.
     born: Tick,
+    kept: Tick,
     /// The server set out to mark a record that was over, and somebody wrote over it first: what they wrote
     /// may be erased, until then.
     erasing: Option<Tick>,
@@ -58,6 +59,7 @@ impl Store {
             sequence: 4,
             now: Seen::new(Entry::Vacant),
             born: 0,
+            kept: LEASE,
             erasing: None,
             before: None,
         }
@@ -115,10 +117,13 @@ impl Store {
         }
         let over = self.expiry(world).is_some_and(|(first, _)| first <= now);
         let revision = self.next();
-        let (kind, value, headers) = match &write.action {
-            Action::Acquire(put) | Action::Renew(put) => (Kind::Live, put.value.as_str(), &put.headers),
-            Action::Release { headers } => (Kind::Tombstone, "", headers),
+        let (kind, value, headers, kept) = match &write.action {
+            Action::Acquire(put) | Action::Renew(put) => {
+                (Kind::Live, put.value.as_str(), &put.headers, put.lease.as_millis().div_ceil(1_000))
+            }
+            Action::Release { headers } => (Kind::Tombstone, "", headers, 0),
         };
+        self.kept = Tick::try_from(kept).unwrap_or(Tick::MAX);
         let headers = headers.iter().map(|(name, text)| (name.as_str(), text.as_str()));
         let mut entry = Entry::decode(revision, kind, value.as_bytes(), headers);
         if let Entry::Live(record) = &mut entry {
@@ -141,6 +146,7 @@ impl Store {
     /// Somebody who does not ask writes a record over what is there.
     pub(crate) fn seize(&mut self, world: &World, now: Tick) {
         let revision = self.next();
+        self.kept = LEASE;
         let lease = Some(LEASE_TIME);
         let (candidate, metadata) = (String::from("stranger"), Vec::new());
         self.put(
@@ -160,7 +166,7 @@ impl Store {
 
     /// From when to when the record that is there may vanish.
     pub(crate) fn expiry(&self, world: &World) -> Option<(Tick, Tick)> {
-        let over = self.born + LEASE;
+        let over = self.born + self.kept;
         self.now.entry.live().map(|_| (over - world.early, over + world.late))
     }
 

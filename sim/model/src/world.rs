@@ -1,6 +1,7 @@
 //! What a small world holds, and what bounds it.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use crate::clock::{Clock, DRIFT, LEASE, Tick};
 
@@ -13,6 +14,12 @@ pub struct World {
     pub(crate) start: Start,
     /// What the candidates share that should tell them apart.
     pub(crate) alike: Alike,
+    /// The lease of each candidate.
+    pub(crate) leases: [Tick; 3],
+    /// How far the servers' clocks may disagree, and by how many parts per million a clock may drift, by the candidates'
+    /// settings.
+    pub(crate) skew: Tick,
+    pub(crate) drift_setting: u32,
     /// How far each candidate's clock is fast, in parts per million.
     pub(crate) drift: [i32; 3],
     /// When exploration ends.
@@ -30,6 +37,8 @@ pub struct World {
     pub(crate) watch: Watch,
     /// Whether inspections can go wrong; else each is answered at once.
     pub(crate) inspections_fail: bool,
+    /// Only watches are late, and no messages.
+    pub(crate) only_watches: bool,
     /// For how long a message may be late, a watch silent, a candidate stopped.
     pub(crate) hold: Tick,
     pub(crate) budget: Budget,
@@ -175,6 +184,14 @@ impl World {
         for (left, what) in self.budget.named().into_iter().filter(|(left, _)| *left > 0) {
             let _ = write!(text, ", {left} {what}");
         }
+        if self.leases != [LEASE; 3] {
+            let leases: Vec<_> =
+                self.leases[..self.candidates].iter().map(|lease| format!("{lease} s")).collect();
+            let _ = write!(text, ", leases of {}", leases.join(", "));
+        }
+        if self.drift_setting != DRIFT {
+            let _ = write!(text, ", clocks {} % wrong", self.drift_setting / 10_000);
+        }
         if self.early > 1 {
             let _ = write!(text, ", records {} s early", self.early);
         }
@@ -205,6 +222,23 @@ impl World {
     pub fn in_a_hurry(mut self) -> Self {
         self.fail_over = 0;
         self
+    }
+
+    /// The lease of the candidate at a place.
+    pub(crate) fn lease(&self, place: usize) -> Duration {
+        Duration::from_secs(self.leases[place].into())
+    }
+
+    /// The longest lease of any candidate.
+    pub(crate) fn longest(&self) -> Duration {
+        Duration::from_secs(self.leases.into_iter().max().unwrap_or_default().into())
+    }
+
+    /// What the deadline of the candidate at a place keeps clear of its lease's end; the settings leave no slack, so it is
+    /// tight.
+    pub(crate) fn margin(&self, place: usize) -> Duration {
+        let drift = self.lease(place).as_nanos() as u64 * 2 * u64::from(self.drift_setting) / 1_000_000;
+        Duration::from_secs(self.skew.into()) + Duration::from_nanos(drift)
     }
 
     /// The clock of the candidate at a place.

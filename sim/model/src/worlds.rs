@@ -1,5 +1,6 @@
 //! The worlds, cheap ones first.
 
+use crate::clock::{DRIFT, LEASE};
 use crate::world::{Alike, Budget, Start, Watch, World};
 
 /// What the others differ from.
@@ -9,6 +10,9 @@ const PLAIN: World = World {
     candidates: 2,
     start: Start::Led,
     alike: Alike::Not,
+    leases: [LEASE; 3],
+    skew: 1,
+    drift_setting: DRIFT,
     drift: World::DRIFTING,
     horizon: 30,
     stride: 2,
@@ -18,6 +22,7 @@ const PLAIN: World = World {
     acked: false,
     watch: Watch::Prompt,
     inspections_fail: false,
+    only_watches: false,
     hold: 3,
     budget: Budget::NONE,
     keeps: false,
@@ -202,6 +207,33 @@ pub fn worlds() -> Vec<World> {
             about: "the leader resigns and hands over, and messages are lost",
             watch: Watch::Loose,
             budget: Budget { resign: 1, hand_over: 1, lose: 1, ..NONE },
+            ..PLAIN
+        },
+        World {
+            name: "drift",
+            about: "the clocks' drift alone decides, and the key of a leader is deleted that hears nothing of it",
+            watch: Watch::Loose,
+            skew: 0,
+            early: 0,
+            drift_setting: 100_000,
+            drift: [-100_000, 100_000, 0],
+            only_watches: true,
+            hold: 14,
+            horizon: 24,
+            budget: Budget { delete: 1, hold: 1, ..NONE },
+            ..PLAIN
+        },
+        World {
+            name: "leases",
+            about: "a lease is shorter than the others; the key is deleted, watches are silent, and one crashes",
+            candidates: 3,
+            leases: [LEASE, 6, LEASE],
+            watch: Watch::Loose,
+            only_watches: true,
+            stride: 4,
+            hold: 14,
+            horizon: 16,
+            budget: Budget { delete: 1, crash: 1, hold: 2, ..NONE },
             ..PLAIN
         },
         World {

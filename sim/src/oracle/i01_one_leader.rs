@@ -11,24 +11,18 @@ use crate::moment::{Moment, View};
 /// whenever one is set looks at every instant, also of candidates that are stopped.
 pub(super) struct OneLeader {
     until: Vec<Option<Instant>>,
-    /// Two that lead at once where that is not promised; it must not last into a time when it is.
-    excused: bool,
 }
 
 impl OneLeader {
     pub(super) fn new(count: usize) -> Self {
-        Self { until: vec![None; count], excused: false }
+        Self { until: vec![None; count] }
     }
 
-    fn check(&mut self, view: &View<'_>) -> Result<(), String> {
+    fn check(&self, view: &View<'_>) -> Result<(), String> {
         let leaders =
             || (0..self.until.len()).filter(|node| self.until[*node].is_some_and(|until| until > view.now));
-        if leaders().count() <= 1 {
-            self.excused = false;
-            return Ok(());
-        }
-        if self.excused || !view.promises.one_leader(view.now) {
-            self.excused = true;
+        let excused = leaders().any(|node| view.promises.excuses(view.now, node));
+        if leaders().count() <= 1 || excused || !view.promises.one_leader(view.now) {
             return Ok(());
         }
         let names: Vec<_> = leaders().map(|node| format!("c{node}")).collect();

@@ -12,6 +12,9 @@ use super::Oracle;
 use super::known::lease_end;
 use crate::moment::{Moment, View};
 
+/// How many of its attempts a campaign remembers.
+const REMEMBERED: usize = 128;
+
 /// Knows from the store itself which attempts were applied, and in which life.
 pub(super) struct DeadlineFromTheSend {
     nodes: Vec<Node>,
@@ -61,6 +64,11 @@ impl Node {
         self.sent.iter().find(|sent| sent.attempt == attempt).copied()
     }
 
+    /// The same, where a campaign still remembers it.
+    fn find_remembered(&self, attempt: Attempt) -> Option<Sent> {
+        self.sent.iter().rev().take(REMEMBERED).find(|sent| sent.attempt == attempt).copied()
+    }
+
     fn inspect(&mut self, facts: &Facts, configured: Duration) {
         self.shows(facts.incarnation, facts.asked_at);
         let newest = self.inspected.is_none_or(|(_, before)| facts.asked_at >= before);
@@ -82,7 +90,8 @@ impl Node {
             Input::Inspected(Ok(facts)) => self.inspect(facts, configured),
             Input::Wrote { attempt, outcome: Outcome::Applied { .. } } if lapsed.is_none() => {
                 let term = self.stood.map(|lease| lease.token);
-                self.acknowledged = self.find(*attempt).filter(|sent| term.is_some() && sent.term == term);
+                self.acknowledged =
+                    self.find_remembered(*attempt).filter(|sent| term.is_some() && sent.term == term);
             }
             _ => {}
         }

@@ -27,6 +27,11 @@ impl Oracle for TokensGrow {
     fn see(&mut self, view: &View<'_>, moment: &Moment<'_>) -> Result<(), String> {
         match moment {
             Moment::Begins { node, .. } => (self.own[*node], self.term[*node]) = (None, None),
+            // An operator accepted that tokens are given again.
+            Moment::Accepted => {
+                self.own.fill(None);
+                self.largest = None;
+            }
             Moment::Stands { node, campaign, .. } => {
                 let (Some(lease), Some(token)) = (campaign.lease(), self.term[*node]) else { return Ok(()) };
                 // A term that ended in this very step is told so next.
@@ -42,7 +47,7 @@ impl Oracle for TokensGrow {
                     }
                     // Of two that may lead at once, the one whose seat was taken first may be told last:
                     // its token is the smaller, which is what tokens are for.
-                    let in_order = view.promises.one_leader(view.now);
+                    let in_order = view.promises.excuses_none(view.now);
                     if let Some(largest) = self.largest.filter(|largest| token <= *largest)
                         && view.promises.tokens()
                         && (in_order || token == largest)

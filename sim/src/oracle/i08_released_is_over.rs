@@ -29,6 +29,8 @@ impl Oracle for ReleasedIsOver {
     fn see(&mut self, _: &View<'_>, moment: &Moment<'_>) -> Result<(), String> {
         match moment {
             Moment::Begins { node, .. } => (self.nodes[*node], self.told[*node]) = ((None, None), false),
+            // An operator accepted that tokens are given again.
+            Moment::Accepted => self.nodes.iter_mut().for_each(|(_, released)| *released = None),
             Moment::Says { node, campaign, output, .. } => {
                 let (last, released) = &mut self.nodes[*node];
                 match told(output) {

@@ -49,13 +49,15 @@ impl Node {
         match input {
             Input::Inspected(Ok(facts)) if self.life != Some(facts.incarnation) => {
                 (self.life, self.known, self.first) = (Some(facts.incarnation), Revision(0), None);
+                self.shown = Revision(0);
             }
             Input::Watched(entry) => {
                 let revision = entry.revision().unwrap_or_default();
                 self.known = self.known.max(revision);
                 let stamp = entry.live().and_then(|record| record.stamp);
                 if stamp.is_some_and(|stamp| Some(stamp.nonce) == self.nonce) {
-                    self.shown = revision;
+                    // A store that goes back shows an earlier one afterwards.
+                    self.shown = self.shown.max(revision);
                 }
             }
             Input::Wrote { attempt, outcome: Outcome::Applied { revision, .. } } => {

@@ -37,6 +37,8 @@ struct Node {
     said: Option<Instant>,
     /// An inspection of another life than the last one was just handed in.
     changed: bool,
+    /// It knew another life before.
+    remembers: bool,
 }
 
 impl Node {
@@ -83,6 +85,7 @@ impl Oracle for AnotherLife {
                         node.another = facts.asked_at >= node.sent
                             && node.life.is_some_and(|(life, _)| life != facts.incarnation);
                         node.changed = node.life.is_some_and(|(life, _)| life != facts.incarnation);
+                        node.remembers |= node.changed;
                         if node.changed {
                             (node.known, node.marks) = (Revision(0), VecDeque::new());
                         }
@@ -140,7 +143,9 @@ impl Oracle for AnotherLife {
                         term.token
                     ));
                 }
-                if view.never_used || !view.promises.clocks() || !view.promises.one_leader(view.now) {
+                let excused = view.promises.excuses(view.now, *node) || !view.promises.one_leader(view.now);
+                // What an operator states of a new life is for candidates that knew none before it.
+                if view.never_used && !seen.remembers || excused {
                     return Ok(());
                 }
                 // In a life that is over it leads no longer than its lease there lasts.

@@ -31,7 +31,7 @@ impl OrderOfTheCalm {
             + match order {
                 Order::Resign { .. } | Order::HandOver { .. } => plan.drain(),
                 // Whoever was deleted may have had the longest lease that the store keeps.
-                Order::Delete { .. } => plan.max_age,
+                Order::Delete { .. } => plan.longest_age(),
                 Order::Crash { .. } => longest,
                 Order::Isolate { .. } => longest,
             }

@@ -5,30 +5,58 @@ use std::time::Duration;
 use incumbent_core::Instant;
 
 use super::Oracle;
+use crate::kind::Kind;
 use crate::moment::{Moment, View};
 use crate::plan::Plan;
 
+/// For candidates that come only now, or whose servers do: the store elects a leader within a second, a process asks
+/// it again every second until it is answered, waits a random second, and may lose a race.
+const COMING: Duration = Duration::from_secs(4);
+
 /// Judges the calm: somebody leads within the worst fail-over, and goes on leading.
+///
+/// The bound is what `incumbent doctor` prints for the settings ([`Plan::forecast`]), and beside it
+/// - the hundredth by which clocks may be slow, as every wait is by some candidate's own clock;
+/// - what the user asks for: a win delay, and a wait after a failure;
+/// - [`COMING`];
+/// - what is under way when the faults end: a message for twelve seconds, a write for eight, where the run has such;
+/// - where the store is another since shortly before, or went back, the same once more: candidates notice that when
+///   the record they remember should be over, and wait from then.
 pub(crate) struct SomebodyLeads {
     until: Vec<Option<Instant>>,
     /// How many candidates of the Go library lead.
     peers: usize,
     calm: Option<Instant>,
+    /// For how long nobody may lead.
+    most: Duration,
     /// Since when nobody has been leading.
     vacant: Instant,
+    /// When the store was made again, or said to have gone back, for the last time.
+    reset: Instant,
 }
 
 impl SomebodyLeads {
     pub(super) fn new(count: usize) -> Self {
-        Self { until: vec![None; count], peers: 0, calm: None, vacant: Instant::ZERO }
+        Self {
+            until: vec![None; count],
+            peers: 0,
+            calm: None,
+            most: Duration::MAX,
+            vacant: Instant::ZERO,
+            reset: Instant::ZERO,
+        }
     }
 
-    /// A record left over, of a candidate or of an operator, runs out; a store that went back is noticed after a
-    /// lease, over two new connections, and waited for, as long as any lease may be; so is one that was made anew;
-    /// then a seat that could not be confirmed in time may be given back once. What users want to wait in addition
-    /// comes on top.
+    /// How long it may take, in a store that was the same for long.
+    pub(crate) fn usual(plan: &Plan) -> Duration {
+        let late = if plan.has(Kind::Delay) { Duration::from_secs(12) } else { Duration::ZERO };
+        let slow = if plan.has(Kind::SlowCommit) { Duration::from_secs(8) } else { Duration::ZERO };
+        plan.forecast() * 101 / 100 + plan.delay() + plan.backoff() + COMING + late + slow
+    }
+
+    /// How long it may take at most.
     pub(crate) fn worst(plan: &Plan) -> Duration {
-        plan.max_age * 4 + plan.lease * 3 + plan.delay() + Duration::from_secs(20)
+        Self::usual(plan) + plan.forecast() * 101 / 100
     }
 }
 
@@ -39,10 +67,17 @@ impl Oracle for SomebodyLeads {
 
     fn see(&mut self, view: &View<'_>, moment: &Moment<'_>) -> Result<(), String> {
         match moment {
-            Moment::Calm => {
+            Moment::Calm | Moment::Accepted => {
                 self.calm = Some(view.now);
                 self.vacant = view.now;
+                let lately = view.now.before(view.plan.forecast() * 2) < self.reset;
+                self.most = if lately { Self::worst(view.plan) } else { Self::usual(view.plan) };
             }
+            Moment::Remade => {
+                self.reset = view.now;
+                self.most = Self::worst(view.plan);
+            }
+            Moment::WentBack => self.reset = view.now,
             Moment::Stands { node, until, .. } | Moment::Clock { node, until } => self.until[*node] = *until,
             Moment::Ends { node } => self.until[*node] = None,
             Moment::Peer { leads: true, .. } => self.peers += 1,
@@ -58,8 +93,11 @@ impl Oracle for SomebodyLeads {
             self.vacant = view.now;
         }
         let vacant = view.now.since(self.vacant.max(calm));
-        if vacant > Self::worst(view.plan) {
-            return Err(format!("nobody has been leading for {vacant:?}, and there are no faults"));
+        if vacant > self.most {
+            return Err(format!(
+                "nobody has been leading for {vacant:?}, there are no faults, and {:?} are foretold",
+                self.most
+            ));
         }
         if matches!(moment, Moment::Over) && view.plan.choice.peers == 0 && vacant > Duration::ZERO {
             return Err(format!("nobody leads at the end, for {vacant:?}"));

@@ -1,6 +1,6 @@
 //! DESIGN.md, Win delay and Unknown writes: what a winner must have waited for, by what really happened.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use incumbent_core::campaign::{Input, Output, Term};
@@ -33,6 +33,8 @@ struct Deletion {
 
 pub(super) struct WinDelay {
     nodes: Vec<Node>,
+    /// The lease of every campaign there ever was: a record outlives the process that wrote it.
+    leases: BTreeMap<Nonce, Duration>,
     key: Entry,
     /// When what is there was written.
     written: Instant,
@@ -79,6 +81,7 @@ impl WinDelay {
     pub(super) fn new(count: usize) -> Self {
         Self {
             nodes: vec![Node::default(); count],
+            leases: BTreeMap::new(),
             key: Entry::Vacant,
             written: Instant::ZERO,
             deletion: None,
@@ -115,16 +118,12 @@ impl WinDelay {
         let Some(taken) = taken.filter(|taken| taken.sent.revision == Some(term.token.sequence)) else {
             return Ok(());
         };
-        let sound = view.promises.one_leader(view.now) && view.promises.clocks();
+        let sound = view.promises.one_leader(view.now) && !view.promises.excuses(view.now, place);
         if !sound || term.token.incarnation != view.life || view.promises.ever_went_back() {
             return Ok(());
         }
         let others = taken.deletion.filter(|it| it.whose.is_none() || it.whose != self.nodes[place].nonce);
-        // Who never saw a record takes an absence for an expiry, and knows of no lease that is longer than that one's.
-        let alike = view.plan.settings.windows(2).all(|two| two[0].lease == two[1].lease);
-        if let Some(Deletion { at, lease, record, written, passed_on, .. }) =
-            others.filter(|_| alike || self.nodes[place].saw_a_record)
-        {
+        if let Some(Deletion { at, lease, record, written, passed_on, .. }) = others {
             // The first to come after it may have a shorter lease, and know nothing of a longer one.
             let least = view.plan.settings.iter().map(|setting| setting.lease).min().unwrap_or_default();
             let lease = if view.plan.has(Kind::LowerAge) { least } else { lease.max(least) };
@@ -158,6 +157,7 @@ impl Oracle for WinDelay {
     fn see(&mut self, view: &View<'_>, moment: &Moment<'_>) -> Result<(), String> {
         match moment {
             Moment::Begins { node, nonce } => {
+                self.leases.insert(*nonce, view.plan.settings[*node].lease);
                 self.nodes[*node] = Node { nonce: Some(*nonce), ..Node::default() }
             }
             Moment::Remade => {
@@ -176,9 +176,8 @@ impl Oracle for WinDelay {
                     let record = self.key.live();
                     let whose = record.and_then(|record| record.stamp).map(|stamp| stamp.nonce);
                     // A holder that still waits says a longer lease than its own.
-                    let place =
-                        self.nodes.iter().position(|node| node.nonce.is_some() && node.nonce == whose);
-                    let own = place.map_or(Duration::MAX, |place| view.plan.settings[place].lease);
+                    let own =
+                        whose.and_then(|nonce| self.leases.get(&nonce).copied()).unwrap_or(Duration::MAX);
                     let lease = record.and_then(|record| record.lease).unwrap_or_default().min(own);
                     let (record, written) = (record.map(|record| record.revision), self.written);
                     self.deletion =

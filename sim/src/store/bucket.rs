@@ -30,6 +30,8 @@ pub(crate) struct Bucket {
     /// When it was made: in the world's time, and by the wall clock of the server that made it.
     pub(crate) made: Instant,
     pub(crate) made_wall: Instant,
+    /// Whoever made it stated that its name was never used before.
+    pub(crate) never_used: bool,
     pub(crate) sequence: u64,
     pub(crate) message: Option<Rc<Message>>,
 }
@@ -54,11 +56,12 @@ impl Put<'_> {
 
 impl Bucket {
     /// An empty bucket; `wall` is what its maker's clock shows, and names its life.
-    pub(crate) fn new(now: Instant, wall: Instant, sequence: u64) -> Self {
+    pub(crate) fn new(now: Instant, wall: Instant, sequence: u64, never_used: bool) -> Self {
         Self {
             incarnation: Incarnation(wall.as_nanos()),
             made: now,
             made_wall: wall,
+            never_used,
             sequence,
             message: None,
         }
@@ -96,7 +99,9 @@ impl Bucket {
                 kind: Kind::Live,
                 value: &put.value,
                 headers: &put.headers,
-                ttl: own_lease.then_some(put.lease),
+                // A store keeps whole seconds, and never less than was asked for.
+                ttl: own_lease
+                    .then(|| Duration::from_millis(put.lease.as_millis().div_ceil(1_000) as u64 * 1_000)),
                 stamp: Some(stamp),
             },
             Action::Release { headers } => {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use incumbent_core::Instant;
 
 use super::Bucket;
+use crate::clock::Clock;
 
 /// The world's time at which runs begin, so that clocks may differ both ways.
 pub(crate) const START: Instant = Instant::from_nanos(1_000_000_000_000);
@@ -50,24 +51,28 @@ pub(crate) struct Cluster {
     /// The bucket was deleted and is not made anew yet.
     pub(crate) gone: bool,
     pub(crate) max_age: Duration,
+    /// Parts per million by which the servers' clocks run fast, all of them alike.
+    pub(crate) rate: i64,
     /// Counts elections, so that one that was called off does not happen.
     pub(crate) election: u64,
 }
 
 impl Cluster {
-    pub(crate) fn new(servers: usize, max_age: Duration) -> Self {
+    pub(crate) fn new(servers: usize, max_age: Duration, rate: i64, never_used: bool) -> Self {
         Self {
             servers: (0..servers).map(|_| Server::default()).collect(),
             leader: Some(0),
-            bucket: Bucket::new(START, START, 0),
+            bucket: Bucket::new(START, START, 0, never_used),
             gone: false,
             max_age,
+            rate,
             election: 0,
         }
     }
 
     pub(crate) fn wall(&self, server: usize, now: Instant) -> Instant {
         let ahead = self.servers[server].ahead;
+        let now = Clock::new(START, START, self.rate).at(now);
         let span = Duration::from_nanos(ahead.unsigned_abs());
         if ahead < 0 { now.before(span) } else { now + span }
     }
@@ -115,7 +120,7 @@ impl Cluster {
         let message = self.bucket.message.as_ref()?;
         let leader = self.leader?;
         let left = (message.stored + self.age_limit()).since(self.wall(leader, now));
-        Some(now + left)
+        Some(Clock::new(now, Instant::ZERO, self.rate).when(Instant::ZERO + left))
     }
 
     /// How far the servers' clocks are apart.

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use incumbent_core::Token;
 use incumbent_core::campaign::Input;
 use incumbent_core::record::Kind as Message;
 
@@ -15,6 +16,9 @@ use crate::store::bucket::Put;
 
 /// A lease that survives the failure of one server.
 const LONG: Duration = Duration::from_secs(30);
+
+/// A gap in the sequence that candidates use up by themselves.
+const SMALL_GAP: u64 = 360;
 
 impl World {
     /// Ends every fault.
@@ -38,11 +42,12 @@ impl World {
         if self.cluster.leader.is_none() {
             self.elect_after(Duration::from_secs(1));
         }
-        self.repair();
         self.expire_later();
         self.see(&Moment::Calm);
+        let worst = SomebodyLeads::worst(&self.plan);
+        self.after(SomebodyLeads::usual(&self.plan), Event::Operator);
         // By then somebody leads, or an oracle has said so.
-        self.after(SomebodyLeads::worst(&self.plan) + Duration::from_secs(1), Event::Order(0));
+        self.after(worst * 2 + Duration::from_secs(1), Event::Order(0));
     }
 
     /// Something orderly happens to the leader: first it leaves, later it is taken away.
@@ -85,8 +90,9 @@ impl World {
             && !self.plan.has(Kind::LowerAge)
             && self.plan.settings.iter().all(|setting| setting.lease >= LONG);
         match (turn, dice.below(3)) {
-            // Whose watch went with a life of the store that is over hears of nothing.
-            (0, _) if successor == leader || !self.hears(successor) => None,
+            // A candidate whose watch went with a life of the store that is over hears of nothing, and one that
+            // would have to lead with too small a token does not try.
+            (0, _) if successor == leader || !self.hears(successor) || self.nodes[successor].barred.is_some() => None,
             (0, 0) => Some(Order::HandOver { leader, successor }),
             (0, _) => Some(Order::Resign { leader }),
             (1.., _) if !all_hear => None,
@@ -104,20 +110,22 @@ impl World {
         watch.stands && watch.on.is_some_and(|(life, server)| life == present && self.cluster.is_up(server))
     }
 
-    /// An operator makes sure that a larger token than any told is possible again.
-    fn repair(&mut self) {
-        let largest = self.promises.largest();
-        let bucket = &mut self.cluster.bucket;
-        if let Some(token) = largest.filter(|token| bucket.incarnation < token.incarnation) {
-            self.cluster.gone = true;
-            let wait = Duration::from_nanos(token.incarnation.0.saturating_sub(self.now.as_nanos()));
-            return self.after(wait + Duration::from_secs(3), Event::Remake(0));
-        }
-        if !self.promises.ever_went_back() {
+    /// An operator accepts that tokens start again, where candidates stay out because the store went back further
+    /// than they can make up for by themselves.
+    pub(super) fn operator(&mut self) {
+        let newest = (self.cluster.bucket.incarnation, self.cluster.bucket.sequence);
+        let far = |seen: Token| seen.incarnation > newest.0 || seen.sequence.0 > newest.1 + SMALL_GAP;
+        let barred = self.nodes.iter().filter_map(|node| node.barred).any(far);
+        let led = (0..self.nodes.len()).any(|node| self.nodes[node].leads(self.now));
+        if !barred || led {
             return;
         }
-        // What others wrote to the bucket meanwhile; more than any candidate has seen, though it was never told.
-        let told = largest.map_or(0, |token| token.sequence.0);
-        bucket.sequence = bucket.sequence.max(told) + 1_000;
+        self.note(|trace| write!(trace, "an operator accepts that tokens start again"));
+        self.promises.waive_tokens();
+        self.see(&Moment::Accepted);
+        for node in 0..self.nodes.len() {
+            self.nodes[node].barred = None;
+            self.command(node, Input::Accept);
+        }
     }
 }

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use incumbent_core::Instant;
-use incumbent_core::campaign::{Campaign, Event as Told, Input, Output, Preset, Reason, Settings, State};
+use incumbent_core::campaign::{Campaign, Event as Told, Input, Output, Reason, State, Trouble};
 use incumbent_core::record::{Entry, Nonce};
-use incumbent_core::store::{Capabilities, Facts, Outcome};
+use incumbent_core::store::{Facts, Outcome};
 
 use super::node::{Ask, Hears};
 use super::{Event, World};
@@ -25,10 +25,12 @@ impl World {
         place.nonce = Nonce(0x1000 + u128::from(process));
         place.alive = true;
         place.healthy = true;
+        place.barred = None;
         place.connecting = false;
         place.backlog.clear();
         place.outbox.clear();
         place.inspected = None;
+        place.oldest = Duration::ZERO;
         place.seen = Default::default();
         place.wakes = Instant::NEVER;
         place.next_watch();
@@ -43,6 +45,9 @@ impl World {
         place.shadow = None;
         place.lease = None;
         place.leads_until = None;
+        if self.nodes[node].misled.take().is_some() {
+            self.promises.rectify(self.now, node);
+        }
         self.note(|trace| write!(trace, "c{node}: gone"));
         self.see(&Moment::Ends { node });
     }
@@ -69,15 +74,16 @@ impl World {
             self.audience.judges.compare.then(|| self.campaign(node, facts, nonce, seed, now)).flatten();
         let process = self.nodes[node].process;
         self.note(|trace| write!(trace, "c{node}: begins as process {process}"));
-        let (store, facts) = (self.capabilities(), *facts);
+        let (store, facts) = (self.plan.capabilities(), *facts);
         if self.tape.is_some() {
-            let settings = Box::new(self.settings(node));
+            let settings = Box::new(self.plan.settings_of(node));
             self.tape(|| Recorded::Begins { process, settings, store, facts, nonce, seed, now });
         }
         self.nodes[node].campaign = Some(campaign);
         self.nodes[node].shadow = twin;
         self.nodes[node].inspected = Some(facts.incarnation);
-        self.promises.newcomer(self.now);
+        self.nodes[node].oldest = facts.max_age.unwrap_or_default();
+        self.promises.newcomer(self.now, node);
         self.see(&Moment::Begins { node, nonce });
         self.see(&Moment::Hands { node, clock: now, input: &Input::Inspected(Ok(facts)) });
         self.ask_for_watch(node);
@@ -92,28 +98,7 @@ impl World {
         seed: u64,
         now: Instant,
     ) -> Option<Campaign> {
-        Campaign::new(self.settings(node), self.capabilities(), facts, nonce, seed, now).ok()
-    }
-
-    fn settings(&self, node: usize) -> Settings {
-        let mut settings = self.plan.settings[node].settings(format!("c{node}"), self.plan.skew);
-        if self.plan.choice.peers > 0 {
-            settings.preset = Preset::GoCompatible;
-        }
-        settings
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            own_lease: self.plan.own_lease,
-            lease_step: Duration::from_secs(1),
-            shortest: Duration::from_secs(1),
-            longest: Duration::from_secs(365 * 24 * 3600),
-            granularity: super::serve::GRANULARITY,
-            expiry_pushed: self.plan.markers,
-            incarnation_acked: self.plan.acked,
-            fail_over: Duration::ZERO,
-        }
+        Campaign::new(self.plan.settings_of(node), self.plan.capabilities(), facts, nonce, seed, now).ok()
     }
 
     /// Something arrives at a process.
@@ -147,11 +132,24 @@ impl World {
                     self.give(node, Input::Watched(entry));
                 }
             }
+            Hears::Gap { number } if self.nodes[node].watch.number == number => {
+                self.nodes[node].next_watch();
+                self.ask_for_watch(node);
+            }
+            Hears::Gap { .. } => {}
             Hears::Input(input) => self.answered(node, input),
         }
     }
 
     fn answered(&mut self, node: usize, input: Input) {
+        if let Input::Inspected(Ok(facts)) = &input {
+            let present = facts.incarnation == self.cluster.bucket.incarnation;
+            if present && self.nodes[node].misled.take_if(|until| *until <= self.now).is_some() {
+                self.promises.rectify(self.now, node);
+            }
+            let place = &mut self.nodes[node];
+            place.oldest = place.oldest.max(facts.max_age.unwrap_or_default());
+        }
         match &input {
             Input::Inspected(Ok(facts)) if self.nodes[node].campaign.is_none() => {
                 return self.begin(node, &facts.clone());
@@ -321,7 +319,13 @@ impl World {
     fn told(&mut self, node: usize, event: &Told) {
         let process = self.nodes[node].process;
         match event {
-            Told::Won(term) => self.promises.told(term.token),
+            Told::Won(term) => {
+                self.nodes[node].barred = None;
+                self.promises.told(term.token);
+            }
+            Told::Trouble(Trouble::StoreReset { seen, barred, .. }) => {
+                self.nodes[node].barred = seen.filter(|_| *barred);
+            }
             Told::Draining { .. } | Told::Lost { reason: Reason::HandlerFailed, .. } => {
                 // One user in three takes longer than it may, but not in the calm.
                 let drain = self.plan.settings[node].drain.as_millis() as u64;

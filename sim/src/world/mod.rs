@@ -22,7 +22,7 @@ use crate::dice::Dice;
 use crate::kind::Kind;
 use crate::moment::{Audience, Moment, View};
 use crate::oracle::Judges;
-use crate::plan::Plan;
+use crate::plan::{DRIFT, Plan};
 use crate::promise::Promises;
 use crate::queue::Queue;
 use crate::report::Tally;
@@ -82,13 +82,25 @@ pub(crate) enum Event {
     Expire(Incarnation, Revision),
     Erase(Incarnation, Revision),
     Elect(u64),
-    Remake(u64),
+    Remake(Remaking),
     Strike(usize),
     Relent(usize),
     Calm,
+    /// An operator looks after the candidates that stay out.
+    Operator,
     /// Something orderly, in the calm: the first or the second.
     Order(u32),
     Over,
+}
+
+/// How a bucket is made again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Remaking {
+    /// Where its sequence begins, as other keys have brought it there.
+    sequence: u64,
+    never_used: bool,
+    /// Its maximum age is lower from now on.
+    max_age: Option<Duration>,
 }
 
 /// A write that the stream's leader took and the servers have not yet agreed on.
@@ -132,11 +144,12 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new(plan: Plan, trace: bool, timeline: bool) -> Self {
         let mut dice = Dice::new(plan.choice.seed, 2);
-        let cluster = Cluster::new(plan.replicas, plan.max_age);
+        let cluster = Cluster::new(plan.replicas, plan.max_age, plan.store_rate, plan.never_used);
         let nodes = (0..plan.choice.candidates)
             .map(|place| {
-                let most = if plan.has(Kind::Drift) { 4_900 } else { 50 };
-                let rate = dice.below(2 * most + 1) as i64 - most as i64;
+                let drawn =
+                    if plan.has(Kind::Drift) { drift(&mut dice) } else { dice.below(101) as i64 - 50 };
+                let rate = plan.rates.as_ref().map_or(drawn, |rates| rates[place]);
                 let shows = START.before(dice.millis(0, 900_000));
                 let own = Dice::new(plan.choice.seed, 16 + place as u64);
                 Node::new(own, Clock::new(START, shows, rate), rate, place % plan.replicas)
@@ -169,7 +182,8 @@ impl World {
         };
         world.set_skew();
         for node in 0..world.nodes.len() {
-            let wait = world.nodes[node].dice.millis(0, 2_000);
+            let drawn = world.nodes[node].dice.millis(0, 2_000);
+            let wait = world.plan.begins.as_ref().map_or(drawn, |begins| begins[node]);
             world.born(node, wait);
         }
         world.peers_begin();
@@ -238,10 +252,11 @@ impl World {
             Event::Expire(life, revision) => self.expire(life, revision),
             Event::Erase(life, revision) => self.erase(life, revision),
             Event::Elect(number) => self.elect(number),
-            Event::Remake(sequence) => self.remake(sequence),
+            Event::Remake(remaking) => self.remake(remaking),
             Event::Strike(place) => self.strike(place),
             Event::Relent(place) => self.relent(place),
             Event::Calm => self.become_calm(),
+            Event::Operator => self.operator(),
             Event::Order(turn) => self.order(turn),
             Event::Over => {}
         }
@@ -322,10 +337,21 @@ impl World {
             }
             self.history.push_back((self.now, self.cluster.bucket.clone()));
         }
+        let (life, sequence) = (self.cluster.bucket.incarnation, self.cluster.bucket.sequence);
+        self.promises.holds(self.now, life, sequence, self.cluster.bucket.revision());
         self.expire_later();
         if entry != Entry::Vacant {
             self.publish(&entry);
         }
+    }
+}
+
+/// The rate of a clock that drifts within the setting, often as far as that goes.
+pub(crate) fn drift(dice: &mut Dice) -> i64 {
+    match dice.below(3) {
+        0 => DRIFT,
+        1 => -DRIFT,
+        _ => dice.below(2 * DRIFT as u64 + 1) as i64 - DRIFT,
     }
 }
 

@@ -68,8 +68,18 @@ impl World {
         {
             return;
         }
-        let at = self.watch_latency(node);
         let (process, number) = (self.nodes[node].process, self.nodes[node].watch.number);
+        if self.nodes[node].slow > 0 {
+            if self.nodes[node].dice.percent(30) {
+                // What is missing is noticed by what comes next, a sign of life at the latest.
+                let wait = self.nodes[node].dice.millis(1, 5_000);
+                return self.after(wait, Event::Hear { node, process, hears: Hears::Gap { number } });
+            }
+            let held = self.nodes[node].dice.millis(1, self.plan.lease.as_millis() as u64);
+            let watch = &mut self.nodes[node].watch;
+            watch.last = watch.last.max(self.now + held);
+        }
+        let at = self.watch_latency(node);
         let hears = Hears::Watched { number, life, entry: entry.clone() };
         self.queue.put(at, Event::Hear { node, process, hears });
     }

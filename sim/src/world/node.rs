@@ -1,11 +1,12 @@
 //! A candidate's process: its campaign, its clock, its connection and its watch.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use incumbent_core::campaign::{Campaign, Input, Lease, ReadId};
 use incumbent_core::record::{Entry, Nonce};
 use incumbent_core::store::Write;
-use incumbent_core::{Incarnation, Instant, Revision};
+use incumbent_core::{Incarnation, Instant, Revision, Token};
 
 use crate::clock::Clock;
 use crate::dice::Dice;
@@ -34,6 +35,10 @@ pub(crate) enum Hears {
         number: u64,
         life: Incarnation,
         entry: Entry,
+    },
+    /// A watch missed something, and ends.
+    Gap {
+        number: u64,
     },
     /// A new connection is there.
     Connected,
@@ -66,6 +71,12 @@ pub(crate) struct Node {
     pub(crate) queueing: u32,
     pub(crate) outbox: Vec<Ask>,
     pub(crate) denied: u32,
+    /// How many faults make its client slow to take in what its watch tells.
+    pub(crate) slow: u32,
+    /// A server answered it from a life of the store that is over: until when such an answer may arrive.
+    pub(crate) misled: Option<Instant>,
+    /// The longest maximum age of the store that its process was told.
+    pub(crate) oldest: Duration,
     pub(crate) watch: Watch,
     /// The life that its last inspection showed.
     pub(crate) inspected: Option<Incarnation>,
@@ -75,6 +86,8 @@ pub(crate) struct Node {
     /// When it will be woken; never where nothing is due.
     pub(crate) wakes: Instant,
     pub(crate) lease: Option<Lease>,
+    /// The token above which it stays out, where it said so last and did not lead since.
+    pub(crate) barred: Option<Token>,
     /// Until when, in the world's time, it leads.
     pub(crate) leads_until: Option<Instant>,
 }
@@ -111,11 +124,15 @@ impl Node {
             queueing: 0,
             outbox: Vec::new(),
             denied: 0,
+            slow: 0,
+            misled: None,
+            oldest: Duration::ZERO,
             watch: Watch { number: 0, on: None, stands: false, last: Instant::ZERO },
             inspected: None,
             seen: (Incarnation(0), Revision(0)),
             wakes: Instant::NEVER,
             lease: None,
+            barred: None,
             leads_until: None,
         }
     }

@@ -9,18 +9,18 @@ use incumbent_core::store::{Action, Facts, Fault, FaultKind, Outcome, Write};
 use incumbent_core::{Incarnation, Instant, Revision};
 
 use super::node::{Ask, Hears};
-use super::{Event, Proposal, World};
+use super::{Event, Proposal, Remaking, World};
 use crate::kind::Kind;
 use crate::moment::Moment;
+use crate::plan::{DRIFT, GRANULARITY};
 use crate::store::bucket::Put;
-use crate::store::cluster::START;
 use crate::store::{Bucket, Route};
-
-/// How long after its time a message may still be there.
-pub(super) const GRANULARITY: Duration = Duration::from_millis(250);
 
 /// How long an isolated server goes on answering: 11 s were measured.
 const STALE: Duration = Duration::from_secs(11);
+
+/// How long an answer is under way at most.
+const LATEST: Duration = Duration::from_millis(12_010);
 
 impl World {
     /// A request arrived at a server.
@@ -98,7 +98,7 @@ impl World {
             asked_at,
             incarnation: bucket.incarnation,
             age: Some(wall.since(bucket.made_wall)),
-            never_used: self.plan.never_used && bucket.made == START,
+            never_used: bucket.never_used,
             max_age: Some(self.cluster.max_age),
             newest: Some(Revision(bucket.sequence)),
         }
@@ -176,6 +176,10 @@ impl World {
         };
         let wall = self.cluster.leaders_wall(self.now);
         let nonce = self.nonce_of(&proposal.write)?;
+        self.others_write();
+        if let Some(node) = self.nodes.iter().position(|node| node.nonce == nonce) {
+            self.promises.wrote(self.now, node);
+        }
         let attempt = proposal.write.attempt;
         let stamp = Stamp { nonce, attempt };
         self.cluster.bucket.apply(&proposal.write, stamp, self.plan.own_lease, self.now, wall);
@@ -215,6 +219,10 @@ impl World {
         let busy = isolated.stuck && matches!(ask, Ask::Write(_));
         if now > isolated.since + STALE && !busy || over && !old_life {
             return;
+        }
+        if over && self.nodes[node].misled.replace(now + LATEST).is_none() {
+            self.promises.falsify(node);
+            self.promises.waive_tokens();
         }
         let input = match ask {
             Ask::Write(write) => {
@@ -266,8 +274,8 @@ impl World {
         if bucket.incarnation == life && bucket.revision() == revision && self.cluster.leader.is_some() {
             self.note(|trace| write!(trace, "store: a marker erases @{}", revision.0));
             // What it leaves looks like an expiry, and hides that somebody was deleted a moment ago.
-            let all = self.all_saw_it();
-            self.promises.vanished(self.now, self.plan.lease + GRANULARITY, all);
+            let unaware = self.unaware();
+            self.promises.vanished(self.now, unaware.into_iter());
             self.put_marker();
         }
     }
@@ -285,6 +293,7 @@ impl World {
 
     fn put_marker(&mut self) {
         let wall = self.cluster.leaders_wall(self.now);
+        self.others_write();
         self.cluster.bucket.put(&Put::bare(Message::Expired), self.now, wall);
         self.key_changed();
     }
@@ -293,11 +302,27 @@ impl World {
     fn judge_removal(&mut self) {
         let Some(message) = &self.cluster.bucket.message else { return };
         let lease = message.ttl.unwrap_or(self.plan.lease);
-        let counted_on = !matches!(message.entry, Entry::Expired { .. })
-            && self.now.since(message.at) + self.plan.skew < lease;
+        // The servers' clocks may disagree, and run fast.
+        let allowed = self.plan.skew + lease * DRIFT as u32 / 1_000_000;
+        let counted_on =
+            !matches!(message.entry, Entry::Expired { .. }) && self.now.since(message.at) + allowed < lease;
         if counted_on {
-            let all = self.all_saw_it();
-            self.promises.vanished(self.now, self.plan.lease + GRANULARITY, all);
+            let unaware = self.unaware();
+            self.promises.vanished(self.now, unaware.into_iter());
+        }
+    }
+
+    /// The candidates that were not handed the newest revision.
+    fn unaware(&self) -> Vec<usize> {
+        let newest = (self.cluster.bucket.incarnation, self.cluster.bucket.revision());
+        let unaware = |node: &usize| self.nodes[*node].campaign.is_some() && self.nodes[*node].seen != newest;
+        (0..self.nodes.len()).filter(unaware).collect()
+    }
+
+    /// Other keys of the bucket are written, where there are any.
+    pub(super) fn others_write(&mut self) {
+        if self.plan.other_keys > 0 && self.dice.percent(self.plan.other_keys) {
+            self.cluster.bucket.sequence += 1 + self.dice.below(5);
         }
     }
 
@@ -349,22 +374,34 @@ impl World {
     }
 
     /// The bucket is made anew; other keys have brought its sequence to `sequence`.
-    pub(super) fn remake(&mut self, sequence: u64) {
+    pub(super) fn remake(&mut self, remaking: Remaking) {
         if !self.cluster.gone {
             return;
         }
         let wall = self.cluster.leaders_wall(self.now);
-        let lease = self.plan.lease;
+        let Remaking { sequence, never_used, max_age } = remaking;
         // A life that does not come after the last one, or is older than it is.
         let before = wall.as_nanos() <= self.cluster.bucket.incarnation.0;
         if before || self.promises.largest().is_some_and(|token| wall.as_nanos() <= token.incarnation.0) {
-            self.promises.went_back(false);
+            self.promises.began_before(self.now);
         }
         if self.cluster.spread() > self.plan.skew || self.is_on(Kind::ClockStep) {
-            self.promises.vanished(self.now, lease * 2, false);
+            self.promises.waive(self.now, self.plan.lease * 2);
+        }
+        if let Some(lower) = max_age.filter(|_| self.is_on(Kind::RecreateLower)) {
+            self.cluster.max_age = lower;
+        }
+        if never_used || self.cluster.max_age < self.plan.max_age {
+            // What the old one's leader counts on is known to those who knew that one, and its maximum age.
+            let knew_less = |node: &usize| {
+                let node = &self.nodes[*node];
+                node.campaign.is_some() && node.oldest < self.plan.max_age
+            };
+            let unaware: Vec<_> = (0..self.nodes.len()).filter(knew_less).collect();
+            self.promises.vanished(self.now, unaware.into_iter());
         }
         self.cluster.gone = false;
-        self.cluster.bucket = Bucket::new(self.now, wall, sequence);
+        self.cluster.bucket = Bucket::new(self.now, wall, sequence, never_used);
         self.history.clear();
         self.note(|trace| write!(trace, "store: made anew, at sequence {sequence}"));
         self.see(&Moment::Remade);

@@ -7,11 +7,11 @@ use incumbent_core::campaign::Input;
 use incumbent_core::record::{Headers, Kind as Message};
 
 use super::node::Hears;
-use super::{Event, World};
+use super::{Event, Remaking, World, drift};
 use crate::dice::Dice;
 use crate::kind::Kind;
 use crate::moment::Moment;
-use crate::plan::Fault;
+use crate::plan::{Fault, RAISED};
 use crate::store::bucket::Put;
 use crate::store::cluster::Isolated;
 
@@ -35,13 +35,18 @@ impl World {
         if dice.percent(60) {
             victim = self.incumbent().unwrap_or(victim);
         }
+        victim = fault.victim.unwrap_or(victim);
         self.note(|trace| write!(trace, "fault {place}: {kind} for {lasts:?}, c{victim} if anybody"));
         self.hit[place] = vec![victim];
         self.weather[kind as usize] += 1;
         self.see(&Moment::Fault { kind, node: node_of(kind, victim), place, begins: true });
         self.after(lasts, Event::Relent(place));
         match kind {
-            Kind::Pause | Kind::Freeze => self.stop(victim, lasts, kind == Kind::Freeze),
+            Kind::Pause => self.stop(victim, lasts, false),
+            Kind::Freeze => {
+                self.promises.falsify(victim);
+                self.stop(victim, lasts, true);
+            }
             Kind::Suspend => {
                 for node in 0..self.nodes.len() {
                     if node == victim || dice.percent(50) {
@@ -63,8 +68,12 @@ impl World {
             Kind::CutRequests => self.nodes[victim].mute += 1,
             Kind::CutReplies => self.nodes[victim].deaf += 1,
             Kind::Denied => self.nodes[victim].denied += 1,
-            Kind::Drift => self.set_rate(victim, dice.below(9_801) as i64 - 4_900, true),
+            Kind::Drift => {
+                let rate = drift(&mut dice);
+                self.set_rate(victim, rate, true);
+            }
             Kind::BadDrift => {
+                self.promises.falsify(victim);
                 let rate = dice.pick(&[-300_000, -100_000, 100_000, 300_000]);
                 self.set_rate(victim, rate, false);
             }
@@ -89,7 +98,17 @@ impl World {
                     stamp: None,
                 });
             }
-            Kind::Recreate => self.delete_bucket(&mut dice, lasts),
+            Kind::Recreate => self.delete_bucket(&mut dice, lasts, false, None),
+            Kind::RecreateNew => self.delete_bucket(&mut dice, lasts, true, None),
+            Kind::RecreateLower => {
+                let lower = self.plan.max_age * dice.pick(&[3, 5, 8]) / 10;
+                self.delete_bucket(&mut dice, lasts, false, Some(lower));
+            }
+            Kind::RaiseAge if !self.cluster.gone => {
+                self.cluster.max_age = self.plan.max_age * dice.pick(&RAISED) / 10;
+                self.expire_later();
+            }
+            Kind::SlowConsumer => self.nodes[victim].slow += 1,
             Kind::Purge if self.can_operate() => self.remove(false),
             Kind::LowerAge if !self.cluster.gone => {
                 self.cluster.max_age = self.plan.max_age * dice.pick(&[3, 5, 8]) / 10;
@@ -116,6 +135,7 @@ impl World {
             | Kind::Erase
             | Kind::Purge
             | Kind::LowerAge
+            | Kind::RaiseAge
             | Kind::OldLife => {}
         }
     }
@@ -138,7 +158,10 @@ impl World {
             Kind::CutRequests => self.nodes[victim].mute -= 1,
             Kind::CutReplies => self.nodes[victim].deaf -= 1,
             Kind::Denied => self.nodes[victim].denied -= 1,
-            Kind::BadDrift | Kind::Freeze => self.set_rate(victim, self.nodes[victim].rate, true),
+            Kind::BadDrift | Kind::Freeze => {
+                self.set_rate(victim, self.nodes[victim].rate, true);
+                self.promises.rectify(self.now, victim);
+            }
             Kind::Illness => self.set_health(victim, true),
             Kind::Close if !self.nodes[victim].alive => self.born(victim, Duration::from_millis(100)),
             Kind::FailOver | Kind::Quorum | Kind::Isolate => {
@@ -146,7 +169,11 @@ impl World {
                     self.heal(*server, kind == Kind::Isolate && self.plan.replicas > 1);
                 }
             }
-            Kind::LowerAge if !self.is_on(Kind::LowerAge) => self.cluster.max_age = self.plan.max_age,
+            Kind::LowerAge | Kind::RaiseAge | Kind::RecreateLower if !self.is_aged() => {
+                self.cluster.max_age = self.plan.max_age;
+                self.expire_later();
+            }
+            Kind::SlowConsumer => self.nodes[victim].slow -= 1,
             Kind::ClockStep => {
                 for server in &hit[1..] {
                     let ahead = if fault.roll & 1 == 0 { -STEP } else { STEP };
@@ -158,6 +185,11 @@ impl World {
         if self.nodes[victim].mute == 0 {
             self.flush(victim);
         }
+    }
+
+    /// Whether the bucket has another maximum age than it should have.
+    fn is_aged(&self) -> bool {
+        [Kind::LowerAge, Kind::RaiseAge, Kind::RecreateLower].into_iter().any(|kind| self.is_on(kind))
     }
 
     fn stop(&mut self, node: usize, lasts: Duration, frozen: bool) {
@@ -298,7 +330,7 @@ impl World {
         }
         // A young life looks old.
         if self.now.since(self.cluster.bucket.made) < self.plan.lease * 2 {
-            self.promises.vanished(self.now, self.plan.lease * 2, false);
+            self.promises.waive(self.now, self.plan.lease * 2);
         }
     }
 
@@ -310,12 +342,19 @@ impl World {
     pub(super) fn operate(&mut self, put: &Put<'_>) {
         if self.can_operate() {
             let wall = self.cluster.leaders_wall(self.now);
+            self.others_write();
             self.cluster.bucket.put(put, self.now, wall);
             self.key_changed();
         }
     }
 
-    fn delete_bucket(&mut self, dice: &mut Dice, lasts: Duration) {
+    fn delete_bucket(
+        &mut self,
+        dice: &mut Dice,
+        lasts: Duration,
+        never_used: bool,
+        max_age: Option<Duration>,
+    ) {
         if !self.can_operate() {
             return;
         }
@@ -326,7 +365,8 @@ impl World {
             _ => revision.saturating_sub(1),
         };
         self.cluster.gone = true;
-        self.after(lasts.min(Duration::from_secs(2)), Event::Remake(sequence));
+        let remaking = Remaking { sequence, never_used, max_age };
+        self.after(lasts.min(Duration::from_secs(2)), Event::Remake(remaking));
     }
 
     /// The store is what it was a while ago.
@@ -340,7 +380,8 @@ impl World {
         let Some(bucket) = before.filter(|before| before.sequence < self.cluster.bucket.sequence) else {
             return;
         };
-        self.promises.went_back(all);
+        let (life, highest) = (self.cluster.bucket.incarnation, self.cluster.bucket.sequence);
+        self.promises.went_back(life, highest, all);
         for server in &mut self.cluster.servers {
             if let Some(isolated) = &mut server.isolated {
                 isolated.led = false;
@@ -349,6 +390,7 @@ impl World {
         self.history.retain(|(at, _)| *at <= then);
         self.cluster.bucket = bucket;
         self.note(|trace| write!(trace, "store: what it was {span:?} ago"));
+        self.see(&Moment::WentBack);
         self.key_changed();
     }
 }
@@ -368,6 +410,7 @@ fn node_of(kind: Kind, victim: usize) -> Option<usize> {
             | Kind::Denied
             | Kind::Drift
             | Kind::BadDrift
+            | Kind::SlowConsumer
             | Kind::Resign
             | Kind::Handler
             | Kind::Illness

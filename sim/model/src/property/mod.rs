@@ -160,7 +160,7 @@ impl State {
         let now = world.clock(place).at(self.now);
         let verdicts = [
             (Property::I2, told_and_in_time::stands(node, now)),
-            (Property::I3, deadline_from_the_send::stands(world, node)),
+            (Property::I3, deadline_from_the_send::stands(world, place, node)),
             (Property::I5, won_and_lost_alternate::stands(node)),
             (Property::I9, foreign_above_ours::stands(node, weight)),
             (Property::I12, new_life::stands(node, weight)),

@@ -1,0 +1,66 @@
+//! A run that is written down: its candidates, their clocks and its faults, none of them drawn.
+//!
+//! A seed shows one interleaving until what is drawn changes; a scenario goes on showing it. What happens within
+//! milliseconds is still drawn, always in the same way.
+
+use std::time::Duration;
+
+use crate::kind::Kind;
+use crate::plan::Plan;
+use crate::world::World;
+use crate::{Outcome, Seen, run_to_the_end};
+
+/// A run that is written down. Its bucket is new, has one server, and keeps a lease for each record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scenario {
+    /// The candidates: `c0`, `c1` and so on.
+    pub candidates: Vec<Candidate>,
+    /// The bucket's maximum age.
+    pub max_age: Duration,
+    /// The faults, in the order of time.
+    pub faults: Vec<PlannedFault>,
+    /// How long there are faults; then everything has to come right.
+    pub lasts: Duration,
+}
+
+/// A candidate of a scenario. It has the default settings, and campaigns without a random wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// Its lease.
+    pub lease: Duration,
+    /// When its process begins, from the run's beginning.
+    pub begins: Duration,
+    /// Parts per million by which its clock runs fast.
+    pub rate: i64,
+}
+
+/// A fault of a scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlannedFault {
+    /// What happens.
+    pub kind: Kind,
+    /// To which candidate, where it happens to one.
+    pub candidate: Option<usize>,
+    /// When it begins, from the run's beginning.
+    pub from: Duration,
+    /// How long it lasts.
+    pub lasts: Duration,
+}
+
+impl Scenario {
+    /// Makes the run.
+    pub fn run(&self) -> Outcome {
+        self.look().outcome
+    }
+
+    /// Makes the run and writes down what happens in it.
+    pub fn look(&self) -> Seen {
+        let mut world = World::new(Plan::of(self), true, false);
+        run_to_the_end(&mut world);
+        Seen {
+            outcome: Outcome { tally: world.audience.tally, violation: world.audience.violation },
+            trace: world.trace.unwrap_or_default(),
+            picture: String::new(),
+        }
+    }
+}
