@@ -101,11 +101,12 @@ impl Promises {
 
     /// A write of a candidate was applied.
     pub(crate) fn wrote(&mut self, now: Instant, node: usize) {
+        if now < self.passed_on {
+            self.excused[node] = self.excused[node].max(self.passed_on);
+        }
         if self.excuses(now, node) {
             let until = if self.falsified[node] > 0 { Instant::NEVER } else { self.excused[node] };
             self.passed_on = self.passed_on.max(until.min(now + self.span));
-        } else if now < self.passed_on {
-            self.excused[node] = self.passed_on;
         }
     }
 
