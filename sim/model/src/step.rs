@@ -279,10 +279,7 @@ impl Step<'_> {
         let seen = self.state.store.seen().clone();
         for place in 0..self.state.nodes.len() {
             let node = &self.state.nodes[place];
-            if node.campaign.is_none()
-                || node.watches != self.state.store.life
-                || self.world.watch == Watch::Dead
-            {
+            if node.campaign.is_none() || node.watches != self.state.store.life || !self.world.hears(place) {
                 continue;
             }
             if self.world.watch == Watch::Loose || node.is_paused() || !node.watched.is_empty() {
@@ -335,7 +332,7 @@ impl Step<'_> {
 
     /// A new watch: what it says at first.
     fn watch_anew(&mut self, place: usize, inputs: &mut VecDeque<Input>) {
-        if self.world.watch == Watch::Dead {
+        if !self.world.hears(place) {
             return;
         }
         let (seen, life, since) = (self.state.store.seen().clone(), self.state.store.life, self.clock(place));

@@ -35,6 +35,8 @@ pub struct World {
     /// Acknowledgements carry the store's incarnation.
     pub(crate) acked: bool,
     pub(crate) watch: Watch,
+    /// The candidate whose watch never works, where that of others does.
+    pub(crate) deaf: Option<usize>,
     /// Whether inspections can go wrong; else each is answered at once.
     pub(crate) inspections_fail: bool,
     /// Only watches are late, and no messages.
@@ -227,6 +229,11 @@ impl World {
     /// The lease of the candidate at a place.
     pub(crate) fn lease(&self, place: usize) -> Duration {
         Duration::from_secs(self.leases[place].into())
+    }
+
+    /// Whether the candidate at a place has a watch that works.
+    pub(crate) fn hears(&self, place: usize) -> bool {
+        self.watch != Watch::Dead && self.deaf != Some(place)
     }
 
     /// The longest lease of any candidate.

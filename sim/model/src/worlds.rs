@@ -21,6 +21,7 @@ const PLAIN: World = World {
     markers: false,
     acked: false,
     watch: Watch::Prompt,
+    deaf: None,
     inspections_fail: false,
     only_watches: false,
     hold: 3,
@@ -225,15 +226,14 @@ pub fn worlds() -> Vec<World> {
         },
         World {
             name: "leases",
-            about: "a lease is shorter than the others; the key is deleted, watches are silent, and one crashes",
+            about: "one lease is shorter, one watch never works; the key is deleted, one is stopped, and one crashes",
             candidates: 3,
             leases: [LEASE, 6, LEASE],
-            watch: Watch::Loose,
-            only_watches: true,
+            deaf: Some(2),
             stride: 4,
-            hold: 14,
-            horizon: 16,
-            budget: Budget { delete: 1, crash: 1, hold: 2, ..NONE },
+            hold: 12,
+            horizon: 18,
+            budget: Budget { delete: 1, crash: 1, pause: 1, ..NONE },
             ..PLAIN
         },
         World {

@@ -50,8 +50,9 @@ impl OrphansGo {
         if slow && !self.calm {
             return Ok(());
         }
-        // Half a lease, and never less than a store without a leader and an answer under way take.
-        let bound = if slow { view.plan.lease } else { (view.plan.lease / 2).max(Duration::from_secs(12)) };
+        // Half a lease, or a whole one where much is under way; and never less than a store without a leader, a write that
+        // it takes its time for, and an answer under way take.
+        let bound = if slow { view.plan.lease } else { view.plan.lease / 2 }.max(Duration::from_secs(12));
         for (place, node) in self.nodes.iter_mut().enumerate() {
             let works = node.work == Work::Ends;
             if node.nonce.is_none() || node.nonce != self.owner || node.seated || works {

@@ -92,7 +92,13 @@ impl World {
         match (turn, dice.below(3)) {
             // A candidate whose watch went with a life of the store that is over hears of nothing, and one that
             // would have to lead with too small a token does not try.
-            (0, _) if successor == leader || !self.hears(successor) || self.nodes[successor].barred.is_some() => None,
+            (0, _)
+                if successor == leader
+                    || !self.hears(successor)
+                    || self.nodes[successor].barred.is_some() =>
+            {
+                None
+            }
             (0, 0) => Some(Order::HandOver { leader, successor }),
             (0, _) => Some(Order::Resign { leader }),
             (1.., _) if !all_hear => None,
