@@ -204,13 +204,6 @@ pub fn worlds() -> Vec<World> {
             ..PLAIN
         },
         World {
-            name: "resign",
-            about: "the leader resigns and hands over, and messages are lost",
-            watch: Watch::Loose,
-            budget: Budget { resign: 1, hand_over: 1, lose: 1, ..NONE },
-            ..PLAIN
-        },
-        World {
             name: "drift",
             about: "the clocks' drift alone decides, and the key of a leader is deleted that hears nothing of it",
             watch: Watch::Loose,
@@ -225,15 +218,10 @@ pub fn worlds() -> Vec<World> {
             ..PLAIN
         },
         World {
-            name: "leases",
-            about: "one lease is shorter, one watch never works; the key is deleted, one is stopped, and one crashes",
-            candidates: 3,
-            leases: [LEASE, 6, LEASE],
-            deaf: Some(2),
-            stride: 4,
-            hold: 12,
-            horizon: 18,
-            budget: Budget { delete: 1, crash: 1, pause: 1, ..NONE },
+            name: "resign",
+            about: "the leader resigns and hands over, and messages are lost",
+            watch: Watch::Loose,
+            budget: Budget { resign: 1, hand_over: 1, lose: 1, ..NONE },
             ..PLAIN
         },
         World {
@@ -251,6 +239,18 @@ pub fn worlds() -> Vec<World> {
             about: "candidates are closed and come again, and messages are lost or late",
             horizon: 24,
             budget: Budget { close: 1, start: 1, lose: 1, hold: 1, ..NONE },
+            ..PLAIN
+        },
+        World {
+            name: "leases",
+            about: "one lease is shorter, one watch never works; the key is deleted, one is stopped, and one crashes",
+            candidates: 3,
+            leases: [LEASE, 6, LEASE],
+            deaf: Some(2),
+            stride: 4,
+            hold: 12,
+            horizon: 18,
+            budget: Budget { delete: 1, crash: 1, pause: 1, ..NONE },
             ..PLAIN
         },
         World {
