@@ -15,6 +15,7 @@ mod health;
 mod log;
 mod mailbox;
 mod operation;
+mod pulse;
 mod store;
 mod term;
 mod testing;
@@ -36,11 +37,13 @@ mod _incumbent {
     #[pymodule_export]
     use super::health::Question;
     #[pymodule_export]
-    use super::log::{forward_logs, report, set_log_threshold};
+    use super::log::{keep_logs, report, set_log_threshold, take_logs};
     #[pymodule_export]
     use super::mailbox::Mailbox;
     #[pymodule_export]
     use super::operation::Operation;
+    #[pymodule_export]
+    use super::pulse::Pulse;
     #[pymodule_export]
     use super::store::{Store, check_campaign, check_opening, open_store};
     #[pymodule_export]

@@ -1,20 +1,29 @@
 //! What is logged, handed to Python's `logging`.
 
-use incumbent_ffi::log::{Loudness, Record, forward, set_threshold};
+use incumbent_ffi::log::{Loudness, Record, keep, set_threshold, take};
 use pyo3::prelude::*;
 
-/// Has `sink(level, target, message, fields)` called with what is logged, on another thread; the level is one of
-/// Python's. Only once: whether this was the first call.
+use crate::error::OrRaise;
+
+/// `(level, target, message, fields)`, the level one of Python's.
+type RecordTuple = (u8, String, String, Vec<(&'static str, String)>);
+
+/// Keeps what is logged from now on until it is taken. True for the first call in a process, whose caller starts the
+/// thread that takes it.
 #[pyfunction]
-pub fn forward_logs(sink: Py<PyAny>) -> bool {
-    forward(move |record| {
-        Python::try_attach(|py| {
-            let Record { loudness, target, message, fields } = record;
-            if let Err(error) = sink.call1(py, (level(loudness), target, message, fields)) {
-                error.write_unraisable(py, Some(sink.bind(py)));
-            }
-        });
-    })
+pub fn keep_logs(py: Python<'_>) -> PyResult<bool> {
+    keep().or_raise(py)
+}
+
+/// Waits for what is logged, with the interpreter's lock released, and takes it; nothing where nothing comes any more.
+#[pyfunction]
+pub fn take_logs(py: Python<'_>) -> Vec<RecordTuple> {
+    let records = py.detach(take);
+    let tuple = |record| {
+        let Record { loudness, target, message, fields } = record;
+        (level(loudness), target, message, fields)
+    };
+    records.into_iter().map(tuple).collect()
 }
 
 /// What is at least as loud as this level of Python's is handed on.

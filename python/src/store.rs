@@ -8,6 +8,7 @@ use crate::candidate::Candidate;
 use crate::error::OrRaise;
 use crate::feed::Feed;
 use crate::operation::Operation;
+use crate::pulse::Pulse;
 use crate::value::{self, DIALECT, leader};
 
 /// A store that is open for elections.
@@ -40,12 +41,14 @@ pub fn check_opening(py: Python<'_>, url: &str, settings: &Bound<'_, PyDict>) ->
 
 /// Refuses what can be refused of a candidate's settings without a store.
 #[pyfunction]
-#[pyo3(signature = (settings, health_interval))]
+#[pyo3(signature = (settings, health_interval, watch_loop))]
 pub fn check_campaign(
     py: Python<'_>,
     settings: &Bound<'_, PyDict>,
     health_interval: Option<&Bound<'_, PyAny>>,
+    watch_loop: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
+    settings::loop_watch(value::value(watch_loop)?, DIALECT).or_raise(py)?;
     campaign_of(py, settings, health_interval).map(drop)
 }
 
@@ -63,16 +66,22 @@ fn campaign_of(
 
 #[pymethods]
 impl Store {
-    /// Campaigns in the election of that key; with a health interval, the candidate asks whether it is well.
-    #[pyo3(signature = (election, settings, health_interval))]
+    /// Campaigns in the election of that key. With a health interval, the candidate asks whether it is well; with the
+    /// pulse of an event loop and how long that may stand still, the loop is watched.
+    #[pyo3(signature = (election, settings, health_interval, watched=None))]
     fn campaign(
         &self,
         py: Python<'_>,
         election: String,
         settings: &Bound<'_, PyDict>,
         health_interval: Option<&Bound<'_, PyAny>>,
+        watched: Option<(Bound<'_, Pulse>, Bound<'_, PyAny>)>,
     ) -> PyResult<Operation> {
-        let campaign = campaign_of(py, settings, health_interval)?;
+        let mut campaign = campaign_of(py, settings, health_interval)?;
+        if let Some((pulse, limit)) = watched {
+            let watch = settings::loop_watch(value::value(&limit)?, DIALECT).or_raise(py)?;
+            campaign = campaign.watch(&pulse.get().pulse, watch);
+        }
         let operation = self.store.campaign(election, campaign);
         Ok(Operation::new(operation, |py, candidate| Ok(Py::new(py, Candidate::from(candidate))?.into_any())))
     }

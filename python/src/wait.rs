@@ -44,15 +44,20 @@ pub(crate) fn waited(
     }
 }
 
-/// Calls `callable` when told to. Errors are Python's own business, at a place where nobody could take them.
+/// Calls `callable` when told to, at a place where nobody could take its errors.
 pub(crate) fn wake(callable: Py<PyAny>) -> incumbent_ffi::Wake {
     Box::new(move || {
         // None: the interpreter is going down, and wants nothing any more.
         Python::try_attach(|py| {
-            if let Err(error) = callable.call0(py) {
-                error.write_unraisable(py, Some(callable.bind(py)));
-            }
+            call(py, &callable);
             drop(callable);
         });
     })
+}
+
+/// Calls `callable`, whose errors are Python's own business.
+pub(crate) fn call(py: Python<'_>, callable: &Py<PyAny>) {
+    if let Err(error) = callable.call0(py) {
+        error.write_unraisable(py, Some(callable.bind(py)));
+    }
 }

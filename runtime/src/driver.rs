@@ -21,6 +21,8 @@ pub(crate) enum Command {
     /// told of that comes by this driver, which is to be kept until the campaign is over.
     Abandon(Arc<dyn Driver>),
     Health(bool),
+    /// Whether the event loop of the candidate's program turns.
+    Turns(bool),
     Accept,
     /// The work of this term has ended, which may be told after the term was lost.
     Drained(Token),

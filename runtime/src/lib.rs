@@ -54,6 +54,7 @@ mod notifier;
 mod observe;
 mod open;
 mod options;
+mod pulse;
 mod queue;
 mod standing;
 pub mod store;
@@ -76,6 +77,7 @@ pub use meter::Wrote;
 pub use observe::{Observation, Observer};
 pub use open::{Listed, Store, StoreBuilder};
 pub use options::CampaignOptions;
+pub use pulse::Pulse;
 pub use term::{Term, TermEnded};
 pub use view::TermView;
 

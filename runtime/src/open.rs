@@ -92,7 +92,7 @@ impl Store {
         let driver: Arc<dyn Driver> = Arc::new(Link::new(id, self.requests.clone()));
         // Made before it is known to the hub: should this future be dropped, the candidate is abandoned.
         let candidate = Candidate::new(Arc::clone(&standing), Arc::clone(&driver));
-        let health = options.health.clone();
+        let (health, watched) = (options.health.clone(), options.watched.clone());
         let (reply, answer) = oneshot::channel();
         let link = Arc::downgrade(&driver);
         self.send(Request::Enter(Box::new(Enter {
@@ -104,7 +104,10 @@ impl Store {
         })))?;
         answer.await.map_err(|_| closed())??;
         if let Some(health) = health {
-            health.start(&standing, link);
+            health.start(&standing, link.clone());
+        }
+        if let Some(watched) = watched {
+            watched.start(&standing, link);
         }
         Ok(candidate)
     }

@@ -8,6 +8,7 @@ use incumbent_core::campaign::{Backoff, Forecast, Preset, Settings, WinDelay};
 use incumbent_core::store::{Capabilities, Facts};
 
 use crate::health::HealthCheck;
+use crate::pulse::{LoopWatch, Pulse};
 use crate::{Error, ErrorKind};
 
 /// For how many failures in a row a custom back-off is asked in advance.
@@ -46,6 +47,7 @@ pub struct CampaignOptions {
     backoff: Wait,
     metadata: Vec<(String, String)>,
     pub(crate) health: Option<HealthCheck>,
+    pub(crate) watched: Option<LoopWatch>,
 }
 
 #[derive(Clone)]
@@ -72,6 +74,7 @@ impl CampaignOptions {
             backoff: Wait::Standard,
             metadata: Vec::new(),
             health: None,
+            watched: None,
         }
     }
 
@@ -173,6 +176,18 @@ impl CampaignOptions {
         Fut: Future<Output = bool> + Send + 'static,
     {
         self.health = Some(HealthCheck::new(interval, check));
+        self
+    }
+
+    /// Watches an event loop that is not tokio's, such as that of a user interface: while this candidate leads, one
+    /// that does not turn for `limit` makes it unhealthy until the loop turns again. Without a limit that is the lease
+    /// time in force.
+    ///
+    /// The loop is asked four times in the limit, and not at all while no candidate of it leads. It is not the
+    /// [health check](Self::health_check) nor what [`set_healthy`](crate::Candidate::set_healthy) says: a candidate
+    /// is healthy where both find it so.
+    pub fn watch_loop(mut self, pulse: &Pulse, limit: Option<Duration>) -> Self {
+        self.watched = Some(LoopWatch::new(pulse, limit));
         self
     }
 

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
+use std::time::Duration;
 
 use incumbent_core::campaign::{self, Leader, Lease, Reason, State, Trouble};
 use incumbent_core::{Instant, Token};
@@ -30,6 +31,8 @@ pub(crate) struct Standing {
     over: CancellationToken,
     /// The deadline of the lease in nanoseconds; zero while the candidate does not lead.
     deadline: AtomicU64,
+    /// The lease time in force, in nanoseconds.
+    lease_time: AtomicU64,
     book: Mutex<Book>,
 }
 
@@ -85,6 +88,7 @@ impl Standing {
             tasks: TaskTracker::new(),
             over: CancellationToken::new(),
             deadline: AtomicU64::new(0),
+            lease_time: AtomicU64::new(0),
             book: Mutex::new(book),
         })
     }
@@ -109,6 +113,16 @@ impl Standing {
         }
         let book = self.book();
         book.held.last().filter(|held| held.tenure.is_current()).map(|held| Tenure::hold(&held.tenure))
+    }
+
+    /// The lease time in force; zero before the campaign has begun.
+    pub(crate) fn lease_time(&self) -> Duration {
+        Duration::from_nanos(self.lease_time.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn set_lease_time(&self, lease: Duration) {
+        let nanos = u64::try_from(lease.as_nanos()).unwrap_or(u64::MAX);
+        self.lease_time.store(nanos, Ordering::Relaxed);
     }
 
     /// Cancelled when the campaign is over.

@@ -9,6 +9,7 @@ use incumbent::fork::Birth;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::here::Here;
+use crate::log::Records;
 use crate::teller::Teller;
 use crate::{Code, Error, Result};
 
@@ -19,6 +20,8 @@ pub(crate) struct Engine {
     pub(crate) teller: Teller,
     /// Apart from the other: what a language does with its logs may take a while, and a loop is not to wait for it.
     logs: OnceLock<Option<Teller>>,
+    /// What is logged and not taken yet, where a language takes it.
+    pub(crate) records: Records,
     /// What is closed before the process ends.
     open: Mutex<Open>,
 }
@@ -75,6 +78,7 @@ impl Engine {
             runtime: runtime.build().map_err(refused)?,
             teller: Teller::start("incumbent-tell").map_err(refused)?,
             logs: OnceLock::new(),
+            records: Records::default(),
             open: Mutex::default(),
         })
     }
@@ -94,6 +98,7 @@ impl Engine {
         if let Some(logs) = self.logs.get().and_then(Option::as_ref) {
             logs.stop(limit);
         }
+        self.records.end();
     }
 
     /// Whether this process is a child of the engine's.

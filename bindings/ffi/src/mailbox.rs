@@ -9,17 +9,22 @@ use std::io;
 use std::io::{Read, Write};
 #[cfg(unix)]
 use std::os::fd::AsRawFd;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use incumbent::Pulse;
 use incumbent::fork::Birth;
 
 use crate::{Code, Error, Result};
 
-/// A mailbox for one event loop. A letter is a number, which is the language's own business.
+/// The letter that asks the loop whether it turns: it is answered by being taken.
+const ASKED: u64 = u64::MAX;
+
+/// A mailbox for one event loop. A letter is a number below `u64::MAX`, which is the language's own business.
 pub struct Mailbox {
     letters: Mutex<Vec<u64>>,
     line: Line,
     birth: Birth,
+    pulse: OnceLock<Pulse>,
 }
 
 impl Mailbox {
@@ -36,7 +41,7 @@ impl Mailbox {
             )
         };
         let line = Line::open().map_err(refused)?;
-        Ok(Arc::new(Self { letters: Mutex::default(), line, birth: Birth::here() }))
+        Ok(Arc::new(Self { letters: Mutex::default(), line, birth: Birth::here(), pulse: OnceLock::new() }))
     }
 
     /// The file descriptor, which can be read while there is something in it. It is only watched: [`take`](Self::take)
@@ -52,7 +57,22 @@ impl Mailbox {
         }
         // Read first: what is put in from here on is either taken below, or wakes the loop again.
         self.line.silence();
-        std::mem::take(&mut *self.lock())
+        let mut letters = std::mem::take(&mut *self.lock());
+        let before = letters.len();
+        letters.retain(|letter| *letter != ASKED);
+        if let Some(pulse) = self.pulse.get().filter(|_| letters.len() < before) {
+            pulse.beat();
+        }
+        letters
+    }
+
+    /// Whether the loop turns that [takes](Self::take) what is in it.
+    pub fn pulse(self: &Arc<Self>) -> Pulse {
+        let ask = || {
+            let mailbox = Arc::downgrade(self);
+            Pulse::new(move || mailbox.upgrade().map(|mailbox| mailbox.put(ASKED)).is_some())
+        };
+        self.pulse.get_or_init(ask).clone()
     }
 
     /// Whether it is of a process that this one was forked from, and not to be used here.

@@ -4,9 +4,25 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
+use incumbent::Pulse;
+
+use crate::engine::Engine;
+
 /// Tells a language, once, that something is ready. It may wait for a lock of the language's (an interpreter's,
 /// say), and should do little else.
 pub type Wake = Box<dyn FnOnce() + Send>;
+
+/// A pulse of an event loop that watches no [mailbox](crate::Mailbox): its wakes, which have the loop call
+/// [`Pulse::beat`], are called on the teller's thread.
+pub fn pulse(wake: impl Fn() -> Wake + Send + Sync + 'static) -> Pulse {
+    Pulse::new(move || {
+        let engine = Engine::running();
+        if let Some(engine) = engine {
+            engine.teller.tell(wake());
+        }
+        engine.is_some()
+    })
+}
 
 /// One thread that calls wakes, in order. Neither the driver nor the engine's runtime ever waits for it.
 pub(crate) struct Teller {

@@ -90,12 +90,23 @@ class BaseTerm:
 class BaseTerms:
     """The terms of a candidate, one after another: the present one is held until the next is asked for."""
 
-    __slots__ = ("_candidate", "_last", "_turn")
+    __slots__ = ("_candidate", "_is_asked", "_last", "_turn")
 
     def __init__(self, candidate: _incumbent.Candidate) -> None:
         self._candidate = candidate
         self._last: _incumbent.Term | None = None
         self._turn: _inside.Turn | None = None
+        self._is_asked = False
+
+    def _ask(self) -> _incumbent.Operation[_incumbent.Hold | None]:
+        """The turn before is over; asks for the next term. Whoever asks says when that is over."""
+        if self._is_asked:
+            # As with a generator: two who ask at once would be given the same term.
+            message = "the next term is being waited for already; give each task or thread terms() of its own"
+            raise RuntimeError(message)
+        self._finish()
+        self._is_asked = True
+        return self._candidate.next_term(self._last)
 
     def _begin(self, hold: _incumbent.Hold, owner: object) -> _incumbent.Term:
         """A turn of the loop begins, in that task or thread."""

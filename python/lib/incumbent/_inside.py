@@ -61,6 +61,11 @@ def hand_on(term: _incumbent.Term, owner: object) -> None:
         work = work.outer
 
 
+def left_too_often() -> RuntimeError:
+    """The error of a term that is left and was not entered; there is nothing to release."""
+    return RuntimeError("the term is left more often than it was entered")
+
+
 class Turn(Work):
     """One turn of a loop over terms."""
 

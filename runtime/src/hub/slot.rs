@@ -43,6 +43,10 @@ pub(super) struct Slot {
     pub(super) term: Option<Token>,
     /// By which the work of a dropped candidate says that it has ended.
     pub(super) kept: Option<Arc<dyn Driver>>,
+    /// What the candidate says of itself, or its health check.
+    pub(super) is_well: bool,
+    /// The event loop that is watched for it turns.
+    pub(super) turns: bool,
     /// Who waits until the seat is given back.
     leaving: Vec<Reply>,
     /// Who waits until the campaign is over and its handlers have returned.
@@ -60,7 +64,6 @@ pub(super) enum Stage {
 pub(super) struct Entering {
     options: CampaignOptions,
     reply: Option<Answer<()>>,
-    is_well: bool,
     failures: u32,
     told: Option<Trouble>,
 }
@@ -77,7 +80,7 @@ pub(super) struct Step {
 impl Slot {
     pub(super) fn new(enter: Enter) -> Self {
         let Enter { id: _, standing, link, options, reply } = enter;
-        let entering = Entering { options, reply: Some(reply), is_well: true, failures: 0, told: None };
+        let entering = Entering { options, reply: Some(reply), failures: 0, told: None };
         Self {
             standing,
             link,
@@ -90,6 +93,8 @@ impl Slot {
             enrolled: false,
             term: None,
             kept: None,
+            is_well: true,
+            turns: true,
             leaving: Vec::new(),
             closing: Vec::new(),
         }
@@ -104,6 +109,7 @@ impl Slot {
             let (election, candidate) = (&*self.standing.election, &*self.standing.candidate);
             tracing::error!(election, candidate, "a defect of this library, please report it: {misuse}");
         }
+        self.standing.set_lease_time(campaign.lease_time());
         let lease = campaign.lease();
         self.term = lease.map(|lease| lease.token).or(self.term);
         let mut events = Vec::new();
@@ -195,13 +201,12 @@ impl Slot {
         });
         match made {
             Ok(campaign) => {
-                let is_well = entering.is_well;
                 if let Some(reply) = entering.reply.take() {
                     // A caller that is gone has dropped its candidate; the hub hears of that as well.
                     let _ = reply.send(Ok(()));
                 }
                 self.stage = Stage::Racing(Box::new(campaign));
-                Begin::Now { is_well }
+                Begin::Now
             }
             Err(refusal) => match entering.reply.take() {
                 Some(reply) => {
@@ -243,11 +248,9 @@ impl Slot {
         }
     }
 
-    /// Remembers how a candidate is that has no campaign yet.
-    pub(super) fn remember_health(&mut self, is_well: bool) {
-        if let Stage::Entering(entering) = &mut self.stage {
-            entering.is_well = is_well;
-        }
+    /// Whether the candidate is healthy: both by what it says and by its event loop.
+    pub(super) fn health(&self) -> Input {
+        Input::Health(self.is_well && self.turns)
     }
 
     /// A leave has begun; its waiter is answered when it is done.
@@ -284,7 +287,7 @@ impl Slot {
 /// What became of a candidate when the store answered.
 pub(super) enum Begin {
     /// Its campaign is made.
-    Now { is_well: bool },
+    Now,
     /// It ran already.
     Running,
     /// It cannot be made at present; try again then.

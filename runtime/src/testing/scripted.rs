@@ -309,7 +309,8 @@ impl Driver for Script {
                 page.asked.push(Asked::HandlerFailed);
                 self.lose(&mut page, Reason::HandlerFailed);
             }
-            Command::Drained(_) | Command::HandlerFailed(_) => {}
+            // A scripted candidate's event loop is not watched.
+            Command::Turns(_) | Command::Drained(_) | Command::HandlerFailed(_) => {}
         }
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use incumbent::{Reason, State};
+use incumbent::{Pulse, Reason, State};
 
 use crate::support::{alone, lost, options, soon, until};
 
@@ -53,4 +53,52 @@ async fn a_health_check_that_panics_or_hangs_counts_as_failed() {
         until(|| candidate.state() == State::Idle).await;
         soon(candidate.close()).await.unwrap();
     }
+}
+
+/// A pulse of an event loop that turns as long as it is told to.
+fn pulse(turns: &Arc<AtomicBool>) -> Pulse {
+    let (ask, asked) = std::sync::mpsc::channel();
+    let pulse = Pulse::new(move || ask.send(()).is_ok());
+    let (beating, turns) = (pulse.clone(), Arc::clone(turns));
+    std::thread::spawn(move || {
+        for () in asked {
+            while !turns.load(Ordering::SeqCst) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            beating.beat();
+        }
+    });
+    pulse
+}
+
+#[tokio::test]
+async fn a_leader_whose_event_loop_hangs_leaves_and_campaigns_again_when_it_turns() {
+    let turns = Arc::new(AtomicBool::new(true));
+    let candidate = alone(options("a").watch_loop(&pulse(&turns), Some(Duration::from_millis(100)))).await;
+    drop(soon(candidate.won()).await.unwrap());
+    let mut events = candidate.events();
+    turns.store(false, Ordering::SeqCst);
+    assert_eq!(lost(&mut events).await, Reason::Unhealthy);
+    until(|| candidate.state() == State::Idle).await;
+    // What it says of itself is another matter: it is not well while its loop hangs.
+    candidate.set_healthy(true);
+    candidate.resign().await.unwrap();
+    assert_eq!(candidate.state(), State::Idle);
+    turns.store(true, Ordering::SeqCst);
+    drop(soon(candidate.won()).await.unwrap());
+    // Nor is a loop that turns all there is to it.
+    candidate.set_healthy(false);
+    until(|| candidate.state() == State::Idle).await;
+}
+
+#[tokio::test]
+async fn without_a_limit_an_event_loop_is_given_a_lease() {
+    let turns = Arc::new(AtomicBool::new(false));
+    let candidate = alone(options("a").watch_loop(&pulse(&turns), None)).await;
+    let term = soon(candidate.won()).await.unwrap().view();
+    assert_eq!(soon(term.ended()).await, Reason::Unhealthy);
+    let lease = Duration::from_millis(800);
+    assert!(term.age() >= lease, "{:?}", term.age());
+    turns.store(true, Ordering::SeqCst);
+    soon(candidate.won()).await.unwrap();
 }

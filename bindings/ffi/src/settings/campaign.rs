@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use incumbent::{CampaignOptions, Preset, WinDelay};
+use incumbent::{CampaignOptions, Preset, Pulse, WinDelay};
 
 use super::fields::{Fields, refuse};
 use super::{Dialect, Map, Value};
@@ -29,6 +29,53 @@ impl Campaign {
             return refuse(NAME, &interval, &format!("longer than nothing: {}", fields.lengths()));
         }
         Ok(self)
+    }
+
+    /// The same, with an event loop that is watched.
+    #[must_use]
+    pub fn watch(mut self, pulse: &Pulse, watch: LoopWatch) -> Self {
+        self.options = match watch {
+            LoopWatch::Off => return self,
+            LoopWatch::Lease => self.options.watch_loop(pulse, None),
+            LoopWatch::Limit(limit) => self.options.watch_loop(pulse, Some(limit)),
+        };
+        self
+    }
+}
+
+/// For how long an event loop may stand still while a candidate of it leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoopWatch {
+    /// For as long as it likes: it is not watched.
+    Off,
+    /// For the lease time in force.
+    Lease,
+    /// For so long.
+    Limit(Duration),
+}
+
+/// The shortest limit of a loop that is watched: below, what a busy machine does to any program looks like a hang.
+const LEAST: Duration = Duration::from_millis(100);
+
+/// Reads `watch_loop`, the setting of a language that has an event loop: true or nothing for the lease, false for
+/// off, or a length of time.
+///
+/// # Errors
+/// `InvalidSetting` for what is none of them, and for a length below 100 ms.
+pub fn loop_watch(value: Value, dialect: Dialect) -> Result<LoopWatch> {
+    const NAME: &str = "watch_loop";
+    let fields = Fields::new("a campaign", &[NAME], Vec::new(), dialect)?;
+    let refused = |value| {
+        let lengths = fields.lengths();
+        refuse(NAME, value, &format!("true for the lease, false for off, or at least 100 ms: {lengths}"))
+    };
+    match value {
+        Value::Nothing | Value::Flag(true) => Ok(LoopWatch::Lease),
+        Value::Flag(false) => Ok(LoopWatch::Off),
+        value => match fields.as_length(NAME, &value) {
+            Ok(limit) if limit >= LEAST => Ok(LoopWatch::Limit(limit)),
+            _ => refused(&value),
+        },
     }
 }
 

@@ -10,7 +10,7 @@ mod store;
 
 use std::time::Duration;
 
-pub use campaign::{CAMPAIGN, Campaign, campaign};
+pub use campaign::{CAMPAIGN, Campaign, LoopWatch, campaign, loop_watch};
 pub use store::{Opening, opening, parameters};
 
 /// A value as a language gives it.

@@ -24,8 +24,11 @@ class Terms(BaseTerms):
         return self
 
     async def __anext__(self) -> Term:
-        self._finish()
-        hold = await answer(self._candidate.next_term(self._last))
+        operation = self._ask()
+        try:
+            hold = await answer(operation)
+        finally:
+            self._is_asked = False
         if hold is None:
             raise StopAsyncIteration
         from asyncio import current_task

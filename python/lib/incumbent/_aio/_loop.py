@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, TypeVar, Union
-from weakref import WeakValueDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary, ref
 
 from incumbent import _incumbent
 from incumbent.errors import BrokenError
@@ -34,7 +34,7 @@ class Post:
     interpreter's lock comes in between. A loop that can watch none, as on Windows, is called back from a thread.
     """
 
-    __slots__ = ("__weakref__", "_mailbox", "_waiting", "loop")
+    __slots__ = ("__weakref__", "_mailbox", "_pulse", "_waiting", "loop")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
@@ -42,11 +42,18 @@ class Post:
         self._mailbox: _incumbent.Mailbox | None = None
         try:
             mailbox = _incumbent.Mailbox()
-            # The loop keeps us by this, until it is closed.
-            loop.add_reader(mailbox.fileno(), self._deliver)
+            pulse = _incumbent.Pulse.of_mailbox(mailbox)
+            # The loop keeps us by this, and its pulse, until it is closed.
+            loop.add_reader(mailbox.fileno(), _deliver, self, pulse)
             self._mailbox = mailbox
         except (NotImplementedError, BrokenError):
-            pass
+            pulse = _called(loop)
+        self._pulse = ref(pulse)
+
+    @property
+    def pulse(self) -> _incumbent.Pulse | None:
+        """Whether the loop turns; None once it is closed."""
+        return self._pulse()
 
     def listen(self, source: Source[T], callback: Callable[[], object]) -> int:
         """Has the loop call back, once, when there may be something to take: a number by which to :meth:`forget` it.
@@ -70,7 +77,8 @@ class Post:
         """Whether it brings to that loop, in this process."""
         return self.loop is loop and not (self._mailbox is not None and self._mailbox.is_elsewhere)
 
-    def _deliver(self) -> None:
+    def deliver(self) -> None:
+        """Calls back who is written to. That the loop turns is known by this, too."""
         if self._mailbox is None:
             return
         for letter in self._mailbox.take():
@@ -79,8 +87,36 @@ class Post:
                 callback()
 
 
+def _deliver(post: Post, pulse: _incumbent.Pulse) -> None:
+    """There is something in the mailbox. The pulse is here to be kept by the loop and by nothing else."""
+    post.deliver()
+
+
 _LETTERS = count(1)
 _POSTS: WeakValueDictionary[int, Post] = WeakValueDictionary()
+# Those of loops that can watch no file descriptor.
+_PULSES: WeakKeyDictionary[asyncio.AbstractEventLoop, _incumbent.Pulse] = WeakKeyDictionary()
+
+
+def _called(loop: asyncio.AbstractEventLoop) -> _incumbent.Pulse:
+    """The pulse of a loop that is called back from a thread."""
+    pulse = _PULSES.get(loop)
+    if pulse is None:
+        pulse = _PULSES[loop] = _incumbent.Pulse.called(partial(_ask, ref(loop)))
+    return pulse
+
+
+def _ask(at: ref[asyncio.AbstractEventLoop]) -> None:
+    """Has the loop say that it turns, from another thread."""
+    loop = at()
+    pulse = None if loop is None else _PULSES.get(loop)
+    if loop is None or pulse is None:
+        return
+    try:
+        loop.call_soon_threadsafe(pulse.beat)
+    except RuntimeError:
+        # It is closed.
+        pulse.stop()
 
 
 def post() -> Post:

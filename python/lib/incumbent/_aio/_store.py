@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from incumbent import _incumbent, _inside
 from incumbent._aio import _drain, _health
 from incumbent._aio._candidate import Candidate
-from incumbent._aio._loop import answer
+from incumbent._aio._loop import answer, post
 from incumbent._aio._stream import Stream
 from incumbent._settings import interval_of
 from incumbent._types import Leader, Listed, Observation, leader_of, listed_of, observation_of
@@ -65,6 +65,7 @@ class Store:
         error_ends_term: bool = False,
         health: HealthCheck | None = None,
         health_interval: Length | None = None,
+        watch_loop: Length | bool = True,
         **settings: Unpack[CampaignSettings],
     ) -> Opening[Candidate]:
         """Campaigns in the election of that key: ``async with store.campaign(…) as candidate``, or ``await`` it.
@@ -77,6 +78,11 @@ class Store:
         ``health`` is asked every ``health_interval``, 5 s by default, whether this candidate is well: a function, async or
         not. Unwell, it does not campaign, and as the leader it drains and leaves. A check that raises, takes longer than
         the interval, or cannot run because the event loop is blocked for so long, counts as a no.
+
+        ``watch_loop`` is for how long the event loop may stand still while this candidate leads: the lease by default, or
+        a length of time of at least 100 ms; ``False`` switches it off. A loop that does not turn for so long, or up to a
+        quarter more, makes the candidate unhealthy until it turns again. The loop that campaigns is watched, and only
+        while it is not closed.
 
         The settings, all of them optional:
 
@@ -102,13 +108,15 @@ class Store:
         given: dict[str, object] = {**settings, "drain": length}
         interval = interval_of(health, health_interval)
         # What can be refused at once is refused here, where it was written.
-        _incumbent.check_campaign(given, interval)
+        _incumbent.check_campaign(given, interval, watch_loop)
 
         async def campaign() -> Candidate:
             from incumbent import _log
 
             _log.refresh()
-            native = await answer(self._native.campaign(election, given, interval))
+            pulse = post().pulse
+            watched = None if pulse is None else (pulse, watch_loop)
+            native = await answer(self._native.campaign(election, given, interval, watched))
             if handler is not None:
                 _drain.start(native, handler, ends_term=error_ends_term)
             if health is not None:

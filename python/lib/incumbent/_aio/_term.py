@@ -39,12 +39,21 @@ class _Scope(_inside.Work):
             self.fired = True
             self._task.cancel()
 
-    def leave(self, kind: type[BaseException] | None) -> bool:
+    def is_of(self, task: asyncio.Task[Any] | None) -> bool:
+        """Whether it was entered by that task."""
+        return self._task is task
+
+    def is_done(self) -> bool:
+        """Whether the task that entered it has ended."""
+        return self._task.done()
+
+    def leave(self, kind: type[BaseException] | None, task: asyncio.Task[Any] | None) -> bool:
         """Whether the body was cancelled because the term ended, and for no other reason."""
         self.finish()
         self._post.forget(self._letter)
         self._ended.cancel()
-        if not self.fired:
+        if not self.fired or not self.is_of(task):
+            # What was cancelled then is the task that entered it, and not the one that leaves it.
             return False
         if sys.version_info >= (3, 11) and self._task.uncancel() > self._cancelling:
             return False
@@ -60,13 +69,16 @@ class Term(BaseTerm):
     ``asyncio.timeout`` is at its deadline, and then raises :class:`TermEnded` with the reason. When the leader
     leaves of its own will, the term is drained first: it goes on until every such body is left, or the drain
     time is over.
+
+    It may be left in another task than it was entered in, as what a framework does to a fixture or a dependency. It is
+    the task that entered it which is cancelled then, where it still runs.
     """
 
     __slots__ = ("_scopes",)
 
     def __init__(self, native: _incumbent.Term) -> None:
         super().__init__(native)
-        self._scopes: list[tuple[asyncio.Task[Any], _Scope]] = []
+        self._scopes: list[_Scope] = []
 
     async def __aenter__(self) -> Term:
         from asyncio import current_task
@@ -76,7 +88,7 @@ class Term(BaseTerm):
             message = "`async with term` has to be inside of a task"
             raise RuntimeError(message)
         self.check()
-        self._scopes.append((task, _Scope(self._native, task)))
+        self._scopes.append(_Scope(self._native, task))
         return self
 
     async def __aexit__(
@@ -87,11 +99,14 @@ class Term(BaseTerm):
     ) -> None:
         from asyncio import current_task
 
+        if not self._scopes:
+            raise _inside.left_too_often()
         task = current_task()
-        # The innermost of this task's: several tasks may work for a term at once.
-        place = max(place for place, (owner, _) in enumerate(self._scopes) if owner is task)
-        _, scope = self._scopes.pop(place)
-        if scope.leave(kind):
+        # The innermost of this task's, as several may work for a term at once. Where it has none, another task has entered
+        # for it: most likely one that has ended since.
+        scope = max(reversed(self._scopes), key=lambda scope: (scope.is_of(task), scope.is_done()))
+        self._scopes.remove(scope)
+        if scope.leave(kind, task):
             raise TermEnded(self.reason or Reason.EXPIRED) from error
 
     async def ended(self) -> Reason:

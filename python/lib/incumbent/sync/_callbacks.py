@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from incumbent import _incumbent, _inside
+from incumbent import _incumbent, _inside, _thread
 from incumbent._types import Campaigned, Draining, Lost, Reason, State, Trouble, Won, event_of
-from incumbent.sync import _thread
 from incumbent.sync._wait import Stream
 
 if TYPE_CHECKING:

@@ -35,8 +35,11 @@ class Terms(BaseTerms):
         return self
 
     def __next__(self) -> Term:
-        self._finish()
-        hold = answer(self._candidate.next_term(self._last))
+        operation = self._ask()
+        try:
+            hold = answer(operation)
+        finally:
+            self._is_asked = False
         if hold is None:
             raise StopIteration
         return Term(self._begin(hold, threading.get_ident()))

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from incumbent import _incumbent
-from incumbent.sync import _thread
+from incumbent import _incumbent, _thread
 from incumbent.sync._wait import Stream
 
 HealthCheck = Callable[[], bool]

@@ -14,19 +14,30 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 
+class _Body(_inside.Work):
+    """The body of one ``with term``."""
+
+    __slots__ = ("owner",)
+
+    def __init__(self, term: _incumbent.Term, owner: int) -> None:
+        super().__init__(term)
+        self.owner = owner
+
+
 class Term(BaseTerm):
     """One uninterrupted leadership.
 
     ``with term:`` is the work of a leader. A thread cannot be interrupted from outside, so the work asks: call
     :meth:`check` between its steps, and send the token with every request. When the leader leaves of its own will,
-    the term goes on until every such body is left, or the drain time is over.
+    the term goes on until every such body is left, or the drain time is over. It may be left in another thread than
+    it was entered in, as what a web framework does to a dependency.
     """
 
-    __slots__ = ("_works",)
+    __slots__ = ("_bodies",)
 
     def __init__(self, native: _incumbent.Term) -> None:
         super().__init__(native)
-        self._works: list[tuple[int, _inside.Work]] = []
+        self._bodies: list[_Body] = []
 
     def ended(self, timeout: float | None = None) -> Reason:
         """Waits until the term is over, and says why; :class:`TimedOutError` after ``timeout`` seconds.
@@ -46,7 +57,7 @@ class Term(BaseTerm):
         self.check()
         here = threading.get_ident()
         _inside.hand_on(self._native, here)
-        self._works.append((here, _inside.Work(self._native)))
+        self._bodies.append(_Body(self._native, here))
         return self
 
     def __exit__(
@@ -55,7 +66,17 @@ class Term(BaseTerm):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        here = threading.get_ident()
-        # The innermost of this thread's: several threads may work for a term at once.
-        place = max(place for place, (owner, _) in enumerate(self._works) if owner == here)
-        self._works.pop(place)[1].finish()
+        # No lock: a fork at that moment would leave it held in the child.
+        while bodies := list(self._bodies):
+            # The innermost of this thread's, as several may work for a term at once. Where it has none, another thread
+            # has entered for it: the last that did.
+            own = [body for body in bodies if body.owner == threading.get_ident()]
+            body = (own or bodies)[-1]
+            try:
+                self._bodies.remove(body)
+            except ValueError:
+                # Another thread has just left it.
+                continue
+            body.finish()
+            return
+        raise _inside.left_too_often()

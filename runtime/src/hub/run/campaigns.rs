@@ -37,11 +37,12 @@ impl Hub {
         let Some(slot) = self.slots.get_mut(&id) else { return };
         let again = match result {
             Ok(facts) => match slot.begin(self.capabilities, facts) {
-                Begin::Now { is_well } => {
+                Begin::Now => {
                     if let Some(flaw) = &self.flaw {
                         slot.report(Trouble::Store(flaw.clone()));
                     }
-                    self.feed(id, Input::Health(is_well));
+                    let health = slot.health();
+                    self.feed(id, health);
                     if let Some(since) = self.watch.since() {
                         self.feed(id, Input::Watching { since });
                     }

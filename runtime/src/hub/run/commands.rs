@@ -43,8 +43,14 @@ impl Hub {
                 self.close_campaign(id);
             }
             Command::Health(is_well) => {
-                slot.remember_health(is_well);
-                self.feed(id, Input::Health(is_well));
+                slot.is_well = is_well;
+                let health = slot.health();
+                self.feed(id, health);
+            }
+            Command::Turns(turns) => {
+                slot.turns = turns;
+                let health = slot.health();
+                self.feed(id, health);
             }
             Command::Accept => self.feed(id, Input::Accept),
             Command::Drained(of) if last == Some(of) => self.feed(id, Input::Drained),

@@ -1,0 +1,187 @@
+"""A program that hangs does not keep the seat: its event loop is watched while it leads."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+
+import pytest
+from support import FAST, NATS_LEASE, PATIENCE, soon, until
+
+import incumbent
+from incumbent import Reason, State, sync
+
+DRAIN = 0.5
+"""How long a drain may take."""
+LATE = 10.0
+"""How much later than it should a rival may lead, on a busy machine. The hangs below last longer than all of it."""
+
+WORKER = """
+import asyncio, re, sys, threading, time, incumbent
+
+url, hang, watched = sys.argv[1], sys.argv[2], eval(sys.argv[3])
+candidate = None
+
+def looks():
+    # Beside the event loop, as long as what hangs leaves the interpreter's lock to others.
+    while not candidate.is_leader:
+        time.sleep(0.001)
+    while candidate.is_leader:
+        time.sleep(0.001)
+    print("leads no more", time.monotonic(), flush=True)
+
+def hangs():
+    if hang == "sleep":
+        time.sleep(float(sys.argv[4]))
+    else:
+        # Exponential, in C, with the interpreter's lock held all the while.
+        re.match("(a+)+$", "a" * 60 + "b")
+
+async def main():
+    global candidate
+    async with await incumbent.connect(url) as store:
+        given = {} if watched is None else {"watch_loop": watched}
+        async with store.campaign("jobs", name="hangs", preset="fast", splay=0, drain=0.5, **given) as candidate:
+            threading.Thread(target=looks, daemon=True).start()
+            has_hung = False
+            async for term in candidate.terms():
+                print("won", term.token, flush=True)
+                try:
+                    async with term:
+                        if not has_hung:
+                            has_hung = True
+                            print("hangs", time.monotonic(), flush=True)
+                            hangs()
+                            print("turns", candidate.is_leader, flush=True)
+                        await asyncio.sleep(3600)
+                except incumbent.TermEnded as ended:
+                    print("lost", ended.reason.name, flush=True)
+
+asyncio.run(main())
+"""
+
+
+@pytest.fixture
+def rival(bucket):
+    with sync.connect(bucket) as store:
+        yield lambda: store.campaign("jobs", name="rival", preset="fast", splay=0)
+
+
+@pytest.mark.parametrize(("watched", "limit"), [(None, NATS_LEASE), (1.0, 1.0)])
+def test_while_a_loop_is_blocked_another_leads_and_it_campaigns_again_when_it_turns(
+    python, bucket, rival, watched, limit
+):
+    bound = 1.25 * limit + DRAIN + NATS_LEASE
+    worker = python(WORKER, bucket, "sleep", repr(watched), str(bound + LATE))
+    before = incumbent.Token.parse(worker.expect("won"))
+    hangs = float(worker.expect("hangs"))
+    with rival() as candidate:
+        term = candidate.won(PATIENCE)
+        led = time.monotonic()
+        assert term.token > before
+        assert limit < led - hangs < bound + LATE
+        # It knew before the other led, though no line of its loop ran.
+        assert float(worker.expect("leads no more")) < led
+        assert worker.expect("turns") == "False"
+        assert worker.expect("lost") == "UNHEALTHY"
+    assert incumbent.Token.parse(worker.expect("won")) > term.token
+
+
+def test_while_c_code_holds_the_interpreters_lock_another_leads(python, bucket, rival):
+    worker = python(WORKER, bucket, "regex", "None")
+    before = incumbent.Token.parse(worker.expect("won"))
+    worker.expect("hangs")
+    with rival() as candidate:
+        assert candidate.won(PATIENCE).token > before
+    assert worker.popen.poll() is None
+
+
+def test_a_loop_that_is_not_watched_keeps_its_term_while_it_is_blocked(python, bucket, rival):
+    worker = python(WORKER, bucket, "sleep", "False", str(4 * NATS_LEASE))
+    worker.expect("won")
+    worker.expect("hangs")
+    with rival() as candidate:
+        assert worker.expect("turns") == "True"
+        assert not candidate.is_leader and candidate.state is State.WAITING
+
+
+def test_a_process_that_is_stopped_for_longer_than_the_limit_and_not_the_lease_leads_on(python, cli, nats_url):
+    import subprocess
+
+    url = f"{nats_url}/STOPPED"
+    subprocess.run([cli, "init", "--store", url, "--lease", "30s", "--new"], check=True, capture_output=True)
+    code = WORKER.replace('hangs()\n', 'await asyncio.sleep(0)\n').replace(
+        "await asyncio.sleep(3600)", "await asyncio.to_thread(answers)"
+    )
+    code = code.replace(
+        "async def main():",
+        "def answers():\n    for line in sys.stdin:\n        print('leads', candidate.is_leader, flush=True)\n\nasync def main():",
+    )
+    worker = python(code, url, "none", "1.0")
+    worker.expect("turns")
+    for _ in range(3):
+        os.kill(worker.pid, signal.SIGSTOP)
+        time.sleep(2)
+        os.kill(worker.pid, signal.SIGCONT)
+        # Longer than the loop would be given now, had the stop been counted.
+        time.sleep(1)
+        worker.say("?")
+        assert worker.expect("leads") == "True"
+
+
+async def test_a_loop_that_turns_keeps_its_term_for_many_limits(store):
+    async with store.campaign("jobs", watch_loop=0.1, **FAST) as candidate:
+        term = await soon(candidate.won())
+        await asyncio.sleep(2)
+        assert term.is_current()
+
+
+async def test_a_health_check_that_is_content_does_not_make_up_for_a_loop_that_hangs(store):
+    def check():
+        return True
+
+    async with store.campaign("jobs", watch_loop=0.2, health=check, health_interval=30, **FAST) as candidate:
+        term = await soon(candidate.won())
+        until(lambda: not term.is_current(), "a loop that hangs keeps its term")
+        assert term.reason is Reason.UNHEALTHY
+        candidate.set_healthy(True)
+        # It turns from here on.
+        await soon(candidate.won())
+
+
+def test_a_loop_that_was_closed_is_watched_no_more():
+    kept = []
+
+    async def begins():
+        store = await incumbent.connect("memory:")
+        candidate = await store.campaign("jobs", watch_loop=0.1, **FAST)
+        kept.extend([store, candidate, candidate.events()])
+        kept.append(await soon(candidate.won()))
+        # Told of, so that a reader of the loop that is closed stays behind.
+        await soon(kept[2].__anext__())
+
+    asyncio.run(begins())
+    store, candidate, _, term = kept
+    time.sleep(1)
+    assert term.is_current() and candidate.is_leader
+
+    async def ends():
+        await soon(store.close())
+
+    asyncio.run(ends())
+
+
+@pytest.mark.parametrize(
+    ("limit", "says"),
+    [(0.05, "at least 100 ms"), ("often", "true for the lease"), (-1, "at least 100 ms"), ([1], "watch_loop is a list")],
+)
+async def test_a_limit_that_cannot_be_is_refused_where_it_is_written(store, limit, says):
+    with pytest.raises(incumbent.InvalidSettingError, match=says):
+        store.campaign("jobs", watch_loop=limit)
+
+
+def test_threads_have_no_loop_to_watch():
+    with sync.connect("memory:") as store, pytest.raises(incumbent.InvalidSettingError, match="watch_loop"):
+        store.campaign("jobs", watch_loop=1.0)

@@ -1,0 +1,236 @@
+"""A term that is left in another task or thread than it was entered in is released there."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import queue
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from support import FAST, PATIENCE, soon
+
+import incumbent
+from incumbent import Reason, TermEnded, sync
+
+
+async def in_a_task(work):
+    """Runs it in a task of its own, and waits for it."""
+    return await soon(asyncio.create_task(work()))
+
+
+def in_a_thread(work):
+    """Runs it in a thread of its own, and waits for it; the thread lives on, so that no other is taken for it."""
+    pool = ThreadPoolExecutor(1)
+    pool.submit(int).result()
+    return pool.submit(work).result(PATIENCE)
+
+
+async def resigns_at_once(candidate):
+    """Whether nothing holds the term: a drain would wait for the 10 s that it may take."""
+    began = time.monotonic()
+    await soon(asyncio.create_task(candidate.resign()))
+    return time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize("error", [None, KeyError("on purpose")])
+async def test_a_term_that_another_task_leaves_is_released(candidate, error):
+    term = await soon(candidate.won())
+    await in_a_task(term.__aenter__)
+    await in_a_task(lambda: term.__aexit__(type(error) if error else None, error, None))
+    assert await resigns_at_once(candidate)
+
+
+async def test_an_exit_stack_that_another_task_closes_releases_the_term(candidate):
+    term = await soon(candidate.won())
+    stack = contextlib.AsyncExitStack()
+    await in_a_task(lambda: stack.enter_async_context(term))
+    await in_a_task(stack.aclose)
+    assert await resigns_at_once(candidate)
+
+
+async def test_a_generator_that_another_task_closes_releases_the_term(candidate):
+    async def dependency():
+        async with await candidate.won() as term:
+            yield term
+
+    generator = dependency()
+    assert (await in_a_task(generator.__anext__)).is_current()
+    await in_a_task(generator.aclose)
+    assert await resigns_at_once(candidate)
+
+
+async def test_of_several_bodies_the_one_whose_task_has_ended_is_left_first(candidate):
+    term = await soon(candidate.won())
+    go_on = asyncio.Event()
+
+    async def works():
+        async with term:
+            await go_on.wait()
+            await term.ended()
+
+    working = asyncio.create_task(works())
+    await asyncio.sleep(0)
+    await in_a_task(term.__aenter__)
+    again = asyncio.create_task(works())
+    await asyncio.sleep(0)
+    await in_a_task(lambda: term.__aexit__(None, None, None))
+    # The bodies of the others are still open, and still cancelled the moment the term ends.
+    go_on.set()
+    term.fail()
+    ends = await soon(asyncio.gather(working, again, return_exceptions=True))
+    assert [type(end) for end in ends] == [TermEnded] * 2
+
+
+async def test_a_term_that_ended_before_another_task_leaves_it_harms_neither(candidate):
+    term = await soon(candidate.won())
+    waits = asyncio.Event()
+
+    async def enters():
+        await term.__aenter__()
+        waits.set()
+        with contextlib.suppress(asyncio.CancelledError):
+            # This is the task that is cancelled when the term ends.
+            await asyncio.sleep(3600)
+        return "was cancelled"
+
+    entered = asyncio.create_task(enters())
+    await soon(waits.wait())
+    term.fail()
+    assert await soon(term.ended()) is Reason.HANDLER_FAILED
+    assert await soon(entered) == "was cancelled"
+    await in_a_task(lambda: term.__aexit__(None, None, None))
+    if sys.version_info >= (3, 11):
+        assert asyncio.current_task().cancelling() == 0
+
+
+async def test_one_that_was_never_entered_says_so(candidate):
+    term = await soon(candidate.won())
+    async with term:
+        pass
+    with pytest.raises(RuntimeError, match="left more often than it was entered"):
+        await term.__aexit__(None, None, None)
+    assert await resigns_at_once(candidate)
+
+
+async def test_terms_are_asked_for_by_one_task_at_a_time(store):
+    async with store.campaign("jobs", name="a", **FAST) as leader:
+        await soon(leader.won())
+        async with store.campaign("jobs", name="b", **FAST) as candidate:
+            terms = candidate.terms()
+            first, second = (asyncio.create_task(terms.__anext__()) for _ in range(2))
+            with pytest.raises(RuntimeError, match="already"):
+                await soon(second)
+            await soon(leader.close())
+            assert (await soon(first)).is_current()
+            await terms.aclose()
+            assert await resigns_at_once(candidate)
+
+
+async def test_a_cancelled_wait_for_a_term_leaves_the_next_one_to_who_asks_again(store):
+    async with store.campaign("jobs", name="a", **FAST) as leader:
+        await soon(leader.won())
+        async with store.campaign("jobs", name="b", **FAST) as candidate:
+            terms = candidate.terms()
+            for _ in range(3):
+                with pytest.raises(asyncio.TimeoutError):
+                    await asyncio.wait_for(terms.__anext__(), 0.02)
+            await soon(leader.close())
+            assert (await soon(terms.__anext__())).is_current()
+            await terms.aclose()
+            assert await resigns_at_once(candidate)
+
+
+@pytest.fixture
+def leading():
+    with sync.connect("memory:") as store, store.campaign("jobs", name="a", **FAST) as candidate:
+        yield candidate
+
+
+@pytest.mark.parametrize("error", [None, KeyError("on purpose")])
+def test_a_term_that_another_thread_leaves_is_released(leading, error):
+    term = leading.won(PATIENCE)
+    in_a_thread(term.__enter__)
+    in_a_thread(lambda: term.__exit__(type(error) if error else None, error, None))
+    leading.resign(5)
+
+
+def test_a_generator_that_another_thread_closes_releases_the_term(leading):
+    @contextlib.contextmanager
+    def dependency():
+        with leading.won(PATIENCE) as term:
+            yield term
+
+    manager = dependency()
+    assert in_a_thread(manager.__enter__).is_current()
+    in_a_thread(lambda: manager.__exit__(None, None, None))
+    leading.resign(5)
+
+
+def test_for_threads_one_that_was_never_entered_says_so(leading):
+    term = leading.won(PATIENCE)
+    with term:
+        pass
+    with pytest.raises(RuntimeError, match="left more often than it was entered"):
+        term.__exit__(None, None, None)
+    leading.resign(5)
+
+
+def test_terms_are_asked_for_by_one_thread_at_a_time():
+    with sync.connect("memory:") as store, store.campaign("jobs", name="a", **FAST) as first:
+        first.won(PATIENCE)
+        with store.campaign("jobs", name="b", **FAST) as candidate:
+            terms, outcomes = candidate.terms(), queue.Queue()
+
+            def asks():
+                try:
+                    outcomes.put(next(terms))
+                except RuntimeError as error:
+                    outcomes.put(error)
+
+            for _ in range(2):
+                threading.Thread(target=asks, daemon=True).start()
+            # One of the two, whichever came second.
+            assert "already" in str(outcomes.get(timeout=PATIENCE))
+            first.close(PATIENCE)
+            assert outcomes.get(timeout=PATIENCE).is_current()
+            terms.close()
+            candidate.resign(5)
+
+
+@pytest.mark.parametrize("face", ["asyncio", "threads"])
+async def test_what_a_web_framework_does_to_dependencies_leaves_no_hold(face):
+    fastapi = pytest.importorskip("fastapi")
+    httpx = pytest.importorskip("httpx")
+    with sync.connect("memory:") as threads, threads.campaign("jobs", name="a", **FAST) as candidate:
+        candidate.won(PATIENCE)
+
+        def in_threads():
+            # Its beginning and its end run in threads of a pool, and seldom in the same.
+            with candidate.term as term:
+                yield term
+
+        async with await incumbent.connect("memory:") as store:
+            async with store.campaign("jobs", name="b", **FAST) as other:
+                await soon(other.won())
+
+                async def in_a_loop():
+                    async with other.term as term:
+                        yield term
+
+                app = fastapi.FastAPI()
+                leading = fastapi.Depends(in_threads if face == "threads" else in_a_loop)
+
+                @app.get("/")
+                def answer(term=leading) -> dict[str, bool]:
+                    return {"leads": term.is_current()}
+
+                transport = httpx.ASGITransport(app=app)
+                async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
+                    answers = await asyncio.gather(*(client.get("/") for _ in range(200)))
+                assert [one.status_code for one in answers] == [200] * 200
+                assert await resigns_at_once(other)
+        candidate.resign(5)
