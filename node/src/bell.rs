@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use incumbent_ffi::Wake;
+use incumbent_ffi::{Pulse as LoopPulse, Wake};
 use napi::bindgen_prelude::Function;
 use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
 use napi::{Env, Result, Status};
@@ -40,6 +40,35 @@ impl Bell {
     #[napi]
     pub fn let_go(&mut self, env: Env) -> Result<()> {
         self.hold.unref(&env)
+    }
+}
+
+/// Tells whether the event loop of a bell turns, until that loop is over.
+#[napi(js_name = "Pulse")]
+pub struct Pulse {
+    pub(crate) pulse: LoopPulse,
+}
+
+#[napi]
+impl Pulse {
+    /// Asks by ringing with that number, which has [`beat`](Self::beat) called.
+    #[napi(constructor)]
+    pub fn new(bell: &Bell, id: u32) -> Self {
+        let ring = Arc::clone(&bell.ring);
+        let ask = move || ring.call(id, ThreadsafeFunctionCallMode::NonBlocking) == Status::Ok;
+        Self { pulse: LoopPulse::new(ask) }
+    }
+
+    /// Says that the event loop turns.
+    #[napi]
+    pub fn beat(&self) {
+        self.pulse.beat();
+    }
+}
+
+impl Drop for Pulse {
+    fn drop(&mut self) {
+        self.pulse.stop();
     }
 }
 

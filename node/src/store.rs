@@ -1,10 +1,11 @@
 //! A store that is open for elections.
 
-use incumbent_ffi::settings;
+use incumbent_ffi::settings::{self, Value as Setting};
 use napi::Result;
 use napi::bindgen_prelude::{Either, Object};
 use napi_derive::napi;
 
+use crate::bell::Pulse;
 use crate::candidate::Candidate;
 use crate::feed::Feed;
 use crate::operation::{Operation, Value};
@@ -42,10 +43,22 @@ pub fn store_settings(url: String) -> Vec<&'static str> {
 
 #[napi]
 impl Store {
-    /// Campaigns in the election of that key; refuses at once what can be refused without the store.
+    /// Campaigns in the election of that key, in the event loop of that pulse; refuses at once what can be refused
+    /// without the store.
     #[napi]
-    pub fn campaign(&self, election: String, settings: Object<'_>) -> Result<Outcome<Operation>> {
-        let campaign = match settings::campaign(value::settings(settings)?, DIALECT) {
+    pub fn campaign(
+        &self,
+        election: String,
+        settings: Object<'_>,
+        pulse: &Pulse,
+    ) -> Result<Outcome<Operation>> {
+        let mut given = value::settings(settings)?;
+        let watched = given.iter().position(|(name, _)| name == "watch_loop");
+        let watched = watched.map_or(Setting::Nothing, |place| given.remove(place).1);
+        let watch = |campaign: settings::Campaign| {
+            settings::loop_watch(watched, DIALECT).map(|watch| campaign.watch(&pulse.pulse, watch))
+        };
+        let campaign = match settings::campaign(given, DIALECT).and_then(watch) {
             Ok(campaign) => campaign,
             Err(error) => return Ok(Either::A(error.into())),
         };

@@ -1,7 +1,7 @@
 /** How the compiled part tells this event loop that something is ready, and for how long the loop is kept running. */
 
 import { addon } from './addon.js';
-import type { Bell, Operation } from './native.js';
+import type { Bell, Operation, Pulse } from './native.js';
 import { errorOf } from './errors.js';
 
 /** Something that can say when there is something to take. */
@@ -13,7 +13,15 @@ const waiting = new Map<number, () => void>();
 let last = 0;
 let held = 0;
 
+/** Rung to ask whether the loop turns; nothing else has this number. */
+const ASKED = 0;
+let present: Pulse | undefined;
+
 const bell = new addon.Bell((id) => {
+  if (id === ASKED) {
+    present?.beat();
+    return;
+  }
   const ring = waiting.get(id);
   waiting.delete(id);
   ring?.();
@@ -25,7 +33,7 @@ const bell = new addon.Bell((id) => {
 export function tell(source: Source, ring: () => void): boolean {
   do {
     last = (last + 1) >>> 0;
-  } while (waiting.has(last));
+  } while (last === ASKED || waiting.has(last));
   const id = last;
   waiting.set(id, ring);
   if (source.tell(bell, id)) {
@@ -33,6 +41,12 @@ export function tell(source: Source, ring: () => void): boolean {
   }
   waiting.delete(id);
   return false;
+}
+
+/** Whether this event loop turns: watched while one of its candidates leads. It does not keep the loop running. */
+export function pulse(): Pulse {
+  present ??= new addon.Pulse(bell, ASKED);
+  return present;
 }
 
 /** Keeps the event loop running until what is returned is called; calling it again does nothing. */

@@ -240,12 +240,23 @@ export class Candidate extends Emitter implements AsyncDisposable {
   }
 }
 
+/** One who waits for a term, and the work that begins with it. */
+interface Waiter {
+  readonly work: Work;
+  resolve(result: IteratorResult<Term, undefined>): void;
+  reject(error: unknown): void;
+}
+
 /** The terms of a candidate, one after another; see {@link Candidate.terms}. */
 export class Terms implements AsyncIterableIterator<Term, undefined>, AsyncDisposable {
   readonly #next: (after?: NativeTerm) => Promise<NativeHold | null>;
   readonly #termOf: (term: NativeTerm) => Term;
+  /** Those who wait, each for a term of its own. */
+  readonly #waiters: Waiter[] = [];
+  /** The turn that was begun last. */
   #work: Work | undefined;
   #last: NativeTerm | undefined;
+  #isAsking = false;
   #isClosed = false;
 
   private constructor(
@@ -264,36 +275,27 @@ export class Terms implements AsyncIterableIterator<Term, undefined>, AsyncDispo
     return new Terms(next, termOf);
   }
 
-  /** The turn before is over; waits for the next term. */
+  /**
+   * The turn before is over; waits for the next term. Asked again before that has come, it answers in order, with one term
+   * after another.
+   */
   next(): Promise<IteratorResult<Term, undefined>> {
     this.#work?.finish();
     if (this.#isClosed) {
       return Promise.resolve({ done: true, value: undefined });
     }
     const work = new Work();
-    this.#work = work;
     // Before anything is awaited: the loop's body runs where `next` was called, and is inside of the work.
     work.enter();
-    return this.#next(this.#last).then((hold) => {
-      if (hold === null) {
-        this.#isClosed = true;
-        return { done: true, value: undefined };
-      }
-      if (this.#isClosed) {
-        hold.release();
-        return { done: true, value: undefined };
-      }
-      const term = this.#termOf(hold.term);
-      this.#last = hold.term;
-      work.begin(hold, term.token);
-      return { done: false, value: term };
+    return new Promise((resolve, reject) => {
+      this.#waiters.push({ work, resolve, reject });
+      this.#ask();
     });
   }
 
-  /** Ends the iteration, and the turn. */
+  /** Ends the iteration, and the turn; whoever waits is told that it is over. */
   return(): Promise<IteratorReturnResult<undefined>> {
-    this.#isClosed = true;
-    this.#work?.finish();
+    this.#close();
     return Promise.resolve({ done: true, value: undefined });
   }
 
@@ -303,5 +305,56 @@ export class Terms implements AsyncIterableIterator<Term, undefined>, AsyncDispo
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.return();
+  }
+
+  /** Asks for the next term, for the first of those who wait. */
+  #ask(): void {
+    if (this.#isAsking || this.#waiters.length === 0) {
+      return;
+    }
+    this.#isAsking = true;
+    this.#next(this.#last).then(
+      (hold) => {
+        this.#isAsking = false;
+        this.#give(hold);
+        this.#ask();
+      },
+      (error: unknown) => {
+        this.#isAsking = false;
+        for (const { work, reject } of this.#waiters.splice(0)) {
+          work.finish();
+          reject(error);
+        }
+      },
+    );
+  }
+
+  #give(hold: NativeHold | null): void {
+    if (hold === null) {
+      this.#close();
+      return;
+    }
+    const waiter = this.#waiters.shift();
+    if (waiter === undefined) {
+      // The iteration was ended meanwhile.
+      hold.release();
+      return;
+    }
+    const term = this.#termOf(hold.term);
+    // Of a term that is over, where the next was asked for in advance.
+    this.#work?.finish();
+    this.#work = waiter.work;
+    this.#last = hold.term;
+    waiter.work.begin(hold, term.token);
+    waiter.resolve({ done: false, value: term });
+  }
+
+  #close(): void {
+    this.#isClosed = true;
+    this.#work?.finish();
+    for (const { work, resolve } of this.#waiters.splice(0)) {
+      work.finish();
+      resolve({ done: true, value: undefined });
+    }
   }
 }

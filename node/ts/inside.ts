@@ -11,6 +11,7 @@ import type { Hold } from './native.js';
 export class Work {
   #hold: Hold | undefined;
   #token: string | undefined;
+  #isOver = false;
   readonly #outer: Work | undefined;
 
   constructor() {
@@ -25,13 +26,14 @@ export class Work {
 
   /** The work is over. Finishing it twice is no error. */
   finish(): void {
+    this.#isOver = true;
     this.#hold?.release();
     this.#hold = undefined;
   }
 
-  /** This, or the nearest around it that is not over. */
+  /** This, or the nearest around it that is not over; one whose term is still waited for is not. */
   alive(): Work | undefined {
-    return this.#hold === undefined ? this.#outer?.alive() : this;
+    return this.#isOver ? this.#outer?.alive() : this;
   }
 
   holds(token: string | undefined): boolean {

@@ -72,6 +72,12 @@ export interface CampaignSettings {
    * rejects; otherwise it goes on. It is told as trouble in either case.
    */
   errorEndsTerm?: boolean | undefined;
+  /**
+   * For how long the event loop may stand still while this candidate leads: the lease by default, or a length of time of
+   * at least 100 ms; false switches it off. A loop that does not turn for so long, or up to a quarter more, makes the
+   * candidate unhealthy until it turns again.
+   */
+  watchLoop?: Length | boolean | undefined;
   /** The longest wait before the first campaign. */
   splay?: Length | undefined;
   /** How long a new holder waits where a former leader may still believe it leads: `automatic`, or at least so long. */
@@ -183,7 +189,7 @@ export function handlersOf(given: Record<string, unknown>): HandlerSettings {
 /** An error of a campaign's settings that also knows those which stay in JavaScript. */
 export function knowing(error: unknown, isDrainTime: boolean): unknown {
   if (error instanceof IncumbentError && error.code === 'INVALID_SETTING') {
-    error.message = error.message.replace(/(: |\? )known are .*$/, '$&, drainTime, errorEndsTerm');
+    error.message = error.message.replace(/(: |\? )known are .*$/, '$&, drainTime, errorEndsTerm, watchLoop');
     if (isDrainTime) {
       error.message = error.message.replaceAll(/\bdrain\b/g, 'drainTime');
     }

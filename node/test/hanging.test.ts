@@ -1,0 +1,84 @@
+/** A program that hangs does not keep the seat: its event loop is watched while it leads. */
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+
+import { InvalidSettingError, connect, type CampaignSettings, type Candidate } from '../dist/index.js';
+import { until } from '../dist/testing.js';
+import { FAST, NATS, NATS_LEASE_MS, bucket, program, won } from './support.js';
+
+const DRAIN_MS = 500;
+/** How much later than it should a rival may lead, on a busy machine. The hangs last longer than all of it. */
+const LATE_MS = 10_000;
+
+/** A candidate of this process, behind the one that hangs. */
+async function rival<T>(url: string, act: (candidate: Candidate) => Promise<T>): Promise<T> {
+  await using store = await connect(url);
+  await using candidate = await store.campaign('jobs', { ...NATS, name: 'rival' });
+  return await act(candidate);
+}
+
+test.each([
+  ['a lease', {}, NATS_LEASE_MS],
+  ['the limit that is set', { watchLoop: 1000 }, 1000],
+])('while a loop is blocked for longer than %s another leads, and it campaigns again when it turns', async (...[, settings, limit]) => {
+  const url = bucket();
+  const bound = 1.25 * limit + DRAIN_MS + NATS_LEASE_MS;
+  const worker = program('hangs.mjs', url, String(bound + LATE_MS), JSON.stringify(settings));
+  const before = await worker.expect('won');
+  await worker.expect('hangs');
+  const hung = performance.now();
+  const token = await rival(url, async (candidate) => {
+    const term = await won(candidate);
+    const took = performance.now() - hung;
+    expect(term.token > before).toBe(true);
+    expect(took).toBeGreaterThan(limit);
+    expect(took).toBeLessThan(bound + LATE_MS);
+    // At its first line afterwards it knows.
+    expect(await worker.expect('turns')).toBe('false true UNHEALTHY');
+    return term.token;
+  });
+  expect((await worker.expect('won')) > token).toBe(true);
+});
+
+test('a loop that is not watched keeps its term while it is blocked', async () => {
+  const url = bucket();
+  const worker = program('hangs.mjs', url, String(4 * NATS_LEASE_MS), '{"watchLoop":false}');
+  await worker.expect('won');
+  await worker.expect('hangs');
+  await rival(url, async (candidate) => {
+    expect(await worker.expect('turns')).toBe('true false null');
+    expect(candidate.state).toBe('WAITING');
+  });
+});
+
+test('a loop that turns keeps its term for many limits', async () => {
+  await using store = await connect('memory:');
+  const candidate = await store.campaign('jobs', { ...FAST, watchLoop: '100ms' });
+  const term = await won(candidate);
+  await sleep(2000);
+  expect(term.isCurrent()).toBe(true);
+});
+
+test('a loop that hung is watched again in its next term', async () => {
+  await using store = await connect('memory:');
+  const candidate = await store.campaign('jobs', { ...FAST, watchLoop: 200 });
+  for (let round = 0; round < 2; round += 1) {
+    const term = await won(candidate);
+    const end = performance.now() + 60_000;
+    while (term.isCurrent() && performance.now() < end) {
+      // Nothing else runs meanwhile.
+    }
+    expect(term.reason).toBe('UNHEALTHY');
+  }
+  // What the candidate says of itself is another matter.
+  candidate.setHealthy(false);
+  await until('it has stood down', () => candidate.state === 'IDLE');
+});
+
+test.each([50, 'often', -1, [1]])('a limit that cannot be is refused: %s', async (watchLoop) => {
+  await using store = await connect('memory:');
+  const campaign = store.campaign('jobs', { watchLoop } as unknown as CampaignSettings);
+  await expect(campaign).rejects.toBeInstanceOf(InvalidSettingError);
+  await expect(campaign).rejects.toThrow(/^watchLoop is .*, and must be true for the lease, false for off, or at least 100 ms/);
+});

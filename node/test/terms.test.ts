@@ -1,0 +1,134 @@
+/** A loop over terms that is asked out of turn. */
+
+import { afterEach, beforeEach, expect, test } from 'vitest';
+
+import { connect, type Candidate, type Store, type Term } from '../dist/index.js';
+import { until } from '../dist/testing.js';
+import { FAST } from './support.js';
+
+let store: Store;
+
+beforeEach(async () => {
+  store = await connect('memory:');
+});
+
+afterEach(() => store.close());
+
+const soon = (milliseconds: number): Promise<undefined> =>
+  new Promise((resolve) => setTimeout(() => resolve(undefined), milliseconds));
+
+/** A candidate that waits for its first term, and what makes it the leader. */
+async function waiting(): Promise<{ candidate: Candidate; begins: () => Promise<void> }> {
+  const leader = await store.campaign('jobs', { ...FAST, name: 'leader' });
+  await until('the other leads', () => leader.isLeader);
+  const candidate = await store.campaign('jobs', { ...FAST, name: 'candidate' });
+  await until('it waits', () => candidate.state === 'WAITING');
+  return { candidate, begins: () => leader.close() };
+}
+
+/** How long a resignation takes: a hold that is left makes it last as long as a drain may, 10 s. */
+async function resigning(candidate: Candidate): Promise<number> {
+  const began = performance.now();
+  await candidate.resign();
+  return performance.now() - began;
+}
+
+test('asked again and again while it waits, it gives each term once and leaves no hold', async () => {
+  const { candidate, begins } = await waiting();
+  const terms = candidate.terms();
+  const given: Term[] = [];
+  for (let asked = 0; asked < 5; asked += 1) {
+    void terms.next().then(({ value }) => value && given.push(value));
+    await soon(10);
+  }
+  await begins();
+  await until('the first is given', () => given.length >= 1);
+  await terms.return();
+  expect(await resigning(candidate)).toBeLessThan(5000);
+  await until('it leads again', () => candidate.isLeader);
+  expect(given).toHaveLength(1);
+});
+
+test('what is asked for at once is answered in order, with one term after another', async () => {
+  const candidate = await store.campaign('jobs', FAST);
+  const terms = candidate.terms();
+  const asked = [terms.next(), terms.next(), terms.next()];
+  const given: Term[] = [];
+  for (const one of asked) {
+    const { value } = await one;
+    given.push(value!);
+    value!.fail();
+  }
+  const tokens = given.map(({ token }) => token);
+  expect(tokens).toEqual([...new Set(tokens)].sort());
+  expect(given.map(({ reason }) => reason)).toEqual(['HANDLER_FAILED', 'HANDLER_FAILED', 'HANDLER_FAILED']);
+  await terms.return();
+});
+
+test('the term that is given is held, although the next is asked for already', async () => {
+  const candidate = await store.campaign('jobs', FAST);
+  const terms = candidate.terms();
+  const [first] = [terms.next(), terms.next()];
+  const { value: term } = await first!;
+  let isOver = false;
+  void outside(() => candidate.resign().then(() => (isOver = true)));
+  await term!.draining();
+  await soon(50);
+  expect([term!.isCurrent(), isOver]).toEqual([true, false]);
+  await terms.return();
+  await until('it has left', () => isOver);
+});
+
+test('whoever resigns in a turn does not wait for itself, although the next is asked for already', async () => {
+  const candidate = await store.campaign('jobs', FAST);
+  const terms = candidate.terms();
+  const turn = async (): Promise<number> => {
+    const first = terms.next();
+    void terms.next();
+    await first;
+    return resigning(candidate);
+  };
+  expect(await turn()).toBeLessThan(5000);
+  await terms.return();
+});
+
+test('an iteration that is ended settles what is waited for', async () => {
+  const { candidate, begins } = await waiting();
+  const terms = candidate.terms();
+  const asked = [terms.next(), terms.next()];
+  expect(await terms.return()).toEqual({ done: true, value: undefined });
+  const over = { done: true, value: undefined };
+  expect(await Promise.race([Promise.all(asked), soon(5000)])).toEqual([over, over]);
+  expect(await terms.next()).toEqual(over);
+  // What comes afterwards is held by nobody.
+  await begins();
+  await until('it leads', () => candidate.isLeader);
+  expect(await resigning(candidate)).toBeLessThan(5000);
+});
+
+test('so does one that is disposed of', async () => {
+  const { candidate } = await waiting();
+  let asked: Promise<IteratorResult<Term, undefined>>;
+  {
+    await using terms = candidate.terms();
+    asked = terms.next();
+  }
+  expect(await Promise.race([asked, soon(5000)])).toEqual({ done: true, value: undefined });
+});
+
+test('a campaign that is over answers everybody', async () => {
+  const { candidate } = await waiting();
+  const terms = candidate.terms();
+  const asked = [terms.next(), terms.next(), terms.next()];
+  await candidate.close();
+  const over = { done: true, value: undefined };
+  expect(await Promise.all(asked)).toEqual([over, over, over]);
+});
+
+const queue: (() => void)[] = [];
+setInterval(() => queue.shift()?.(), 1).unref();
+
+/** Does something, not as part of the work that asks for it. */
+function outside<T>(act: () => Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => queue.push(() => void act().then(resolve, reject)));
+}
