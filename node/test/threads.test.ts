@@ -36,8 +36,8 @@ class Told {
   }
 }
 
-function thread(url: string, name: string): { worker: Worker; told: Told } {
-  const worker = new Worker(PROGRAM, { workerData: { url, name } });
+function thread(url: string, name: string, program = PROGRAM): { worker: Worker; told: Told } {
+  const worker = new Worker(program, { workerData: { url, name } });
   onTestFinished(async () => {
     await worker.terminate();
   });
@@ -65,6 +65,18 @@ test('a thread that is terminated leads no more, and its seat is given back', as
   await worker.terminate();
   await using store = await connect(url);
   await using candidate = await store.campaign('jobs', { ...NATS, name: 'b' });
+  expect((await won(candidate)).token > (token as string)).toBe(true);
+});
+
+test('a thread that is terminated while it drains gives its seat back at once', async () => {
+  // Neither the lease nor the drain is over within the patience of a test.
+  const url = bucket(600_000);
+  const { worker, told } = thread(url, 'drains', join(__dirname, 'programs/drains.mjs'));
+  const [token, isLeader] = await told.next('draining');
+  expect(isLeader).toBe(true);
+  await worker.terminate();
+  await using store = await connect(url);
+  await using candidate = await store.campaign('jobs', { name: 'next', splay: 0 });
   expect((await won(candidate)).token > (token as string)).toBe(true);
 });
 

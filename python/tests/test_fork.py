@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -162,3 +164,12 @@ print("well")
 def test_pre_forked_workers_elect_one_of_them_and_follow_each_other(python, sqlite):
     code, output, errors = python(PREFORK, sqlite).ended()
     assert (code, output, errors) == (0, "well\n", "")
+
+
+def test_children_that_are_forked_while_the_engine_logs_do_not_hang():
+    # Some thousands of forks are what it takes to see one that hangs; the same program does them, if asked.
+    program = Path(__file__).parent / "programs/fork_storm.py"
+    ended = subprocess.run([sys.executable, program, "300"], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    said = ended.stdout.split()
+    assert said[:4] == ["children", "300", "hung", "0"] and int(said[-1]) > 300

@@ -193,6 +193,21 @@ mod tests {
     }
 
     #[test]
+    fn taking_what_is_in_it_says_that_the_loop_turns_and_shows_nothing_of_it() {
+        let mailbox = Mailbox::new().unwrap();
+        let pulse = mailbox.pulse();
+        let beats = |count: u32| format!("{pulse:?}").contains(&format!("beats: {count},"));
+        mailbox.put(1);
+        assert_eq!(mailbox.take(), [1]);
+        assert!(beats(0), "it was not asked: {pulse:?}");
+        mailbox.put(ASKED);
+        assert!(is_readable(&mailbox) && beats(0));
+        mailbox.put(2);
+        assert_eq!(mailbox.take(), [2]);
+        assert!(beats(1), "{pulse:?}");
+    }
+
+    #[test]
     fn a_loop_that_takes_nothing_holds_nobody_up() {
         let mailbox = Mailbox::new().unwrap();
         for letter in 0..100_000 {

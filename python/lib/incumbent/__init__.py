@@ -16,6 +16,8 @@ a SQLite file for the processes of one machine::
 - :func:`connect` opens a :class:`Store`, and ``store.campaign`` makes a :class:`Candidate`.
 - ``candidate.is_leader`` compares a proven deadline with the clock at every call. It is right even after the event
   loop was blocked, or the process stopped, for longer than the lease; and it is never true in a forked child.
+- An event loop that hangs for a lease makes its candidates leave, and another leads (``watch_loop``). A thread that hangs
+  keeps leading, unless ``health`` says otherwise.
 - :mod:`incumbent.sync` has the same nouns and verbs for threads.
 - :mod:`incumbent.errors` has what can go wrong, all under :class:`IncumbentError`.
 - :mod:`incumbent.testing` has a scripted election and a store with faults, for your own tests.

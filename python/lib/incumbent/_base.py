@@ -138,8 +138,9 @@ class BaseCandidate(Generic[T]):
     def is_leader(self) -> bool:
         """Whether this candidate leads *now*.
 
-        It compares the proven deadline with the clock at every call, and trusts no timer: it turns false by
-        itself while the event loop is blocked, or the process stopped. It is never true in a forked child.
+        It compares the proven deadline with the clock at every call, and trusts no timer: once the lease is no longer
+        renewed it turns false by itself, also while the event loop is blocked or the process stopped. It is never true
+        in a forked child.
         What it cannot do is stop the clock between the answer and what you do with it: send the term's token along
         where that matters.
         """

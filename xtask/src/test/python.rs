@@ -17,8 +17,14 @@ const CLI: &str = "INCUMBENT_CLI";
 const STAGE: &str = "INCUMBENT_STAGE";
 
 /// What is tried on every other interpreter: all that needs nothing but the wheel and pytest.
-const SMOKE: [&str; 4] =
-    ["tests/test_term.py", "tests/test_candidate.py", "tests/test_sync.py", "tests/test_errors.py"];
+const SMOKE: [&str; 6] = [
+    "tests/test_term.py",
+    "tests/test_left_elsewhere.py",
+    "tests/test_candidate.py",
+    "tests/test_sync.py",
+    "tests/test_errors.py",
+    "tests/test_fork.py::test_children_that_are_forked_while_the_engine_logs_do_not_hang",
+];
 
 pub(super) fn run(report: &mut Report) -> Result<()> {
     let interpreters = match python::interpreters() {

@@ -1,0 +1,103 @@
+"""A candidate that is dropped while it drains gives its seat back as soon as its work has stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+
+import pytest
+from support import PATIENCE, soon
+
+import incumbent
+from incumbent import Reason, TermEnded, sync
+
+LONG = {"lease": 60, "splay": 0}
+"""Neither the lease nor the drain is over within the patience of a test: only a release lets another lead."""
+
+
+@pytest.mark.parametrize("with_handler", [False, True])
+async def test_a_close_that_is_cancelled_while_it_drains(store, with_handler):
+    stopped = []
+
+    async def drain(term, deadline):
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            stopped.append("handler")
+
+    async def work(term):
+        try:
+            async with term:
+                await asyncio.sleep(3600)
+        except TermEnded:
+            stopped.append("work")
+
+    given = {"drain": drain, "drain_time": 3600} if with_handler else {"drain": 3600}
+    candidate = await store.campaign("jobs", name="dropped", **given, **LONG)
+    term = await soon(candidate.won())
+    working = asyncio.create_task(work(term))
+    await asyncio.sleep(0)
+    closing = asyncio.create_task(candidate.close())
+    await soon(term.draining())
+    assert term.is_current()
+    closing.cancel()
+    await asyncio.wait([closing])
+    async with store.campaign("jobs", name="next", **LONG) as successor:
+        del candidate, closing
+        gc.collect()
+        assert not term.is_current() and await soon(term.ended()) is Reason.CLOSED
+        await soon(successor.won())
+        await soon(working)
+    assert sorted(stopped) == (["handler", "work"] if with_handler else ["work"])
+
+
+async def test_one_whose_work_goes_on_does_not_let_another_lead_before_it_has_ended(store):
+    """Work that is not cancelled, as that of another thread, is waited for."""
+    candidate = await store.campaign("jobs", name="dropped", drain=3600, **LONG)
+    term = await soon(candidate.won())
+    hold = term._native.hold()
+    closing = asyncio.create_task(candidate.close())
+    await soon(term.draining())
+    closing.cancel()
+    await asyncio.wait([closing])
+    async with store.campaign("jobs", name="next", **LONG) as successor:
+        del candidate, closing
+        gc.collect()
+        assert await soon(term.ended()) is Reason.CLOSED
+        winning = asyncio.create_task(successor.won())
+        await asyncio.wait([winning], timeout=0.5)
+        assert not winning.done()
+        hold.release()
+        await soon(winning)
+
+
+def test_for_threads_a_close_that_is_out_of_time():
+    def leads(store, has_begun):
+        """A leader whose work goes on as long as its term does; its candidate is dropped when this returns."""
+        candidate = store.campaign("jobs", name="dropped", drain=3600, **LONG)
+
+        def work():
+            with term:
+                has_begun.set()
+                term.ended(PATIENCE)
+
+        term = candidate.won(PATIENCE)
+        working = threading.Thread(target=work, daemon=True)
+        working.start()
+        assert has_begun.wait(PATIENCE)
+        try:
+            candidate.close(timeout=0.1)
+        except incumbent.TimedOutError:
+            assert term.is_current() and term.is_draining
+            return term, working
+        pytest.fail("the drain does not wait for the work")
+
+    with sync.connect("memory:") as store:
+        term, working = leads(store, threading.Event())
+        gc.collect()
+        assert not term.is_current()
+        with store.campaign("jobs", name="next", **LONG) as successor:
+            successor.won(PATIENCE)
+            working.join(PATIENCE)
+            assert not working.is_alive() and term.reason is Reason.CLOSED
