@@ -65,12 +65,10 @@ async def test_a_generator_that_another_task_closes_releases_the_term(candidate)
 
 async def test_of_several_bodies_the_one_whose_task_has_ended_is_left_first(candidate):
     term = await soon(candidate.won())
-    go_on = asyncio.Event()
 
     async def works():
         async with term:
-            await go_on.wait()
-            await term.ended()
+            await asyncio.sleep(3600)
 
     working = asyncio.create_task(works())
     await asyncio.sleep(0)
@@ -79,7 +77,6 @@ async def test_of_several_bodies_the_one_whose_task_has_ended_is_left_first(cand
     await asyncio.sleep(0)
     await in_a_task(lambda: term.__aexit__(None, None, None))
     # The bodies of the others are still open, and still cancelled the moment the term ends.
-    go_on.set()
     term.fail()
     ends = await soon(asyncio.gather(working, again, return_exceptions=True))
     assert [type(end) for end in ends] == [TermEnded] * 2
@@ -216,9 +213,11 @@ async def test_what_a_web_framework_does_to_dependencies_leaves_no_hold(face):
         async with await incumbent.connect("memory:") as store:
             async with store.campaign("jobs", name="b", **FAST) as other:
                 await soon(other.won())
+                # FastAPI keeps the function for good, and what it refers to.
+                held = [other]
 
                 async def in_a_loop():
-                    async with other.term as term:
+                    async with held[0].term as term:
                         yield term
 
                 app = fastapi.FastAPI()
@@ -232,5 +231,6 @@ async def test_what_a_web_framework_does_to_dependencies_leaves_no_hold(face):
                 async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
                     answers = await asyncio.gather(*(client.get("/") for _ in range(200)))
                 assert [one.status_code for one in answers] == [200] * 200
+                held.clear()
                 assert await resigns_at_once(other)
         candidate.resign(5)

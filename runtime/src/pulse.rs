@@ -53,7 +53,9 @@ impl Pulse {
     /// is such a loop. It is called on the runtime that campaigns, and must return at once.
     pub fn new(ask: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         let state = State { beats: 0, asked: None, is_unanswered: false, is_over: false };
-        Self { inner: Arc::new(Inner { ask: Box::new(ask), state: Mutex::new(state), changed: Notify::new() }) }
+        Self {
+            inner: Arc::new(Inner { ask: Box::new(ask), state: Mutex::new(state), changed: Notify::new() }),
+        }
     }
 
     /// Says that the event loop turns. Called on the loop; a few dozen nanoseconds.
@@ -148,7 +150,10 @@ impl Inner {
 impl fmt::Debug for Pulse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.inner.lock();
-        f.debug_struct("Pulse").field("beats", &state.beats).field("is_over", &state.is_over).finish_non_exhaustive()
+        f.debug_struct("Pulse")
+            .field("beats", &state.beats)
+            .field("is_over", &state.is_over)
+            .finish_non_exhaustive()
     }
 }
 

@@ -4,7 +4,9 @@
 
 use std::time::Duration;
 
-use incumbent_ffi::settings::{CAMPAIGN, Campaign, Dialect, Unit, Value, campaign, opening, parameters};
+use incumbent_ffi::settings::{
+    CAMPAIGN, Campaign, Dialect, LoopWatch, Unit, Value, campaign, loop_watch, opening, parameters,
+};
 use incumbent_ffi::{Code, Result};
 
 const PYTHON: Dialect = Dialect { unit: Unit::Seconds, lengths: "a number of seconds or a timedelta" };
@@ -113,6 +115,22 @@ fn a_value_of_the_wrong_kind_is_refused_with_the_right_one() {
     let message = refused("win_delay", text("later"));
     assert!(
         message.starts_with("win_delay is \"later\", and must be \"automatic\", \"cautious\", or a number")
+    );
+}
+
+#[test]
+fn an_event_loop_may_stand_still_for_a_lease_for_so_long_or_for_ever() {
+    let read = |value| loop_watch(value, PYTHON).unwrap();
+    assert_eq!([Value::Nothing, Value::Flag(true)].map(read), [LoopWatch::Lease; 2]);
+    assert_eq!(read(Value::Flag(false)), LoopWatch::Off);
+    let limit = LoopWatch::Limit(Duration::from_millis(100));
+    assert_eq!([Value::Number(0.1), text("100ms")].map(read), [limit; 2]);
+    let error = loop_watch(Value::Number(0.05), PYTHON).unwrap_err();
+    assert_eq!(error.code, Code::InvalidSetting);
+    assert_eq!(
+        error.message,
+        "watch_loop is 0.05, and must be true for the lease, false for off, or at least 100 ms: a number of \
+         seconds or a timedelta, not negative; or a text such as \"10s\" or \"500ms\""
     );
 }
 
