@@ -53,7 +53,7 @@ const EXAMPLES: &str = "\
 Examples:
   export INCUMBENT_STORE=nats://127.0.0.1:4222/ELECTIONS
   incumbent init --lease 15s --replicas 3
-      A bucket on three servers, for leases of 15 s; or how the one there differs.
+      A bucket on three servers, for leases of 15 s; or how it differs.
   incumbent init --lease 30s --replicas 3 --update
       Makes it so.
   incumbent init --store sqlite:/var/lib/app/elections.db
