@@ -52,7 +52,7 @@ impl GuestCandidate for Candidate {
             map::settings(settings),
             map::capabilities(store),
             &map::facts(facts, Instant::from_nanos(asked_at)),
-            map::nonce(nonce),
+            incumbent_core::record::Nonce(u128::from(nonce.high) << 64 | u128::from(nonce.low)),
             seed,
             Instant::from_nanos(now),
         );

@@ -5,13 +5,9 @@ use core::time::Duration;
 use incumbent_core::campaign::{self, Backoff};
 use incumbent_core::record::{Entry, Kind};
 use incumbent_core::store::{self, FaultKind};
-use incumbent_core::{Incarnation, Instant, Revision, record};
+use incumbent_core::{Incarnation, Instant, Revision};
 
 use super::super::wit::{records, settings as wishes, stores, types};
-
-pub(in super::super) fn nonce(nonce: types::Nonce) -> record::Nonce {
-    record::Nonce(u128::from(nonce.high) << 64 | u128::from(nonce.low))
-}
 
 pub(in super::super) fn fault(fault: types::Fault) -> store::Fault {
     let (kind, detail) = match fault {

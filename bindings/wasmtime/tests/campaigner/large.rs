@@ -1,7 +1,5 @@
 //! What is longer than a record, on real stores with the limits that guests have.
 
-use std::time::Duration;
-
 use incumbent::core::campaign::{Event, Trouble};
 use incumbent::store::StoreSettings;
 use incumbent::{Clock, Reason};

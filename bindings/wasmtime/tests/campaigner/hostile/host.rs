@@ -92,7 +92,7 @@ impl Hostile {
 
     fn put(&mut self, kind: Kind, value: Vec<u8>, headers: Vec<(String, String)>) -> u64 {
         self.sequence += 1;
-        self.past.extend(self.key.replace(message(self.sequence, kind, value, headers)));
+        self.past.extend(self.key.replace(whole(self.sequence, kind, value, headers)));
         self.sequence
     }
 
@@ -145,7 +145,7 @@ impl Hostile {
             return self.past.get(place as usize).cloned();
         }
         if self.is_evil() {
-            message = message.or_else(|| Some(message(0, Kind::Live, vec![0xff], Vec::new())));
+            message = message.or_else(|| Some(whole(0, Kind::Live, vec![0xff], Vec::new())));
             if let Some(message) = &mut message {
                 message.revision = self.odd();
                 message.kind = [Kind::Live, Kind::Tombstone, Kind::Expired][self.below(3) as usize];
@@ -156,7 +156,7 @@ impl Hostile {
     }
 }
 
-fn message(revision: u64, kind: Kind, value: Vec<u8>, headers: Vec<(String, String)>) -> Message {
+fn whole(revision: u64, kind: Kind, value: Vec<u8>, headers: Vec<(String, String)>) -> Message {
     Message { revision, kind, value, headers, oversize: None }
 }
 

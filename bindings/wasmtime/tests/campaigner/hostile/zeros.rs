@@ -39,10 +39,11 @@ fn beside_each_other(second: &str) -> Vec<Event> {
 
 #[test]
 fn a_host_whose_random_numbers_are_zero_or_equal_is_refused() {
+    let compiled = compiled();
     for random in [[0, 0, 0], [7, 7, 7], [7, 0, 8], [7, 8, 7]] {
         let mut host = Hostile::new(1, 0);
         host.random = Some(random);
-        let Err(Error::Refused(refused)) = Guest::campaign(&compiled(), host) else {
+        let Err(Error::Refused(refused)) = Guest::campaign(&compiled, host) else {
             panic!("it campaigns with {random:?}")
         };
         assert_eq!(refused.setting, "random");
