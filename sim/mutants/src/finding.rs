@@ -21,7 +21,7 @@ pub(crate) struct Finding {
     pub(crate) says: String,
     /// How many simulated elections it took.
     pub(crate) runs: u64,
-    /// Which property of the model checker noticed, and in which world; empty where none did.
+    /// Which property of the model checker noticed, and in which world; or else which script; empty where none did.
     pub(crate) model: String,
 }
 

@@ -9,6 +9,7 @@ use incumbent_model::{check_up_to, worlds};
 use incumbent_sim::{Choice, Kind, run};
 
 use crate::finding::{Finding, name_of};
+use crate::script;
 
 /// How many seeds are run with all kinds of faults, and how many with each swarm.
 pub(crate) const BLIND: u64 = 1_000;
@@ -52,11 +53,12 @@ pub(crate) struct Hunt {
 }
 
 impl Hunt {
-    /// Hunts the mutant that is switched on: in simulated elections, and in the model checker's worlds.
+    /// Hunts the mutant that is switched on: in simulated elections, in the model checker's worlds, and in scripts of what
+    /// those two never say.
     pub(crate) fn run(self, mutant: Option<Mutant>) -> Finding {
         // What a broken core panics with is not for the terminal.
         std::panic::set_hook(Box::new(|_| {}));
-        self.simulate(mutant).and_in_the_model(explore())
+        self.simulate(mutant).and_in_the_model(explore().or_else(script::play))
     }
 
     fn simulate(self, mutant: Option<Mutant>) -> Finding {

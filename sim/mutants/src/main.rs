@@ -14,6 +14,8 @@ mod hunt;
 mod pack;
 #[cfg(incumbent_mutants)]
 mod page;
+#[cfg(incumbent_mutants)]
+mod script;
 
 #[cfg(incumbent_mutants)]
 fn main() -> std::process::ExitCode {

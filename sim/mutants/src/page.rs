@@ -22,7 +22,7 @@ pub(crate) fn write(file: &Path, findings: &[Finding]) -> Result<()> {
     let text = read(file)?;
     let (before, written, after) = split(&text, file)?;
     let mut table = String::from(
-        "| mutant | what is wrong | known from | simulator | model checker |\n|---|---|---|---|---|\n",
+        "| mutant | what is wrong | known from | simulator | model checker, or a script |\n|---|---|---|---|---|\n",
     );
     for mutant in Mutant::ALL {
         let finding = findings.iter().find(|finding| finding.name == mutant.name());

@@ -1,0 +1,229 @@
+//! Short scripts for one candidate: what neither the simulator's store nor the model checker's worlds ever say.
+
+#![allow(clippy::expect_used, reason = "the lines above say why")]
+
+use std::time::Duration;
+
+use incumbent_core::campaign::{Campaign, Event, Input, Output, ReadId, Settings, Trouble};
+use incumbent_core::record::{Attempt, Claim, Entry, Nonce, Record, Release, Stamp};
+use incumbent_core::store::{Action, Capabilities, Facts, Outcome, Write};
+use incumbent_core::{Incarnation, Instant, Revision, Token};
+
+const LEASE: Duration = Duration::from_secs(30);
+const LONG: Duration = Duration::from_secs(90);
+const LIFE: Incarnation = Incarnation(7);
+const ME: Nonce = Nonce(0xa);
+
+/// Each is true where the rules hold.
+const SCRIPTS: &[(&str, fn() -> bool)] = &[
+    ("a tombstone's lease", a_tombstones_lease),
+    ("a record's life", a_records_life),
+    ("an absurd wait", an_absurd_wait),
+    ("a store made as new", a_store_made_as_new),
+    ("late refusals", late_refusals),
+    ("a late release", a_late_release),
+    ("lost renewals", lost_renewals),
+    ("a gap", a_gap),
+];
+
+/// Which script's outcome is not what it should be.
+pub(crate) fn play() -> Option<String> {
+    let broken = SCRIPTS.iter().find(|(_, holds)| !std::panic::catch_unwind(holds).unwrap_or(true));
+    broken.map(|(name, _)| format!("script, {name}"))
+}
+
+struct Bench {
+    campaign: Campaign,
+    now: Instant,
+}
+
+impl Bench {
+    /// A candidate that has read the key and found `entry`, and what it does then.
+    fn with(max_age: Option<Duration>, entry: Entry) -> (Self, Vec<Output>) {
+        let store = Capabilities {
+            own_lease: max_age != Some(LEASE),
+            lease_step: Duration::ZERO,
+            shortest: Duration::from_secs(1),
+            longest: Duration::MAX,
+            granularity: Duration::ZERO,
+            expiry_pushed: false,
+            incarnation_acked: true,
+            fail_over: Duration::ZERO,
+        };
+        let now = Instant::ZERO + Duration::from_secs(3_600);
+        let facts = Facts {
+            asked_at: now,
+            incarnation: LIFE,
+            age: Some(LONG * 1_000),
+            never_used: false,
+            max_age,
+            newest: None,
+        };
+        let settings = Settings { splay: Some(Duration::ZERO), lease: Some(LEASE), ..Settings::new("me") };
+        // Settings and store are those above, and fit; a panic is no verdict.
+        let campaign = Campaign::new(settings, store, &facts, ME, 7, now).expect("they fit");
+        let mut bench = Self { campaign, now };
+        bench.give(Input::Campaign);
+        let outputs = bench.give(Input::Read { read: ReadId(1), result: Ok(entry) });
+        (bench, outputs)
+    }
+
+    fn give(&mut self, input: Input) -> Vec<Output> {
+        // Only attempts and reads are answered that the scripts say there are; a panic is no verdict.
+        self.campaign.handle(self.now, input).expect("it keeps the contract");
+        let next = || match self.campaign.poll() {
+            Output::WakeAt(_) => None,
+            output => Some(output),
+        };
+        std::iter::from_fn(next).collect()
+    }
+
+    fn applied(&mut self, attempt: u64, revision: u64) -> Vec<Output> {
+        let outcome = Outcome::Applied { revision: Revision(revision), incarnation: Some(LIFE) };
+        self.give(Input::Wrote { attempt: Attempt(attempt), outcome })
+    }
+
+    /// Lets time pass, with a call every ten milliseconds.
+    fn pass(&mut self, span: Duration) -> Vec<Output> {
+        let (end, mut outputs) = (self.now + span, Vec::new());
+        while self.now < end {
+            self.now = self.now + Duration::from_millis(10);
+            outputs.extend(self.give(Input::Tick));
+        }
+        outputs
+    }
+
+    fn leads(&self) -> bool {
+        self.campaign.is_leader(self.now)
+    }
+}
+
+fn live(revision: u64, sequence: u64) -> Entry {
+    let token = Token { incarnation: LIFE, sequence: Revision(sequence) };
+    Entry::Live(Record {
+        revision: Revision(revision),
+        candidate: "other".into(),
+        stamp: Some(Stamp { nonce: Nonce(0xb), attempt: Attempt(revision) }),
+        lease: Some(LEASE),
+        claim: Some(Claim { token, led_for: Some(LEASE) }),
+        metadata: Vec::new(),
+        oversize: None,
+    })
+}
+
+fn released(revision: u64, owed: Duration, stamp: Option<Stamp>) -> Entry {
+    let revision = Revision(revision);
+    Entry::Released(Release { revision, stamp, owed, incarnation: LIFE, successor: None })
+}
+
+/// How long the first record lives that is written.
+fn lives(outputs: &[Output]) -> Option<Duration> {
+    outputs.iter().find_map(|output| match output {
+        Output::Write(Write { action: Action::Acquire(put) | Action::Renew(put), .. }) => Some(put.lease),
+        _ => None,
+    })
+}
+
+/// Whether it is told that the store went back, and whether that keeps the candidate out.
+fn barred(outputs: &[Output]) -> Option<bool> {
+    outputs.iter().find_map(|output| match output {
+        Output::Event(Event::Trouble(Trouble::StoreReset { barred, .. })) => Some(*barred),
+        _ => None,
+    })
+}
+
+fn acquires(outputs: &[Output]) -> usize {
+    let acquire =
+        |output: &&Output| matches!(output, Output::Write(Write { action: Action::Acquire(_), .. }));
+    outputs.iter().filter(acquire).count()
+}
+
+fn a_tombstones_lease() -> bool {
+    let tombstone = Entry::Deleted { revision: Revision(5), lease: Some(LONG) };
+    let (mut bench, _) = Bench::with(None, tombstone);
+    let end = (bench.now + LONG).before(LEASE / 2);
+    let mut attempt = 1;
+    bench.applied(attempt, 6);
+    while bench.now < end {
+        if bench.pass(LEASE / 3).iter().any(|output| matches!(output, Output::Write(_))) {
+            attempt += 1;
+            bench.applied(attempt, 5 + attempt);
+        }
+        if bench.leads() {
+            return false;
+        }
+    }
+    true
+}
+
+fn a_records_life() -> bool {
+    let (_, outputs) = Bench::with(Some(LONG), Entry::Deleted { revision: Revision(5), lease: None });
+    lives(&outputs) == Some(LONG)
+}
+
+fn an_absurd_wait() -> bool {
+    let (_, outputs) = Bench::with(Some(LEASE), released(5, Duration::from_millis(u64::MAX), None));
+    lives(&outputs) == Some(LEASE)
+}
+
+fn a_store_made_as_new() -> bool {
+    let (mut bench, _) = Bench::with(Some(LEASE), live(5, 5));
+    let next = Incarnation(LIFE.0 + 1);
+    bench.give(Input::Inspected(Ok(Facts {
+        asked_at: bench.now,
+        incarnation: next,
+        age: Some(Duration::ZERO),
+        never_used: true,
+        max_age: Some(LEASE),
+        newest: None,
+    })));
+    bench.give(Input::Read { read: ReadId(2), result: Ok(Entry::Vacant) });
+    let outcome = Outcome::Applied { revision: Revision(1), incarnation: Some(next) };
+    bench.give(Input::Wrote { attempt: Attempt(1), outcome });
+    !bench.leads()
+}
+
+fn late_refusals() -> bool {
+    let (mut bench, _) = Bench::with(Some(LEASE), released(5, Duration::ZERO, None));
+    // Two acquires get no answer for now.
+    for _ in 0..2 {
+        bench.pass(Duration::from_secs(4));
+        bench.give(Input::Reconnected);
+    }
+    bench.applied(3, 10);
+    let led = bench.leads();
+    for attempt in [1, 2] {
+        let outcome = Outcome::Refused { current: Revision(0) };
+        bench.give(Input::Wrote { attempt: Attempt(attempt), outcome });
+        bench.give(Input::Reconnected);
+    }
+    !led || bench.leads()
+}
+
+fn a_late_release() -> bool {
+    let (mut bench, _) = Bench::with(Some(LEASE), Entry::Vacant);
+    bench.applied(1, 10);
+    bench.give(Input::Resign);
+    bench.give(Input::Drained);
+    // The release gets no answer, and the watch shows that it was applied.
+    let ours = Stamp { nonce: ME, attempt: Attempt(2) };
+    bench.give(Input::Watched(released(11, Duration::ZERO, Some(ours))));
+    bench.pass(Duration::from_secs(3));
+    bench.applied(3, 12);
+    let led = bench.leads();
+    bench.applied(2, 11);
+    !led || bench.campaign.leader().is_some()
+}
+
+fn lost_renewals() -> bool {
+    let (mut bench, _) = Bench::with(Some(LEASE), live(1_000, 10));
+    bench.give(Input::Watched(Entry::Vacant));
+    barred(&bench.applied(1, 500)) == Some(false)
+}
+
+fn a_gap() -> bool {
+    let (mut bench, _) = Bench::with(Some(LEASE), live(60, 60));
+    bench.give(Input::Watched(Entry::Vacant));
+    let outputs = bench.applied(1, 11);
+    barred(&outputs) == Some(false) && acquires(&bench.pass(Duration::from_secs(1))) == 1
+}
