@@ -25,6 +25,13 @@ const LATEST: Duration = Duration::from_millis(12_010);
 impl World {
     /// A request arrived at a server.
     pub(super) fn serve(&mut self, node: usize, process: u64, server: usize, ask: Ask, copy: bool) {
+        // What becomes of a second copy says nothing of the first, so nobody says that it was not applied.
+        if copy && matches!(ask, Ask::Write(_)) {
+            if let Route::Leader(leader) = self.cluster.route(server) {
+                self.serve_as_leader(node, process, server, leader, ask, copy);
+            }
+            return;
+        }
         match self.cluster.route(server) {
             Route::Leader(_) if self.is_on(Kind::Unsent) && self.dice.percent(40) => {
                 self.turn_away(node, process, ask)
