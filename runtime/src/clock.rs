@@ -24,6 +24,10 @@ use std::time::Duration;
 use incumbent_core::Instant;
 use tokio::sync::Notify;
 
+/// Stands between the boot and the time namespace in a [boot id](Clock::boot_id), where the namespace shows another time than
+/// the machine's own.
+pub(crate) const NAMESPACE: char = '+';
+
 /// The longest single sleep of [`Clock::sleep_until`]. The timers of tokio stand still while the
 /// machine is suspended, so after a resume a sleeper is at most this late.
 const NAP: Duration = Duration::from_secs(1);
@@ -123,7 +127,8 @@ impl Clock {
     }
 
     /// Which boot of the machine the clock counts from: two processes may compare their instants
-    /// if, and only if, their ids are equal. `None` where every process has a clock of its own.
+    /// if, and only if, their ids are equal. On Linux a process in a time namespace whose clock is shifted has an id of its
+    /// own. `None` where every process has a clock of its own, or that cannot be known.
     pub fn boot_id(&self) -> Option<&str> {
         self.boot.as_deref().or_else(|| machine::boot_id())
     }
@@ -132,6 +137,7 @@ impl Clock {
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod machine {
     use std::sync::OnceLock;
+    use std::{fs, io};
 
     use rustix::time::{ClockId, clock_gettime};
 
@@ -146,10 +152,37 @@ mod machine {
     pub(super) fn boot_id() -> Option<&'static str> {
         static ID: OnceLock<Option<String>> = OnceLock::new();
         ID.get_or_init(|| {
-            let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-            Some(id.trim().to_owned()).filter(|id| !id.is_empty())
+            let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+            let id = Some(id.trim()).filter(|id| !id.is_empty())?;
+            let shift = shift()?;
+            Some(if shift.is_empty() { id.to_owned() } else { format!("{id}{}{shift}", super::NAMESPACE) })
         })
         .as_deref()
+    }
+
+    /// By how much this process's time namespace shifts the clock, which the boot id does not say
+    /// (time_namespaces(7)): empty for the machine's own time, `None` where it cannot be known.
+    fn shift() -> Option<String> {
+        let own = match fs::read_link("/proc/self/ns/time") {
+            Ok(own) => own,
+            // Before Linux 5.6 there are none.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Some(String::new()),
+            Err(_) => return None,
+        };
+        // The offsets are those of the namespace of this process's children.
+        if fs::read_link("/proc/self/ns/time_for_children").ok()? != own {
+            return Some(own.to_string_lossy().into_owned());
+        }
+        read_shift(&fs::read_to_string("/proc/self/timens_offsets").ok()?)
+    }
+
+    pub(super) fn read_shift(offsets: &str) -> Option<String> {
+        let boottime = offsets.lines().find_map(|line| line.trim().strip_prefix("boottime"))?;
+        let mut numbers = boottime.split_ascii_whitespace().map(str::parse::<i64>);
+        match (numbers.next()?.ok()?, numbers.next()?.ok()?) {
+            (0, 0) => Some(String::new()),
+            (seconds, nanos) => Some(format!("{seconds}s{nanos}ns")),
+        }
     }
 }
 
@@ -222,6 +255,17 @@ mod tests {
         let now = now.since(Instant::ZERO);
         assert!(before <= now && now <= after, "{before:?} {now:?} {after:?}");
         assert!(Clock::system().counts_suspend());
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_shift_of_a_time_namespace_is_read_as_the_kernel_writes_it() {
+        let offsets = "monotonic           0         0\nboottime         1000       500\n";
+        assert_eq!(machine::read_shift(offsets).as_deref(), Some("1000s500ns"));
+        let none = "monotonic          -5         0\nboottime            0         0\n";
+        assert_eq!(machine::read_shift(none).as_deref(), Some(""));
+        assert_eq!(machine::read_shift("boottime x 0"), None);
+        assert_eq!(machine::read_shift(""), None);
     }
 
     #[test]

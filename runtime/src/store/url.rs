@@ -24,9 +24,9 @@ const FORMS: &str = "memory:, memory:NAME, sqlite:PATH, nats://HOST:4222/BUCKET"
 /// | `sqlite:PATH` | a SQLite file, shared by the processes of this machine |
 /// | `nats://HOST:4222/BUCKET` | a NATS JetStream key-value bucket; see `NatsSettings::from_url` |
 ///
-/// Parameters follow a `?`: `markers=true` for memory (expiry is told to watchers), `poll=10ms` (how
-/// often a watcher looks) and `create=false` (do not make the file) for SQLite. A `%`, `?` or `#` in
-/// a path or name is written `%25`, `%3F`, `%23`.
+/// Parameters follow a `?`: `markers=true` for memory (expiry is told to watchers); `poll=10ms` (how
+/// often a watcher looks), `create=false` (do not make the file) and `fuse=true` (use a file on FUSE) for
+/// SQLite. A `%`, `?` or `#` in a path or name is written `%25`, `%3F`, `%23`.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum StoreSettings {
@@ -129,8 +129,9 @@ fn sqlite(rest: &str) -> Result<StoreSettings> {
     }
     let defaults = SqliteSettings::new(path);
     let settings = SqliteSettings {
-        poll: query.duration("poll")?.unwrap_or(defaults.poll),
+        poll: query.duration("poll")?,
         create: query.flag("create")?.unwrap_or(defaults.create),
+        fuse: query.flag("fuse")?.unwrap_or(defaults.fuse),
         ..defaults
     };
     query.finish()?;
@@ -204,8 +205,8 @@ mod tests {
         assert_eq!(read("sqlite:/var/lib/e.db"), SqliteSettings::new("/var/lib/e.db"));
         assert_eq!(read("sqlite:///var/lib/e.db"), SqliteSettings::new("/var/lib/e.db"));
         assert_eq!(read("sqlite:100%25.db"), SqliteSettings::new("100%.db"));
-        let all = SqliteSettings::new("e.db").poll(Duration::from_millis(5)).create(false);
-        assert_eq!(read("sqlite:e.db?poll=5ms&create=false"), all);
+        let all = SqliteSettings::new("e.db").poll(Duration::from_millis(5)).create(false).fuse(true);
+        assert_eq!(read("sqlite:e.db?poll=5ms&create=false&fuse=true"), all);
     }
 
     #[test]
@@ -226,7 +227,7 @@ mod tests {
     fn an_unknown_parameter_is_refused_with_those_there_are() {
         assert_eq!(
             refused("sqlite:e.db?pol=5ms"),
-            "a sqlite: URL has no parameter \"pol\"; known are poll, create"
+            "a sqlite: URL has no parameter \"pol\"; known are poll, create, fuse"
         );
         assert_eq!(refused("memory:?x"), "a memory: URL has no parameter \"x\"; known are markers");
     }

@@ -53,17 +53,36 @@ mod after_a_reboot {
     use super::*;
 
     #[tokio::test]
-    async fn every_earlier_lease_is_over_and_revisions_go_on() {
+    async fn every_earlier_lease_runs_out_on_the_new_clock_and_revisions_go_on() {
         let (_folder, path) = file();
         let before = open(&path, &clock()).await;
         let old = take(&before, "jobs", "a", LEASE).await;
         drop(before);
-        let after = open(&path, &clock_after_reboot()).await;
+        let clock = clock_after_reboot();
+        let after = open(&path, &clock).await;
+        // Of a machine that the file shares unnoticed, the leader may still lead.
+        let early = after.write("jobs", &acquire(2, Expect::Absent, "b", LEASE)).await;
+        assert_eq!(early, Outcome::Refused { current: old });
+        clock.advance(LEASE - Duration::from_nanos(1));
+        assert_eq!(after.read("jobs").await.unwrap().revision(), Some(old));
+        clock.advance(Duration::from_nanos(1));
         assert_eq!(after.read("jobs").await.unwrap(), Entry::Vacant);
-        let late = after.write("jobs", &renew(2, old, "a", LEASE)).await;
+        let late = after.write("jobs", &renew(3, old, "a", LEASE)).await;
         assert_eq!(late, Outcome::Refused { current: Revision(0) });
-        let new = applied(after.write("jobs", &acquire(3, Expect::Absent, "b", LEASE)).await);
+        let new = applied(after.write("jobs", &acquire(4, Expect::Absent, "b", LEASE)).await);
         assert!(new > old);
+    }
+
+    #[tokio::test]
+    async fn a_clock_of_the_same_boot_that_shows_another_time_is_refused() {
+        let (_folder, path) = file();
+        let store = open(&path, &clock()).await;
+        let revision = take(&store, "jobs", "a", LEASE).await;
+        let shifted = clock().in_boot("manual+1000s0ns");
+        let error = Sqlite::open(&SqliteSettings::new(&path), &shifted).await.err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::UnsafeStore, "{error}");
+        assert!(error.message().contains("another time namespace"), "{error}");
+        applied(store.write("jobs", &renew(2, revision, "a", LEASE)).await);
     }
 
     #[tokio::test]
@@ -189,7 +208,10 @@ mod damage {
         fs::write(&path, "this is no database, however long one looks at it. ".repeat(200)).unwrap();
         let error = refused(&SqliteSettings::new(&path)).await;
         assert_eq!(error.kind(), ErrorKind::Broken);
-        assert!(error.message().contains("move it away together with its -wal and -shm"), "{error}");
+        assert!(
+            error.message().contains("stop every candidate, move it away together with its -journal"),
+            "{error}"
+        );
     }
 
     #[tokio::test]
@@ -211,20 +233,199 @@ mod damage {
         let (folder, path) = file();
         let store = open(&path, &clock()).await;
         let revision = take(&store, "jobs", "a", LEASE).await;
-        let companions = ["", "-wal", "-shm"].map(|end| format!("elections.db{end}"));
-        let kept = tempfile::tempdir_in(folder.path()).unwrap();
-        for name in &companions {
-            fs::rename(folder.path().join(name), kept.path().join(name)).unwrap();
-        }
+        let kept = folder.path().join("kept.db");
+        fs::rename(&path, &kept).unwrap();
         fs::write(&path, "x".repeat(10_000)).unwrap();
         let write = renew(2, revision, "a", LEASE);
         failed(store.write("jobs", &write).await, FaultKind::Broken, "damaged");
         let fault = store.read("jobs").await.unwrap_err();
         assert_eq!(fault.kind, FaultKind::Broken, "{fault}");
-        for name in &companions {
-            fs::rename(kept.path().join(name), folder.path().join(name)).unwrap();
-        }
+        fs::rename(&kept, &path).unwrap();
+        assert_eq!(store.read("jobs").await.unwrap().revision(), Some(revision));
+        // Where the repair took long, the first write begins a new life.
+        eventually("it is written again", || async {
+            let outcome = store.write("jobs", &write).await;
+            matches!(outcome, Outcome::Applied { .. }).then_some(())
+        })
+        .await;
+    }
+}
+
+mod a_restored_file {
+    use super::*;
+
+    /// The store's life, its age, and whether it says that it was never used.
+    async fn life(store: &Sqlite) -> (u64, Option<Duration>, bool) {
+        let facts = store.inspect().await.unwrap();
+        (facts.incarnation.0, facts.age, facts.never_used)
+    }
+
+    #[tokio::test]
+    async fn that_is_a_copy_begins_a_new_life_in_which_every_lease_begins_again() {
+        let (folder, path) = file();
+        let clock = clock();
+        Sqlite::init(&SqliteSettings::new(&path), &clock, true).await.unwrap();
+        let store = open(&path, &clock).await;
+        let revision = take(&store, "jobs", "a", LEASE).await;
+        clock.advance(LEASE / 2);
+        let (incarnation, age, never_used) = life(&store).await;
+        assert_eq!((age, never_used), (Some(LEASE / 2), true));
+        let copy = folder.path().join("copy.db");
+        fs::copy(&path, &copy).unwrap();
+        let copied = open(&copy, &clock).await;
+        let (next, age, never_used) = life(&copied).await;
+        assert!(next > incarnation, "{next} follows {incarnation}");
+        assert_eq!((age, never_used), (Some(Duration::ZERO), false));
+        clock.advance(LEASE - Duration::from_nanos(1));
+        assert_eq!(copied.read("jobs").await.unwrap().revision(), Some(revision));
+        clock.advance(Duration::from_nanos(1));
+        assert!(take(&copied, "jobs", "b", LEASE).await > revision);
+        // Opened again it is the same.
+        assert_eq!(life(&open(&copy, &clock).await).await.0, next);
+        assert_eq!(life(&store).await.0, incarnation, "and so is the file it was made from");
+    }
+
+    #[tokio::test]
+    async fn put_in_place_by_another_name_begins_a_new_life_for_those_who_have_it_open() {
+        let (folder, path) = file();
+        let clock = clock();
+        let store = open(&path, &clock).await;
+        let backup = folder.path().join("backup");
+        fs::copy(&path, &backup).unwrap();
+        let revision = take(&store, "jobs", "a", LEASE).await;
+        let (incarnation, ..) = life(&store).await;
+        fs::rename(&backup, &path).unwrap();
+        let late = store.write("jobs", &renew(2, revision, "a", LEASE)).await;
+        assert_eq!(late, Outcome::Refused { current: Revision(0) });
+        assert!(life(&store).await.0 > incarnation);
+    }
+
+    #[tokio::test]
+    async fn copied_into_the_open_one_begins_a_new_life_as_soon_as_it_is_read() {
+        let (folder, path) = file();
+        let store = open(&path, &clock()).await;
+        let backup = folder.path().join("backup");
+        let first = take(&store, "jobs", "a", LEASE).await;
+        fs::copy(&path, &backup).unwrap();
+        let second = applied(store.write("jobs", &renew(2, first, "a", LEASE)).await);
+        let (incarnation, ..) = life(&store).await;
+        let mut watch = store.watch().await.unwrap();
+        assert_eq!(next(&mut watch).await.unwrap().entry.revision(), Some(second));
+        fs::copy(&backup, &path).unwrap();
+        let went_back = store.read("jobs").await;
+        assert_eq!(went_back.unwrap_err().kind, FaultKind::Unreachable);
+        assert!(life(&store).await.0 > incarnation);
+        assert_eq!(next(&mut watch).await, None, "the watch ends");
+    }
+
+    #[tokio::test]
+    async fn copied_into_the_one_of_those_who_know_nothing_begins_a_new_life_with_the_first_write() {
+        let (_folder, path) = file();
+        let clock = clock();
+        let before = open(&path, &clock).await;
+        let revision = take(&before, "jobs", "a", LEASE).await;
+        let (incarnation, ..) = life(&before).await;
+        before.close().await;
+        // As a copy of an hour ago has it: the file was changed now, and says that it was written then.
+        let program = Connection::open(&path).unwrap();
+        program.execute("UPDATE store SET written = written - 3600000000000", []).unwrap();
+        drop(program);
+        let store = open(&path, &clock).await;
+        let write = renew(2, revision, "a", LEASE);
+        assert_eq!(store.write("jobs", &write).await, Outcome::Unknown);
+        let (next, age, _) = life(&store).await;
+        assert!(next > incarnation, "{next} follows {incarnation}");
+        assert_eq!(age, Some(Duration::ZERO));
+        assert_eq!(store.read("jobs").await.unwrap().revision(), Some(revision), "it was not written");
         applied(store.write("jobs", &write).await);
+    }
+
+    #[tokio::test]
+    async fn ends_the_watches_of_others_when_a_new_life_begins() {
+        let (_folder, path) = file();
+        let clock = clock();
+        let (one, other) = (open(&path, &clock).await, open(&path, &clock).await);
+        let revision = take(&one, "jobs", "a", LEASE).await;
+        let mut watch = other.watch().await.unwrap();
+        assert_eq!(next(&mut watch).await.unwrap().entry.revision(), Some(revision));
+        let program = Connection::open(&path).unwrap();
+        // Written by another program at another time.
+        program.execute("UPDATE store SET written = 0, writes = writes + 1", []).unwrap();
+        assert_eq!(one.write("jobs", &renew(2, revision, "a", LEASE)).await, Outcome::Unknown);
+        assert_eq!(next(&mut watch).await, None);
+    }
+}
+
+mod a_write_ahead_log {
+    use super::*;
+
+    #[tokio::test]
+    async fn is_left_when_a_file_is_opened() {
+        let (folder, path) = file();
+        let store = open(&path, &clock()).await;
+        let revision = take(&store, "jobs", "a", LEASE).await;
+        store.close().await;
+        let program = Connection::open(&path).unwrap();
+        program.pragma_update(None, "journal_mode", "wal").unwrap();
+        drop(program);
+        let store = open(&path, &clock()).await;
+        assert_eq!(store.read("jobs").await.unwrap().revision(), Some(revision));
+        let program = Connection::open(&path).unwrap();
+        let mode: String = program.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
+        assert_eq!(mode, "delete");
+        let left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert_eq!(left, ["elections.db"]);
+    }
+
+    #[tokio::test]
+    async fn that_another_program_uses_is_refused_with_the_remedy() {
+        let (_folder, path) = file();
+        open(&path, &clock()).await.close().await;
+        let program = Connection::open(&path).unwrap();
+        program.pragma_update(None, "journal_mode", "wal").unwrap();
+        program.execute("UPDATE store SET touched = touched", []).unwrap();
+        let error = refused(&SqliteSettings::new(&path)).await;
+        assert_eq!(error.kind(), ErrorKind::Broken, "{error}");
+        assert!(error.message().contains("end that program first"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn that_another_program_begins_under_an_open_store_is_left_again() {
+        let (_folder, path) = file();
+        let store = open(&path, &clock()).await;
+        let revision = take(&store, "jobs", "a", LEASE).await;
+        let program = Connection::open(&path).unwrap();
+        // The store's connections hold no lock while they do nothing.
+        program.pragma_update(None, "journal_mode", "wal").unwrap();
+        drop(program);
+        eventually("it is written again", || async {
+            let outcome = store.write("jobs", &renew(2, revision, "a", LEASE)).await;
+            matches!(outcome, Outcome::Applied { .. }).then_some(())
+        })
+        .await;
+        let program = Connection::open(&path).unwrap();
+        let mode: String = program.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
+        assert_eq!(mode, "delete");
+    }
+
+    #[tokio::test]
+    async fn and_the_layout_that_had_it_are_changed_to_those_of_this_version() {
+        let (_folder, path) = file();
+        let store = open(&path, &clock()).await;
+        let revision = take(&store, "jobs", "a", LEASE).await;
+        let incarnation = store.inspect().await.unwrap().incarnation;
+        store.close().await;
+        let program = Connection::open(&path).unwrap();
+        for column in ["writes", "written", "device", "inode", "birth"] {
+            program.execute_batch(&format!("ALTER TABLE store DROP COLUMN {column}")).unwrap();
+        }
+        program.pragma_update(None, "user_version", 1).unwrap();
+        program.pragma_update(None, "journal_mode", "wal").unwrap();
+        drop(program);
+        let store = open(&path, &clock()).await;
+        assert_eq!(store.read("jobs").await.unwrap().revision(), Some(revision));
+        assert!(store.inspect().await.unwrap().incarnation > incarnation);
+        applied(store.write("jobs", &renew(2, revision, "a", LEASE)).await);
     }
 }
 
@@ -295,9 +496,7 @@ mod deletion {
         other.close().await;
         let store = open(&path, &clock).await;
         take(&store, "jobs", "a", LEASE).await;
-        for name in ["elections.db", "elections.db-wal", "elections.db-shm"] {
-            fs::remove_file(folder.path().join(name)).unwrap();
-        }
+        fs::remove_file(&path).unwrap();
         fs::rename(&spare, &path).unwrap();
         let entry = store.read("jobs").await.unwrap();
         assert_eq!(entry.live().map(|record| record.candidate.as_str()), Some("other"));
@@ -354,7 +553,7 @@ mod opening {
     async fn a_file_of_a_newer_version_is_refused() {
         let (_folder, path) = file();
         drop(open(&path, &clock()).await);
-        Connection::open(&path).unwrap().pragma_update(None, "user_version", 2).unwrap();
+        Connection::open(&path).unwrap().pragma_update(None, "user_version", 3).unwrap();
         let error = refused(&SqliteSettings::new(&path)).await;
         assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
     }
@@ -374,7 +573,19 @@ mod opening {
     async fn a_folder_is_no_file() {
         let folder = tempfile::tempdir().unwrap();
         let error = refused(&SqliteSettings::new(folder.path())).await;
-        assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
+        assert_eq!(error.kind(), ErrorKind::InvalidSetting, "{error}");
+        let error = refused(&SqliteSettings::new(folder.path().join("not-there/"))).await;
+        assert_eq!(error.kind(), ErrorKind::InvalidSetting, "{error}");
+    }
+
+    #[tokio::test]
+    #[cfg(unix)]
+    async fn a_link_that_leads_nowhere_is_refused_and_left_alone() {
+        let (folder, path) = file();
+        std::os::unix::fs::symlink(folder.path().join("nowhere.db"), &path).unwrap();
+        let error = refused(&SqliteSettings::new(&path)).await;
+        assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
+        assert!(path.is_symlink());
     }
 
     #[tokio::test]
@@ -459,18 +670,19 @@ mod notification {
     }
 
     #[tokio::test]
+    #[cfg(target_os = "linux")]
     async fn a_dropped_store_gives_its_file_back() {
         let (_folder, path) = file();
         let store = open(&path, &clock()).await;
         let _watch = store.watch().await.unwrap();
+        let path = path.canonicalize().unwrap();
+        let openings = || {
+            let open =
+                fs::read_dir("/proc/self/fd").unwrap().filter_map(|fd| fs::read_link(fd.ok()?.path()).ok());
+            open.filter(|open| *open == path).count()
+        };
+        assert_eq!(openings(), 2, "one to write and one to read");
         drop(store);
-        let program = Connection::open(&path).unwrap();
-        eventually("nobody else has the file open", || async {
-            // Leaving the write-ahead log is for a lone connection.
-            let mode = program
-                .pragma_update_and_check(None, "journal_mode", "delete", |row| row.get::<_, String>(0));
-            (mode.ok()? == "delete").then_some(())
-        })
-        .await;
+        eventually("no thread has the file open", || async { (openings() == 0).then_some(()) }).await;
     }
 }

@@ -5,6 +5,7 @@
 #[path = "../contract/mod.rs"]
 mod contract;
 mod file;
+mod one_file;
 mod processes;
 mod standing;
 

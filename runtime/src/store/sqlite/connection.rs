@@ -6,8 +6,13 @@ use std::sync::Arc;
 
 use super::failure::{Cause, Failure};
 use super::file::Database;
+use super::making::Folder;
 use super::settings::SqliteSettings;
+use super::table::Known;
 use crate::clock::Clock;
+
+/// How often a file that is replaced again while it is opened is opened again.
+const REOPENINGS: u32 = 10;
 
 /// The file of one thread, opened when it is first used.
 #[derive(Debug)]
@@ -16,6 +21,8 @@ pub(super) struct Connection {
     path: Arc<Path>,
     clock: Clock,
     database: Option<Database>,
+    /// What the file was when it was last open: it may be an older one when it is opened again.
+    known: Option<Known>,
     generation: u64,
     closed: bool,
 }
@@ -27,6 +34,7 @@ impl Connection {
             settings: Arc::clone(settings),
             clock: clock.clone(),
             database: None,
+            known: None,
             generation: 0,
             closed: false,
         }
@@ -42,33 +50,58 @@ impl Connection {
     ) -> Result<T, Failure> {
         self.attempt(work).map_err(|cause| {
             if cause.spoils_connection() {
-                self.database = None;
+                self.leave();
             }
             cause.on(&self.path)
         })
     }
 
     fn attempt<T>(&mut self, work: impl FnOnce(&mut Database) -> Result<T, Cause>) -> Result<T, Cause> {
-        let database = self.present()?;
+        let (database, _folder) = self.present()?;
         let result = work(database);
+        if matches!(result, Err(Cause::WentBack)) {
+            database.begin_again()?;
+        }
         database.in_place(result)
     }
 
-    fn present(&mut self) -> Result<&mut Database, Cause> {
-        if self.closed {
-            return Err(Cause::Closed);
-        }
-        if self.database.as_ref().is_some_and(Database::has_moved) {
-            self.database = None;
-        }
-        let database = match self.database.take() {
-            Some(database) => database,
-            None => {
-                self.generation += 1;
-                Database::open(&self.settings, &self.clock)?
+    /// The file that is at the path, and a hold on its folder for as long as it is used.
+    fn present(&mut self) -> Result<(&mut Database, Folder), Cause> {
+        let mut folder = Err(Cause::Replaced);
+        for _ in 0..REOPENINGS {
+            if self.closed {
+                return Err(Cause::Closed);
             }
-        };
-        Ok(self.database.insert(database))
+            if self.database.is_none() {
+                self.generation += 1;
+                self.database = Some(Database::open(&self.settings, &self.clock, self.known)?);
+            }
+            let held = Folder::shared(&self.path)?;
+            if self.database.as_ref().is_some_and(Database::has_moved) {
+                self.leave();
+            } else {
+                folder = Ok(held);
+                break;
+            }
+        }
+        match &mut self.database {
+            Some(database) => Ok((database, folder?)),
+            None => Err(Cause::Replaced),
+        }
+    }
+
+    /// Writes the time of the last transaction down again, where it took long.
+    pub(super) fn settle(&mut self) {
+        if self.database.as_ref().is_some_and(Database::is_late) {
+            // If this fails, a new life begins at worst.
+            let _ = self.with(Database::settle);
+        }
+    }
+
+    fn leave(&mut self) {
+        if let Some(database) = self.database.take() {
+            self.known = database.known;
+        }
     }
 
     /// How often the file was opened: what one opening has told cannot be continued by another.
@@ -82,7 +115,7 @@ impl Connection {
 
     /// Opens the file again before its next use.
     pub(super) fn forget(&mut self) {
-        self.database = None;
+        self.leave();
         self.generation += 1;
     }
 

@@ -22,8 +22,10 @@ pub(super) enum Cause {
     Sql(rusqlite::Error),
     /// The file must not be used, or cannot be made.
     Refused(ErrorKind, String),
-    /// The file was deleted or replaced in the middle.
+    /// The file was deleted or replaced in the middle, or a new life of it has begun.
     Replaced,
+    /// What is in the file is older than what was there, or was written for another file: a backup was put into it.
+    WentBack,
     /// A machine that was started at another time writes to the file.
     Elsewhere,
     /// This connection is closed.
@@ -57,7 +59,7 @@ impl Failure {
     pub(super) fn outcome(self) -> Outcome {
         match &self.cause {
             Cause::Sql(error) if is_busy(error) => Outcome::Busy,
-            Cause::Replaced | Cause::Lost => Outcome::Unknown,
+            Cause::Replaced | Cause::WentBack | Cause::Lost => Outcome::Unknown,
             Cause::Closed => Outcome::NotSent,
             Cause::Sql(_) | Cause::Refused(..) | Cause::Elsewhere => Outcome::Failed(self.into()),
         }
@@ -72,7 +74,7 @@ impl Failure {
         match &self.cause {
             Cause::Refused(kind, _) => *kind,
             Cause::Closed | Cause::Lost => ErrorKind::Closed,
-            Cause::Replaced | Cause::Elsewhere => ErrorKind::Broken,
+            Cause::Replaced | Cause::WentBack | Cause::Elsewhere => ErrorKind::Broken,
             Cause::Sql(error) => match error.sqlite_error_code() {
                 Some(
                     ErrorCode::PermissionDenied
@@ -91,7 +93,9 @@ impl Failure {
             Cause::Refused(_, detail) => format!("{path}: {detail}"),
             Cause::Closed => format!("{path}: this connection is closed"),
             Cause::Lost => format!("{path}: the connection's thread is gone; open the store again"),
-            Cause::Replaced => format!("{path} was deleted or replaced while it was read or written"),
+            Cause::Replaced | Cause::WentBack => {
+                format!("{path} was deleted, replaced or restored while it was read or written")
+            }
             Cause::Elsewhere => format!(
                 "{path} is written by a machine that was started at another time; two machines must not \
                  share a file: give each its own, or use a store with a server"
@@ -105,7 +109,7 @@ impl From<Failure> for Fault {
     fn from(failure: Failure) -> Self {
         let kind = match &failure.cause {
             Cause::Sql(error) if is_busy(error) => FaultKind::Unreachable,
-            Cause::Closed | Cause::Lost | Cause::Replaced => FaultKind::Unreachable,
+            Cause::Closed | Cause::Lost | Cause::Replaced | Cause::WentBack => FaultKind::Unreachable,
             _ if failure.kind() == ErrorKind::Denied => FaultKind::Denied,
             _ => FaultKind::Broken,
         };
@@ -128,8 +132,8 @@ pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
 
-/// The disk failed. A commit that meets this may still be found in the write-ahead log after a
-/// crash, so nobody can say that it was not applied.
+/// The disk failed. A commit that meets this may have been the last step but one, the removal of the journal, so it may
+/// be applied or not.
 pub(super) fn is_io(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure)
 }
@@ -141,8 +145,8 @@ fn explain(error: &rusqlite::Error) -> String {
         }
         Some(ErrorCode::DiskFull) => "the disk is full; free some space",
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-            "it is damaged, or no SQLite database; move it away together with its -wal and -shm, and a \
-             new one is made"
+            "it is damaged, or no SQLite database; stop every candidate, move it away together with its \
+             -journal, and a new one is made"
         }
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
             "it cannot be written here; check the permissions of the file and of its folder"

@@ -1,6 +1,8 @@
-//! Opening the file, and taking it over after a reboot.
+//! Opening the file.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -8,20 +10,22 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::failure::{Cause, is_busy};
 use super::filesystem;
+use super::identity::{Identity, Seen};
 use super::making::{Folder, is_missing, make};
 use super::settings::SqliteSettings;
+use super::table::{self, Known};
 use crate::ErrorKind;
-use crate::clock::Clock;
+use crate::clock::{Clock, NAMESPACE};
 
 /// "incb": what makes a SQLite file ours (<https://sqlite.org/fileformat.html>, section 1.3.15).
 pub(super) const APPLICATION: i64 = 0x696e_6362;
 
 /// The version of the tables' layout.
-pub(super) const VERSION: i64 = 1;
+pub(super) const VERSION: i64 = 2;
 
 /// How long one statement waits for another process's transaction; those take milliseconds. It is
 /// the shortest time a campaign gives an attempt.
-const PATIENCE: Duration = Duration::from_millis(250);
+pub(super) const PATIENCE: Duration = Duration::from_millis(250);
 
 /// The pause between two looks at the lock: SQLite's own grows to 100 ms, a long time in a hand-over.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -35,23 +39,32 @@ pub(super) struct Database {
     pub(super) sql: Connection,
     pub(super) clock: Clock,
     pub(super) boot: String,
+    pub(super) path: PathBuf,
+    pub(super) identity: Identity,
+    /// What this connection knows of the file, from earlier openings as well.
+    pub(super) known: Option<Known>,
+    /// Whether locks are waited for.
+    pub(super) patient: Arc<AtomicBool>,
 }
 
 impl Database {
-    /// Opens the file, makes it where there is none or an empty one, and ends the leases of an
-    /// earlier boot.
-    pub(super) fn open(settings: &SqliteSettings, clock: &Clock) -> Result<Self, Cause> {
+    /// Opens the file, makes it where there is none or an empty one, and makes it this machine's own.
+    pub(super) fn open(
+        settings: &SqliteSettings,
+        clock: &Clock,
+        known: Option<Known>,
+    ) -> Result<Self, Cause> {
         let Some(boot) = clock.boot_id() else {
             let detail = "this platform has no clock that its processes share; use a store with a server";
             return Err(Cause::Refused(ErrorKind::Unsupported, detail.into()));
         };
-        filesystem::check(settings.path.parent().unwrap_or(&settings.path))?;
+        filesystem::check(settings.path.parent().unwrap_or(&settings.path), settings.fuse)?;
         let deadline = Instant::now() + OPENING;
         loop {
             if settings.create && is_missing(&settings.path) {
                 make(&settings.path, clock, boot)?;
             }
-            match Self::open_present(&settings.path, clock, boot) {
+            match Self::open_present(&settings.path, clock, boot, known) {
                 // It was deleted this moment, or others are opening it at the same time.
                 Err(Cause::Replaced) if settings.create && Instant::now() < deadline => {}
                 Err(Cause::Sql(error)) if is_busy(&error) && Instant::now() < deadline => {}
@@ -65,22 +78,42 @@ impl Database {
         }
     }
 
-    fn open_present(path: &Path, clock: &Clock, boot: &str) -> Result<Self, Cause> {
-        let folder = Folder::shared(path)?;
+    fn open_present(path: &Path, clock: &Clock, boot: &str, known: Option<Known>) -> Result<Self, Cause> {
+        // SQLite finds a journal by the file's name. A process that is in the middle of a transaction on another
+        // file that had this name has a journal there, which must not be taken for this file's.
+        let _folder = Folder::exclusive(path)?;
         if is_missing(path) {
             return Err(Cause::Replaced);
         }
-        // Nobody can make it meanwhile, but anybody can delete it.
-        let sql = connect(path).map_err(|cause| if is_missing(path) { Cause::Replaced } else { cause })?;
-        let mut database = Self { sql, clock: clock.clone(), boot: boot.to_owned() };
-        // The first read opens the log and its index by name: only if the file is in its place
-        // after that, it is certain that they are its own.
-        let recognised = recognise(&database.sql);
-        database.in_place(recognised)?;
-        drop(folder);
-        let taken_over = database.take_over();
-        database.in_place(taken_over)?;
+        let Ok(seen) = Seen::at(path) else { return Err(Cause::Replaced) };
+        seen.check(path)?;
+        let patient = Arc::new(AtomicBool::new(true));
+        let sql = connect(path, &patient);
+        let sql = sql.map_err(|cause| if is_missing(path) { Cause::Replaced } else { cause })?;
+        let (clock, boot, path, identity) = (clock.clone(), boot.to_owned(), path.to_owned(), seen.identity);
+        let mut database = Self { sql, clock, boot, path, identity, known, patient };
+        let adopted = recognise(&mut database.sql).and_then(|()| {
+            refuse_other_namespace(&database)?;
+            database.adopt()
+        });
+        // Both: this is the file that was looked at, and the one that SQLite has opened.
+        if database.was_opened_elsewhere() {
+            return Err(Cause::Replaced);
+        }
+        database.in_place(adopted)?;
         Ok(database)
+    }
+
+    /// Does `work` without waiting for locks: one that is held is an error at once.
+    pub(super) fn without_waiting<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<T, Cause>,
+    ) -> Result<T, Cause> {
+        let patient = Arc::clone(&self.patient);
+        patient.store(false, Ordering::Relaxed);
+        let result = work(self);
+        patient.store(true, Ordering::Relaxed);
+        result
     }
 
     /// What `result` is worth: nothing where the file has lost its path meanwhile.
@@ -90,6 +123,11 @@ impl Database {
 
     /// Whether the file at the path is another than this one, or none.
     pub(super) fn has_moved(&self) -> bool {
+        Seen::at(&self.path).map_or(true, |seen| seen.identity != self.identity)
+    }
+
+    /// Whether what SQLite has opened is not what is at the path.
+    fn was_opened_elsewhere(&self) -> bool {
         #[cfg(unix)]
         {
             let mut moved = 0;
@@ -102,23 +140,37 @@ impl Database {
     }
 }
 
-fn connect(path: &Path) -> Result<Connection, Cause> {
+/// Two clocks of one boot that do not show the same time cannot be told from one whose time went by.
+fn refuse_other_namespace(database: &Database) -> Result<(), Cause> {
+    let (_, theirs) = table::head_of_any_boot(&database.sql)?;
+    let ours = &database.boot;
+    let machine = |boot: &str| boot.split(NAMESPACE).next().map(str::to_owned);
+    if theirs == *ours || machine(&theirs) != machine(ours) {
+        return Ok(());
+    }
+    let detail = "the processes that use the file are in another time namespace, whose clock shows another time: run \
+                  all of them in one, or give each its own file";
+    Err(Cause::Refused(ErrorKind::UnsafeStore, detail.into()))
+}
+
+fn connect(path: &Path, patient: &Arc<AtomicBool>) -> Result<Connection, Cause> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut sql = Connection::open_with_flags(path, flags)?;
     if sql.is_readonly(rusqlite::MAIN_DB)? {
         let detail = "the file can only be read; check its permissions".to_owned();
         return Err(Cause::Refused(ErrorKind::Denied, detail));
     }
-    sql.busy_handler(Some(wait))?;
+    let patient = Arc::clone(patient);
+    sql.busy_handler(Some(move |tries| patient.load(Ordering::Relaxed) && wait(tries)))?;
     make_durable(&sql)?;
     Ok(sql)
 }
 
-/// From now on, what is acknowledged has reached the disk; on macOS its platters too.
+/// From now on, what is acknowledged has reached the disk; on macOS its platters too. `extra` flushes the folder as well, or
+/// a crash of the machine could bring the journal back, and with it the state before the last write.
 pub(super) fn make_durable(sql: &Connection) -> Result<(), Cause> {
-    sql.pragma_update(None, "synchronous", "full")?;
+    sql.pragma_update(None, "synchronous", "extra")?;
     sql.pragma_update(None, "fullfsync", true)?;
-    sql.pragma_update(None, "checkpoint_fullfsync", true)?;
     Ok(())
 }
 
@@ -127,26 +179,49 @@ fn wait(tries: i32) -> bool {
     PAUSE * tries.unsigned_abs() < PATIENCE
 }
 
-/// Refuses a file that is not ours, or not of this version.
-fn recognise(sql: &Connection) -> Result<(), Cause> {
-    let pragma = |name| sql.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
-    match (pragma("application_id")?, pragma("user_version")?) {
-        (APPLICATION, VERSION) => {}
-        (APPLICATION, other) => {
-            return Err(Cause::Refused(
-                ErrorKind::Unsupported,
-                format!("its layout is {other}, and this version knows {VERSION}; use a newer version"),
-            ));
-        }
-        _ => {
-            let detail = "it is the database of another program; name another file".to_owned();
-            return Err(Cause::Refused(ErrorKind::UnsafeStore, detail));
-        }
+/// Refuses a file that is not ours, or not of this version; changes one of the version before.
+fn recognise(sql: &mut Connection) -> Result<(), Cause> {
+    let pragma = |sql: &Connection, name| sql.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    if pragma(sql, "application_id")? != APPLICATION {
+        let detail = "it is the database of another program; name another file".to_owned();
+        return Err(Cause::Refused(ErrorKind::UnsafeStore, detail));
+    }
+    let version = pragma(sql, "user_version")?;
+    if !(1..=VERSION).contains(&version) {
+        return Err(Cause::Refused(
+            ErrorKind::Unsupported,
+            format!("its layout is {version}, and this version knows {VERSION}; use a newer version"),
+        ));
     }
     let mode: String = sql.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
-    if !mode.eq_ignore_ascii_case("wal") {
-        // Copies made by other tools may have lost it.
-        sql.pragma_update(None, "journal_mode", "wal")?;
+    if mode != "delete" {
+        leave_write_ahead_log(sql)?;
+    }
+    if version == 1 {
+        let changing = sql.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+        if pragma(&changing, "user_version")? == 1 {
+            changing.execute_batch(table::FROM_LAYOUT_1)?;
+            changing.pragma_update(None, "user_version", VERSION)?;
+            changing.commit()?;
+        }
     }
     Ok(())
+}
+
+/// The log and its index are files of their own: processes that do not have the same ones do not see each other's writes
+/// and locks. With a journal there is one file, and the locks are on it.
+fn leave_write_ahead_log(sql: &Connection) -> Result<(), Cause> {
+    let changed = sql.pragma_update_and_check(None, "journal_mode", "delete", |row| row.get::<_, String>(0));
+    match changed {
+        Ok(mode) if mode == "delete" => Ok(()),
+        Ok(_) => Err(in_use()),
+        Err(error) if is_busy(&error) => Err(in_use()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn in_use() -> Cause {
+    let detail =
+        "another program uses it with a write-ahead log, as earlier versions did; end that program first";
+    Cause::Refused(ErrorKind::Broken, detail.into())
 }

@@ -1,64 +1,133 @@
-//! File systems an election must not run on.
+//! File systems an election must not run on: those that are known to be shared by machines.
+//!
+//! Each machine would take the leases of the others for those of an earlier boot, and SQLite's locks do not reach across
+//! either. The lists are of those known; what is on none of them is taken for local.
 
 use std::path::Path;
 
 use super::failure::Cause;
+use crate::ErrorKind;
 
-/// Refuses file systems that several machines share. Each machine would take the leases of the
-/// others for those of an earlier boot, and SQLite's locks and shared memory do not reach across
-/// either (<https://sqlite.org/wal.html>). FUSE can be anything, and is let through.
+/// What a file system is, as far as its name or number says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Local,
+    Shared(&'static str),
+    /// sshfs, GlusterFS or S3 as well as a local disk in a container.
+    Fuse,
+}
+
+/// Refuses a folder on a file system that machines may share, and one on FUSE unless `fuse` vouches for it.
+pub(super) fn check(folder: &Path, fuse: bool) -> Result<(), Cause> {
+    let detail = match system::kind(folder) {
+        Kind::Local => return Ok(()),
+        Kind::Fuse if fuse => return Ok(()),
+        Kind::Shared(name) => format!(
+            "the file is on {name}, which several machines may share; put it on a local disk, or use a store with a \
+             server"
+        ),
+        Kind::Fuse => {
+            "the file is on a FUSE file system, which may be anything; put it on a local disk, or, if this \
+                       machine alone reaches it and file locks work there, add ?fuse=true"
+                .to_owned()
+        }
+    };
+    Err(Cause::Refused(ErrorKind::UnsafeStore, detail))
+}
+
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub(super) fn check(folder: &Path) -> Result<(), Cause> {
-    use crate::ErrorKind;
+mod system {
+    use std::path::Path;
 
-    // A folder that cannot be asked is told of when the file is opened.
-    let Ok(status) = rustix::fs::statfs(folder) else { return Ok(()) };
-    match network(status.f_type as u32) {
-        None => Ok(()),
-        Some(name) => Err(Cause::Refused(
-            ErrorKind::UnsafeStore,
-            format!(
-                "the file is on {name}, which several machines may share; put it on a local disk, or use \
-                 a store with a server"
-            ),
-        )),
+    use super::Kind;
+
+    /// A folder that cannot be asked is reported when the file is opened.
+    pub(super) fn kind(folder: &Path) -> Kind {
+        rustix::fs::statfs(folder).map_or(Kind::Local, |status| numbered(status.f_type as u32))
+    }
+
+    /// By the numbers of statfs(2), linux/magic.h and coreutils' stat.c.
+    pub(super) fn numbered(number: u32) -> Kind {
+        Kind::Shared(match number {
+            0x6969 => "NFS",
+            0x517B | 0xFF53_4D42 | 0xFE53_4D42 => "SMB",
+            0x5346_414F | 0x6B41_4653 => "AFS",
+            0x7375_7245 => "Coda",
+            0x564C => "NCP",
+            0x0102_1997 => "9P",
+            0x00C3_6400 => "Ceph",
+            0x0BD0_0BD0 => "Lustre",
+            0x7461_636F => "OCFS2",
+            0x0116_1970 => "GFS2",
+            0x4750_4653 => "GPFS",
+            0x1983_0326 => "BeeGFS",
+            0x2003_0528 => "OrangeFS",
+            0xAAD7_AAEA => "PanFS",
+            0x6163_6673 => "ACFS",
+            0xBEEF_DEAD => "StorNext",
+            0x0131_11A8 => "Ibrix",
+            0x786F_4256 => "a VirtualBox shared folder",
+            0xBACB_ACBC => "a VMware shared folder",
+            0x7C7C_6673 => "a Parallels shared folder",
+            0x6573_5546 => return Kind::Fuse,
+            _ => return Kind::Local,
+        })
+    }
+}
+
+#[cfg(target_os = "macos")]
+mod system {
+    use std::path::Path;
+
+    use super::Kind;
+
+    /// A folder that cannot be asked is reported when the file is opened.
+    pub(super) fn kind(folder: &Path) -> Kind {
+        let Ok(status) = rustix::fs::statfs(folder) else { return Kind::Local };
+        let name: Vec<u8> = status
+            .f_fstypename
+            .iter()
+            .map(|byte| byte.to_ne_bytes()[0])
+            .take_while(|byte| *byte != 0)
+            .collect();
+        let is_fuse = ["fuse", "macfuse", "osxfuse"].iter().any(|fuse| name.starts_with(fuse.as_bytes()));
+        // MNT_LOCAL of sys/mount.h: stored on this machine.
+        let is_local = status.f_flags & 0x1000 != 0;
+        match name.as_slice() {
+            _ if is_fuse => Kind::Fuse,
+            b"nfs" => Kind::Shared("NFS"),
+            b"smbfs" => Kind::Shared("SMB"),
+            b"afpfs" => Kind::Shared("AFP"),
+            b"webdav" => Kind::Shared("WebDAV"),
+            _ if is_local => Kind::Local,
+            _ => Kind::Shared("a file system of the network"),
+        }
     }
 }
 
 /// Elsewhere nothing tells.
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub(super) fn check(_folder: &Path) -> Result<(), Cause> {
-    Ok(())
-}
-
-/// The network file system of this number, from statfs(2) and linux/magic.h.
-#[cfg(any(target_os = "linux", target_os = "android"))]
-fn network(number: u32) -> Option<&'static str> {
-    Some(match number {
-        0x6969 => "NFS",
-        0x517B | 0xFF53_4D42 | 0xFE53_4D42 => "SMB",
-        0x5346_414F | 0x6B41_4653 => "AFS",
-        0x0102_1997 => "9P",
-        0x00C3_6400 => "Ceph",
-        0x0BD0_0BD0 => "Lustre",
-        0x7461_636F => "OCFS2",
-        0x0116_1970 => "GFS2",
-        _ => return None,
-    })
+#[cfg(not(any(target_os = "linux", target_os = "android", target_os = "macos")))]
+mod system {
+    pub(super) fn kind(_folder: &std::path::Path) -> super::Kind {
+        super::Kind::Local
+    }
 }
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
+    use super::system::numbered;
     use super::*;
 
     #[test]
     fn local_file_systems_are_accepted_and_network_file_systems_refused() {
         // ext4, tmpfs, btrfs, overlayfs, xfs
         for local in [0xEF53, 0x0102_1994, 0x9123_683E, 0x794C_7630, 0x5846_5342] {
-            assert_eq!(network(local), None);
+            assert_eq!(numbered(local), Kind::Local);
         }
-        assert_eq!(network(0x6969), Some("NFS"));
-        assert_eq!(network(0xFF53_4D42), Some("SMB"));
-        assert!(check(Path::new("/")).is_ok());
+        assert_eq!(numbered(0x6969), Kind::Shared("NFS"));
+        assert_eq!(numbered(0xFF53_4D42), Kind::Shared("SMB"));
+        assert_eq!(numbered(0x4750_4653), Kind::Shared("GPFS"));
+        assert_eq!(numbered(0x6573_5546), Kind::Fuse);
+        assert!(check(Path::new("/"), false).is_ok());
     }
 }

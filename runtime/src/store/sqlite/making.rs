@@ -1,13 +1,12 @@
 //! Making the file, so that it is there as a whole or not at all.
 //!
-//! A new file is made under another name and then moved to its place. What is left of an earlier
-//! one that was deleted alone, its log and the log's index, is removed before: processes that still
-//! have the deleted file open go on using theirs, which then have no names any more, and never meet
-//! ours.
+//! A new file is made under another name and then moved to its place. What is left of an earlier one that was deleted
+//! alone, its journal, is removed before.
 //!
-//! That is only safe while nobody opens or makes the file at the same time, so both are done under
-//! an advisory lock on the folder, which cannot be deleted along with the file: shared by those who
-//! open, exclusive for one who makes.
+//! SQLite names a journal after the file, so two files that have the same name one after the other meet there. Therefore
+//! each transaction is done under an advisory lock on the folder, which cannot be deleted along with the file: shared
+//! by those who read and write, exclusive for one who opens or makes the file. So nobody opens a file while another
+//! is in the middle of a transaction on the one that had its name before.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -15,10 +14,11 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rusqlite::{Connection, OpenFlags, params};
+use rusqlite::{Connection, OpenFlags, ffi, params};
 
 use super::failure::Cause;
 use super::file::{APPLICATION, VERSION};
+use super::identity::{Identity, Seen, wall};
 use super::table;
 use crate::ErrorKind;
 use crate::clock::Clock;
@@ -34,31 +34,47 @@ const PAUSE: Duration = Duration::from_millis(1);
 pub(super) struct Folder(File);
 
 impl Folder {
-    /// Keeps the file from being made by others.
+    /// Keeps the file from being made or opened by others, as long as a transaction lasts.
     pub(super) fn shared(path: &Path) -> Result<Self, Cause> {
-        Self::locked(path, File::try_lock_shared)
+        let locked = Self::locked(path, super::file::PATIENCE, File::try_lock_shared)?;
+        locked.ok_or_else(|| {
+            Cause::Sql(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_BUSY), None))
+        })
     }
 
-    /// Keeps the file from being made or opened by others.
-    fn exclusive(path: &Path) -> Result<Self, Cause> {
-        Self::locked(path, File::try_lock)
+    /// Keeps the file from being made, opened or used by others.
+    pub(super) fn exclusive(path: &Path) -> Result<Self, Cause> {
+        Self::locked(path, PATIENCE, File::try_lock)?.ok_or_else(|| {
+            let folder = path.parent().unwrap_or(path).display();
+            let detail =
+                format!("another program keeps {folder} locked, or was stopped in a transaction; end it");
+            Cause::Refused(ErrorKind::Broken, detail)
+        })
     }
 
-    fn locked(path: &Path, lock: impl Fn(&File) -> Result<(), TryLockError>) -> Result<Self, Cause> {
+    fn locked(
+        path: &Path,
+        patience: Duration,
+        lock: impl Fn(&File) -> Result<(), TryLockError>,
+    ) -> Result<Option<Self>, Cause> {
         let path = path.parent().unwrap_or(path);
         let folder = File::open(path).map_err(|error| unusable(path, &error))?;
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + patience;
         loop {
             match lock(&folder) {
-                Ok(()) => return Ok(Self(folder)),
+                Ok(()) => return Ok(Some(Self(folder))),
                 Err(TryLockError::WouldBlock) if Instant::now() < deadline => thread::sleep(PAUSE),
-                Err(TryLockError::WouldBlock) => {
-                    let detail = format!("another program keeps {} locked; end it", path.display());
-                    return Err(Cause::Refused(ErrorKind::Broken, detail));
-                }
+                Err(TryLockError::WouldBlock) => return Ok(None),
                 Err(TryLockError::Error(error)) => return Err(unusable(path, &error)),
             }
         }
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // Said aloud: a child that was forked meanwhile has the folder open as well, and would keep it locked.
+        let _ = self.0.unlock();
     }
 }
 
@@ -97,19 +113,16 @@ fn write(draft: &Path, clock: &Clock, boot: &str) -> Result<(), Cause> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
     let mut sql = Connection::open_with_flags(draft, flags)?;
     super::file::make_durable(&sql)?;
-    let mode: String = sql.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
-    if !mode.eq_ignore_ascii_case("wal") {
-        let detail = format!("its file system allows no write-ahead log (only {mode}); use a local disk");
-        return Err(Cause::Refused(ErrorKind::UnsafeStore, detail));
-    }
     let making = sql.transaction()?;
     making.execute_batch(table::LAYOUT)?;
     let (life, now) = (incarnation::next(), clock.now());
-    making.execute(table::BIRTH, params![table::signed(life.0), boot, table::signed(now.as_nanos())])?;
+    let Identity { device, inode, birth } =
+        Seen::at(draft).map_err(|error| unusable(draft, &error))?.identity;
+    let (life, now) = (table::signed(life.0), table::signed(now.as_nanos()));
+    making.execute(table::BIRTH, params![life, boot, now, wall(), device, inode, birth])?;
     making.pragma_update(None, "application_id", APPLICATION)?;
     making.pragma_update(None, "user_version", VERSION)?;
     making.commit()?;
-    // Moves everything out of the log, and removes it.
     sql.close().map_err(|(_, error)| Cause::Sql(error))
 }
 

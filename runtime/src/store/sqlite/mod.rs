@@ -15,26 +15,31 @@
 //!                       └──────────────── "there is news" ────────▲
 //! ```
 //!
-//! A write costs one flush of the disk (`synchronous=FULL`): measured, 1 to 3 ms on a virtual disk,
-//! against 40 µs where nothing is flushed. For an election, which writes three times per lease, that is
-//! cheap, and less would let a crash of the machine take back what was acknowledged.
+//! The file is kept with a rollback journal, and without a write-ahead log: processes that do not share the files of such a log
+//! do not see each other's locks, and an election writes a few rows. So there is one file, and the locks are on it. Its
+//! journal is there in the middle of a write only.
+//!
+//! A write costs the flushes of a transaction with a journal (`synchronous=EXTRA`), so that a crash of the machine takes
+//! back nothing that was acknowledged.
+//!
+//! What a backup is put into, or a copy, begins a new life; see `identity`.
 //!
 //! What it cannot do:
-//! - Two machines must not share a file (network file systems are refused), nor containers with time
-//!   namespaces of their own.
-//! - A process that is stopped in the middle of a transaction, a matter of a millisecond, keeps all
-//!   others from writing until it goes on or is killed. Nobody wrongly leads meanwhile; nobody may lead.
-//! - The file may be deleted or replaced as a whole at any time, which is noticed and begins a new
-//!   life. Never copy over it in place, or put another in its place without removing its `-wal` and
-//!   `-shm` companions (<https://sqlite.org/howtocorrupt.html>, sections 1.4 and 2.2).
+//! - Two machines must not share a file; known network file systems are refused, and so are time namespaces whose clocks differ.
+//! - A process that is stopped in the middle of a transaction or a read, a matter of a millisecond, keeps all
+//!   others from writing until it goes on or is killed. No other candidate leads wrongly meanwhile; none may lead.
+//! - Never remove a `-journal`: after a crash it is what makes the file whole (<https://sqlite.org/howtocorrupt.html>,
+//!   section 1.4).
 
 mod connection;
 mod failure;
 mod file;
 mod filesystem;
+mod identity;
 mod inherited;
 mod making;
 mod neighbours;
+mod notice;
 mod process;
 mod roll;
 mod settings;
@@ -62,14 +67,16 @@ use failure::{Cause, Failure};
 use file::Database;
 use inherited::Opened;
 use neighbours::Neighbour;
+use notice::Notice;
 use worker::{Desk, Worker};
 
 /// The longest lease, in a store that has no reason for a limit: a year.
 const LONGEST_LEASE: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// How often who stands is tried to be written down while others keep the file locked; each time takes as long as a
-/// write waits for them.
-const ENLISTINGS: u32 = 12;
+/// How often who stands is tried to be written down while others write, and the wait between two tries: random, up to twice
+/// as long each time. Renewals need the lock more.
+const ENLISTINGS: u32 = 40;
+const ENLISTING: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(400));
 
 /// An open SQLite store.
 #[derive(Debug)]
@@ -79,6 +86,7 @@ pub struct Sqlite {
     reader: Worker,
     // Dropped with the store, or the reader would live on for its neighbours' sake.
     _neighbour: Neighbour,
+    _notice: Option<Notice>,
     opened: Opened,
 }
 
@@ -103,7 +111,8 @@ impl Sqlite {
         let writer = start("incumbent-write").await?;
         let reader = start("incumbent-read").await?;
         let neighbour = Neighbour::new(&settings.path, reader.jobs());
-        Ok(Self { clock: clock.clone(), writer, reader, _neighbour: neighbour, opened })
+        let notice = Notice::start(&settings.path, reader.jobs());
+        Ok(Self { clock: clock.clone(), writer, reader, _neighbour: neighbour, _notice: notice, opened })
     }
 
     /// Makes the file where it does not exist, and says what it is. With `never_used` it is written
@@ -153,6 +162,12 @@ impl Sqlite {
         };
         self.writer.ask(job).await
     }
+}
+
+/// A random part of `span`; all of it where the system has no random numbers.
+fn jitter(span: Duration) -> Duration {
+    let part = getrandom::u32().unwrap_or(u32::MAX);
+    span.mul_f64(f64::from(part) / f64::from(u32::MAX))
 }
 
 #[async_trait]
@@ -223,12 +238,14 @@ impl Adapter for Sqlite {
 
     async fn enlist(&self, roll: &Roll) -> Result<(), Fault> {
         let connection = self.opened.number();
+        let (mut wait, longest) = ENLISTING;
         for _ in 1..ENLISTINGS {
             let roll = roll.clone();
             match self.on_writer(move |database| database.enlist(connection, &roll)).await {
-                Err(failure) if failure.is_passing() => {}
+                Err(failure) if failure.is_passing() => tokio::time::sleep(jitter(wait)).await,
                 told => return Ok(told?),
             }
+            wait = (wait * 2).min(longest);
         }
         let roll = roll.clone();
         Ok(self.on_writer(move |database| database.enlist(connection, &roll)).await?)
@@ -245,8 +262,7 @@ impl Adapter for Sqlite {
             desk.look();
             Ok(())
         };
-        // One after the other: whoever closes the file last moves the log into it. A worker that is
-        // gone has closed its file.
+        // A worker that is gone has closed its file.
         let _ = self.reader.ask(close).await;
         let _ = self.writer.ask(close).await;
         self.opened.release();

@@ -3,15 +3,17 @@
 //! The rows of a process that is no more stay until somebody else comes or goes, and are told to nobody.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use incumbent_core::Instant;
 use incumbent_core::record::Nonce;
-use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
 use super::failure::Cause;
 use super::file::Database;
 use super::process::Process;
-use super::table::{head, signed, unsigned};
+use super::table::{Writing, signed, unsigned};
 use super::{inherited, process};
 use crate::store::Present;
 use crate::store::roll::{Entrant, Roll};
@@ -66,41 +68,64 @@ impl Home {
 
 impl Database {
     /// Writes down who is on the roll of the connection of that number, and strikes who is gone. Nothing is
-    /// written where nothing has changed.
+    /// written where nothing has changed. A lock is not waited for: renewals come first.
     pub(super) fn enlist(&mut self, connection: u64, roll: &Roll) -> Result<(), Cause> {
         let standing = roll.entrants();
-        if standing.is_empty() && !has_table(&self.sql)? {
+        let own = Home { boot: self.boot.clone(), process: process::here(), connection };
+        let (reading, _) = self.reading()?;
+        let is_new = !has_table(&reading)?;
+        // Other processes are looked at before the lock is taken.
+        let (gone, written) = if is_new {
+            (Vec::new(), HashSet::new())
+        } else {
+            (gone(&reading, &own)?, written_by(&reading, &own)?)
+        };
+        drop(reading);
+        let standing: Vec<_> =
+            standing.iter().filter_map(|entrant| Some((entrant.nonce?, entrant))).collect();
+        let nonces: HashSet<_> = standing.iter().map(|(nonce, _)| nonce.to_string()).collect();
+        if gone.is_empty() && nonces == written {
             return Ok(());
         }
-        let own = Home { boot: self.boot.clone(), process: process::here(), connection };
-        let writing = self.sql.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        head(&writing, &self.boot)?;
-        writing.execute_batch(LAYOUT)?;
-        strike_gone(&writing, &own)?;
-        let mut written = written_by(&writing, &own)?;
-        for entrant in standing {
-            let Some(nonce) = entrant.nonce else { continue };
-            if !written.remove(&nonce.to_string()) {
-                insert(&writing, &own, nonce, &entrant)?;
-            }
+        let patient = Arc::clone(&self.patient);
+        patient.store(false, Ordering::Relaxed);
+        let writing = Writing::begin(self);
+        // Readers are waited for, who are done in a moment.
+        patient.store(true, Ordering::Relaxed);
+        let writing = writing?;
+        if is_new {
+            writing.transaction.execute_batch(LAYOUT)?;
         }
-        let mut strike = writing.prepare_cached("DELETE FROM candidate WHERE nonce = ?1")?;
-        for nonce in written {
-            strike.execute([nonce])?;
+        strike(&writing.transaction, &gone)?;
+        let (strike, written) = (written.difference(&nonces), &written);
+        for nonce in strike {
+            writing.transaction.prepare_cached("DELETE FROM candidate WHERE nonce = ?1")?.execute([nonce])?;
         }
-        drop(strike);
+        for (nonce, entrant) in
+            standing.into_iter().filter(|(nonce, _)| !written.contains(&nonce.to_string()))
+        {
+            insert(&writing.transaction, &own, nonce, entrant)?;
+        }
         Ok(writing.commit()?)
+    }
+
+    /// How many candidates stand, roughly: those who were killed count until the next comes or goes.
+    pub(super) fn crowd(&mut self) -> Result<u32, Cause> {
+        let (reading, _) = self.reading()?;
+        if !has_table(&reading)? {
+            return Ok(0);
+        }
+        Ok(reading.prepare_cached("SELECT count(*) FROM candidate")?.query_row([], |row| row.get(0))?)
     }
 
     /// Who stands over all other connections.
     pub(super) fn roll_call(&mut self, connection: u64) -> Result<Vec<Present>, Cause> {
         let (now, here) = (self.clock.now(), process::here());
-        let reading = self.sql.transaction()?;
-        head(&reading, &self.boot)?;
+        let own = Home { boot: self.boot.clone(), process: here.clone(), connection };
+        let (reading, _) = self.reading()?;
         if !has_table(&reading)? {
             return Ok(Vec::new());
         }
-        let own = Home { boot: self.boot.clone(), process: here.clone(), connection };
         let rows: Vec<_> = reading
             .prepare_cached(
                 "SELECT boot, space, process, started, connection, election, name, since, nonce FROM candidate",
@@ -124,14 +149,17 @@ fn has_table(sql: &Connection) -> Result<bool, Cause> {
     Ok(found.is_some())
 }
 
-fn strike_gone(writing: &Transaction<'_>, own: &Home) -> Result<(), Cause> {
-    let homes: Vec<_> = writing
+/// The connections that have candidates written down and are no more.
+fn gone(reading: &Transaction<'_>, own: &Home) -> Result<Vec<Home>, Cause> {
+    let homes: Vec<_> = reading
         .prepare_cached("SELECT DISTINCT boot, space, process, started, connection FROM candidate")?
         .query_map([], home)?
         .collect::<Result<_, _>>()?;
-    for Home { boot, process, connection } in
-        homes.iter().filter(|home| home.fate(&own.process, &own.boot) == Fate::Gone)
-    {
+    Ok(homes.into_iter().filter(|home| home.fate(&own.process, &own.boot) == Fate::Gone).collect())
+}
+
+fn strike(writing: &Transaction<'_>, gone: &[Home]) -> Result<(), Cause> {
+    for Home { boot, process, connection } in gone {
         writing
             .prepare_cached(
                 "DELETE FROM candidate

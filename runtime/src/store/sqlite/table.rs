@@ -1,5 +1,6 @@
 //! The tables, and every transaction on them.
 
+use std::path::Path;
 use std::time::Duration;
 
 use incumbent_core::record::{Entry, Headers, Kind, LONGEST};
@@ -9,6 +10,7 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehav
 
 use super::failure::{Cause, is_io};
 use super::file::Database;
+use super::identity::{Identity, LATE, Seen, wall};
 use crate::ErrorKind;
 use crate::store::message::{FOREIGN_LEASE, Message, pairs};
 use crate::store::{Watched, Written, incarnation};
@@ -24,7 +26,12 @@ pub(super) const LAYOUT: &str = "
         boot        TEXT    NOT NULL,           -- the boot whose clock the instants are of
         born        INTEGER NOT NULL,           -- when it was made, or its first instant in this boot
         aged        INTEGER NOT NULL DEFAULT 0, -- how old it had certainly become in earlier boots
-        touched     INTEGER NOT NULL            -- when it was last written
+        touched     INTEGER NOT NULL,           -- when it was last written
+        writes      INTEGER NOT NULL DEFAULT 0, -- how many transactions there have been
+        written     INTEGER NOT NULL DEFAULT 0, -- when the last was, by the wall clock, since 1970
+        device      INTEGER NOT NULL DEFAULT 0, -- which file this stands in; a copy says that of another
+        inode       INTEGER NOT NULL DEFAULT 0,
+        birth       INTEGER NOT NULL DEFAULT 0
     ) STRICT;
     CREATE TABLE entry (
         key      TEXT PRIMARY KEY,
@@ -37,9 +44,24 @@ pub(super) const LAYOUT: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-/// The first row of `store`: incarnation, boot, now.
-pub(super) const BIRTH: &str =
-    "INSERT INTO store (one, incarnation, boot, born, touched) VALUES (1, ?1, ?2, ?3, ?3)";
+/// What the layout before this one lacks. Its file is then one whose identity is unknown, as that of a copy is.
+pub(super) const FROM_LAYOUT_1: &str = "
+    ALTER TABLE store ADD COLUMN writes  INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE store ADD COLUMN written INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE store ADD COLUMN device  INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE store ADD COLUMN inode   INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE store ADD COLUMN birth   INTEGER NOT NULL DEFAULT 0;
+";
+
+/// The first row of `store`: incarnation, boot, now, the wall clock, device, inode, birth.
+pub(super) const BIRTH: &str = "
+    INSERT INTO store (one, incarnation, boot, born, touched, written, device, inode, birth)
+    VALUES (1, ?1, ?2, ?3, ?3, ?4, ?5, ?6, ?7)
+";
+
+/// Every live record has its whole lease from now on. What was written before may not be all that was: its holder may have
+/// renewed it since, on another clock or in a file that was replaced.
+const RENEW_ALL: &str = "UPDATE entry SET over = ?1 + min(lease, 4611686018427387904) WHERE kind = 0";
 
 /// The most that is read of a row, in bytes; headers in JSON take more than they have.
 const LONGEST_ROW: i64 = LONGEST as i64;
@@ -49,18 +71,55 @@ const TOMBSTONE: i64 = 1;
 
 /// What changed after a revision.
 pub(super) struct Changes {
+    pub(super) incarnation: Incarnation,
     /// The newest revision of the store.
     pub(super) newest: Revision,
     /// The entries, oldest revision first.
     pub(super) entries: Vec<Watched>,
+    /// The shortest lease of a live record.
+    pub(super) shortest_lease: Option<Duration>,
 }
 
+#[derive(Clone, Copy)]
 pub(super) struct Head {
     incarnation: Incarnation,
     never_used: bool,
     newest: Revision,
     born: Instant,
     aged: Duration,
+    writes: i64,
+    written: i64,
+    identity: Identity,
+}
+
+/// What one connection last saw of the file, through all its openings.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known {
+    incarnation: Incarnation,
+    writes: i64,
+    /// The inode's time of change after a transaction of this connection, and that transaction's own time.
+    ours: Option<(i64, i64)>,
+}
+
+impl Known {
+    /// Takes in what is there now. A file of the same life whose count of transactions has gone back was restored.
+    fn see(known: &mut Option<Self>, head: &Head) -> Result<(), Cause> {
+        match known {
+            Some(known) if known.incarnation == head.incarnation && head.writes < known.writes => {
+                Err(Cause::WentBack)
+            }
+            Some(known) if known.incarnation == head.incarnation && head.writes == known.writes => Ok(()),
+            _ => {
+                *known = Some(Self { incarnation: head.incarnation, writes: head.writes, ours: None });
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether its own last transaction took so long that its time is too far from the file's.
+    fn is_late(&self) -> bool {
+        self.ours.is_some_and(|(changed, written)| changed.saturating_sub(written) > LATE / 2)
+    }
 }
 
 /// What is under a key, as far as a write needs to know.
@@ -85,7 +144,7 @@ impl Database {
         }
         let incarnation = Some(writing.head.incarnation);
         let revision = writing.put(key, current.as_ref(), Message::of(&write.action))?;
-        match writing.transaction.commit() {
+        match writing.commit() {
             Ok(()) => Ok(Outcome::Applied { revision, incarnation }),
             Err(error) if is_io(&error) => Ok(Outcome::Unknown),
             Err(error) => Err(error.into()),
@@ -106,15 +165,14 @@ impl Database {
         let writing = Writing::begin(self)?;
         let current = writing.current(key)?;
         let revision = writing.put(key, current.as_ref(), message)?;
-        writing.transaction.commit()?;
+        writing.commit()?;
         Ok(revision)
     }
 
     /// What is under a key.
     pub(super) fn read(&mut self, key: &str) -> Result<Entry, Cause> {
         let now = self.clock.now();
-        let reading = self.sql.transaction()?;
-        head(&reading, &self.boot)?;
+        let (reading, _) = self.reading()?;
         let found = reading
             .prepare_cached(
                 "SELECT key, revision, kind, length(value) + octet_length(headers),
@@ -130,8 +188,7 @@ impl Database {
     /// How long ago the live record under a key was written.
     pub(super) fn written(&mut self, key: &str) -> Result<Option<Written>, Cause> {
         let now = self.clock.now();
-        let reading = self.sql.transaction()?;
-        head(&reading, &self.boot)?;
+        let (reading, _) = self.reading()?;
         let found = reading
             .prepare_cached(
                 "SELECT revision, lease, over FROM entry WHERE key = ?1 AND kind = ?2 AND over > ?3",
@@ -148,8 +205,7 @@ impl Database {
     /// The newest entry of every key written after `seen`.
     pub(super) fn changes_after(&mut self, seen: Revision) -> Result<Changes, Cause> {
         let now = self.clock.now();
-        let reading = self.sql.transaction()?;
-        let newest = head(&reading, &self.boot)?.newest;
+        let (reading, head) = self.reading()?;
         let entries = reading
             .prepare_cached(
                 "SELECT key, revision, kind, length(value) + octet_length(headers),
@@ -159,18 +215,17 @@ impl Database {
             )?
             .query_map(params![signed(seen.0), LIVE, signed(now.as_nanos()), LONGEST_ROW], watched)?
             .collect::<Result<_, _>>()?;
-        Ok(Changes { newest, entries })
-    }
-
-    /// A number that is another one after a commit by any other connection, of any process.
-    pub(super) fn version(&mut self) -> Result<i64, Cause> {
-        Ok(self.sql.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?)
+        let shortest_lease = reading
+            .prepare_cached("SELECT min(lease) FROM entry WHERE kind = ?1 AND over > ?2")?
+            .query_row(params![LIVE, signed(now.as_nanos())], |row| row.get::<_, Option<i64>>(0))?
+            .map(span);
+        Ok(Changes { incarnation: head.incarnation, newest: head.newest, entries, shortest_lease })
     }
 
     /// What the store is.
     pub(super) fn facts(&mut self) -> Result<Facts, Cause> {
         let now = self.clock.now();
-        let head = head(&self.sql, &self.boot)?;
+        let (_, head) = self.reading()?;
         Ok(Facts {
             asked_at: now,
             incarnation: head.incarnation,
@@ -190,44 +245,140 @@ impl Database {
             return Err(Cause::Refused(ErrorKind::UnsafeStore, detail));
         }
         writing.transaction.execute("UPDATE store SET never_used = 1", [])?;
-        Ok(writing.transaction.commit()?)
+        Ok(writing.commit()?)
     }
 
-    /// Ends every lease of an earlier boot, where this is the first process to open the file since.
-    pub(super) fn take_over(&mut self) -> Result<(), Cause> {
-        let boot = |sql: &Connection| -> Result<String, _> {
-            sql.query_row("SELECT boot FROM store", [], |row| row.get(0))
+    /// Makes the file this machine's own, for as long as it runs: after another boot every lease begins again on the new
+    /// clock, and a copy begins a new life.
+    pub(super) fn adopt(&mut self) -> Result<(), Cause> {
+        let Self { sql, clock, identity, .. } = self;
+        let boot = self.boot.as_str();
+        let there = |sql: &Connection| -> Result<_, Cause> {
+            let (head, theirs) = head_of_any_boot(sql)?;
+            Ok((head, theirs == boot))
         };
-        if boot(&self.sql)? != self.boot {
-            let taking = self.sql.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            if boot(&taking)? != self.boot {
-                taking.execute("UPDATE entry SET over = 0", [])?;
-                taking.execute(
-                    "UPDATE store SET aged = aged + max(touched - born, 0), born = 0, touched = ?1, boot = ?2",
-                    params![signed(self.clock.now().as_nanos()), self.boot],
+        let (mut head, mut is_same_boot) = there(sql)?;
+        if !is_same_boot || head.identity != *identity {
+            let adopting = sql.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            (head, is_same_boot) = there(&adopting)?;
+            let now = clock.now();
+            if head.identity != *identity {
+                begin_life(&adopting, &head, boot, *identity, now)?;
+            } else if !is_same_boot {
+                adopting.execute(RENEW_ALL, [signed(now.as_nanos())])?;
+                adopting.execute(
+                    "UPDATE store SET aged = aged + max(touched - born, 0), born = 0, touched = ?1, boot = ?2,
+                                      writes = writes + 1, written = ?3",
+                    params![signed(now.as_nanos()), boot, wall()],
                 )?;
-                taking.commit()?;
             }
+            adopting.commit()?;
+            (head, _) = head_of_any_boot(sql)?;
         }
-        incarnation::met(head(&self.sql, &self.boot)?.incarnation);
+        incarnation::met(head.incarnation);
         Ok(())
     }
+
+    /// Begins a new life of a file that was written by something else, unless another process has meanwhile.
+    pub(super) fn begin_again(&mut self) -> Result<(), Cause> {
+        match Writing::begin(self) {
+            Ok(_) | Err(Cause::Replaced) => Ok(()),
+            Err(cause) => Err(cause),
+        }
+    }
+
+    /// Whether the last transaction took so long that its file may look as if something else had written it.
+    pub(super) fn is_late(&self) -> bool {
+        self.known.as_ref().is_some_and(Known::is_late)
+    }
+
+    /// Writes the time of the last transaction down again.
+    pub(super) fn settle(&mut self) -> Result<(), Cause> {
+        Ok(Writing::begin(self)?.commit()?)
+    }
+
+    /// A transaction for reading, and what the store is.
+    pub(super) fn reading(&mut self) -> Result<(Transaction<'_>, Head), Cause> {
+        let Self { sql, boot, identity, known, .. } = self;
+        let reading = sql.transaction()?;
+        let head = head(&reading, boot)?;
+        if head.identity != *identity {
+            return Err(Cause::WentBack);
+        }
+        Known::see(known, &head)?;
+        Ok((reading, head))
+    }
+}
+
+/// Begins a new life of the file: whatever was held in it before is waited for, and tokens go on growing.
+fn begin_life(
+    sql: &Connection,
+    head: &Head,
+    boot: &str,
+    identity: Identity,
+    now: Instant,
+) -> Result<(), Cause> {
+    incarnation::met(head.incarnation);
+    sql.execute(RENEW_ALL, [signed(now.as_nanos())])?;
+    sql.execute(
+        "UPDATE store SET incarnation = ?1, never_used = 0, boot = ?2, born = ?3, aged = 0, touched = ?3,
+                          newest = max(newest, (SELECT coalesce(max(revision), 0) FROM entry)),
+                          writes = writes + 1, written = ?4, device = ?5, inode = ?6, birth = ?7",
+        params![
+            signed(incarnation::next().0),
+            boot,
+            signed(now.as_nanos()),
+            wall(),
+            identity.device,
+            identity.inode,
+            identity.birth
+        ],
+    )?;
+    Ok(())
 }
 
 /// A transaction that holds the write lock from its beginning, and thus reads what it compares.
-struct Writing<'a> {
-    transaction: Transaction<'a>,
+pub(super) struct Writing<'a> {
+    pub(super) transaction: Transaction<'a>,
     head: Head,
     now: Instant,
+    path: &'a Path,
+    known: &'a mut Option<Known>,
 }
 
 impl<'a> Writing<'a> {
-    fn begin(database: &'a mut Database) -> Result<Self, Cause> {
-        let transaction = database.sql.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let head = head(&transaction, &database.boot)?;
+    /// Waits for the lock, and makes sure that the file is what our transactions have made of it. Where it is not, a new
+    /// life of it begins, and that is [`Replaced`](Cause::Replaced).
+    pub(super) fn begin(database: &'a mut Database) -> Result<Self, Cause> {
+        let Database { sql, clock, boot, path, identity, known, .. } = database;
+        let transaction = sql.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let head = head(&transaction, boot)?;
+        // Another program may have changed it; opening it again changes it back.
+        let mode: String =
+            transaction.prepare_cached("PRAGMA journal_mode")?.query_row([], |row| row.get(0))?;
+        let seen = Seen::at(path).ok().filter(|seen| seen.identity == *identity && mode == "delete");
+        let Some(seen) = seen else { return Err(Cause::Replaced) };
         // Read under the lock: a record that is over for one writer is over for every later one.
-        let now = database.clock.now();
-        Ok(Self { transaction, head, now })
+        let now = clock.now();
+        if !is_ours(*known, &head, &seen) {
+            begin_life(&transaction, &head, boot, *identity, now)?;
+            transaction.commit()?;
+            return Err(Cause::Replaced);
+        }
+        Ok(Self { transaction, head, now, path, known })
+    }
+
+    /// Writes down when, and commits.
+    pub(super) fn commit(self) -> Result<(), rusqlite::Error> {
+        let Self { transaction, head, now, path, known } = self;
+        let written = wall();
+        transaction
+            .prepare_cached("UPDATE store SET writes = writes + 1, touched = ?1, written = ?2")?
+            .execute(params![signed(now.as_nanos()), written])?;
+        transaction.commit()?;
+        let ours = Seen::at(path).ok().map(|seen| (seen.changed, written));
+        *known = Some(Known { incarnation: head.incarnation, writes: head.writes + 1, ours });
+        Ok(())
     }
 
     fn current(&self, key: &str) -> Result<Option<Current>, Cause> {
@@ -249,9 +400,7 @@ impl<'a> Writing<'a> {
         let headers = serde_json::to_string(message.headers)
             .map_err(|error| Cause::Refused(ErrorKind::InvalidSetting, error.to_string()))?;
         let nanos = u64::try_from(lease.as_nanos()).unwrap_or(u64::MAX);
-        self.transaction
-            .prepare_cached("UPDATE store SET newest = ?1, touched = ?2")?
-            .execute(params![signed(revision.0), signed(self.now.as_nanos())])?;
+        self.transaction.prepare_cached("UPDATE store SET newest = ?1")?.execute([signed(revision.0)])?;
         self.transaction
             .prepare_cached(
                 "INSERT OR REPLACE INTO entry (key, revision, kind, value, headers, lease, over)
@@ -270,10 +419,35 @@ impl<'a> Writing<'a> {
     }
 }
 
+/// Whether the last to change the file was a transaction of ours.
+fn is_ours(known: Option<Known>, head: &Head, seen: &Seen) -> bool {
+    if head.identity != seen.identity {
+        return false;
+    }
+    match known {
+        Some(known) if known.incarnation == head.incarnation && head.writes < known.writes => false,
+        Some(Known { incarnation, writes, ours: Some((changed, _)) })
+            if (incarnation, writes, changed) == (head.incarnation, head.writes, seen.changed) =>
+        {
+            true
+        }
+        _ => seen.was_changed_at(head.written),
+    }
+}
+
 /// What the store is, unless a machine of another boot writes to it.
-pub(super) fn head(sql: &Connection, boot: &str) -> Result<Head, Cause> {
-    let (head, theirs) = sql
-        .prepare_cached("SELECT incarnation, never_used, newest, born, aged, boot FROM store")?
+fn head(sql: &Connection, boot: &str) -> Result<Head, Cause> {
+    let (head, theirs) = head_of_any_boot(sql)?;
+    if theirs == boot { Ok(head) } else { Err(Cause::Elsewhere) }
+}
+
+/// What the store is, and the boot it was last opened in.
+pub(super) fn head_of_any_boot(sql: &Connection) -> Result<(Head, String), Cause> {
+    let found = sql
+        .prepare_cached(
+            "SELECT incarnation, never_used, newest, born, aged, writes, written, device, inode, birth, boot
+             FROM store",
+        )?
         .query_row([], |row| {
             let head = Head {
                 incarnation: row.get(0).map(unsigned).map(Incarnation)?,
@@ -281,10 +455,13 @@ pub(super) fn head(sql: &Connection, boot: &str) -> Result<Head, Cause> {
                 newest: row.get(2).map(unsigned).map(Revision)?,
                 born: row.get(3).map(instant)?,
                 aged: row.get(4).map(span)?,
+                writes: row.get(5)?,
+                written: row.get(6)?,
+                identity: Identity { device: row.get(7)?, inode: row.get(8)?, birth: row.get(9)? },
             };
-            Ok((head, row.get::<_, String>(5)?))
+            Ok((head, row.get::<_, String>(10)?))
         })?;
-    if theirs == boot { Ok(head) } else { Err(Cause::Elsewhere) }
+    Ok(found)
 }
 
 fn watched(row: &Row<'_>) -> rusqlite::Result<Watched> {

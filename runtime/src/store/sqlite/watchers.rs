@@ -1,28 +1,58 @@
-//! Who watches the file, and what they have been told.
+//! Who watches the file, what they have been told, and when to look again.
 
-use std::time::Duration;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
-use incumbent_core::Revision;
+use incumbent_core::{Incarnation, Revision};
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 
 use super::connection::Connection;
 use super::failure::Failure;
+use super::identity::{Seen, wall};
+use super::jitter;
 use crate::store::Watched;
 
 /// How many changes a watcher may be behind before its watch ends.
 const BACKLOG: usize = 1024;
 
+/// The shortest and the longest wait before the next look, where none is set.
+const POLLS: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
+
+/// The part of the shortest lease after which to look again: a candidate of a lease of 5 s learns of a release within half a
+/// second even where nothing told it.
+const OF_A_LEASE: u32 = 10;
+
+/// What one look costs a processor, roughly: so far apart candidates look after a change.
+const A_LOOK: Duration = Duration::from_micros(150);
+
+/// How long to wait for a writer that is at it: a transaction takes a few milliseconds.
+const A_TRANSACTION: Duration = Duration::from_millis(4);
+
+/// How long ago a file must have been changed for a later change to show in its time. Clocks of file systems tick every 10 ms
+/// at worst, but FAT's, where a change may be found by the next one only.
+const SETTLED: i64 = 50_000_000;
+
 /// The watches of one connection.
 #[derive(Debug)]
 pub(super) struct Watchers {
     all: Vec<Watcher>,
-    /// How often to look.
-    pub(super) poll: Duration,
+    /// How often to look, where that is set.
+    poll: Option<Duration>,
+    /// When to look again.
+    due: Instant,
     /// The opening of the file the watches began on.
     generation: u64,
-    /// The file's change counter when it was last looked at.
-    version: i64,
+    /// The life of the store they began in.
+    incarnation: Incarnation,
+    /// The shortest lease at the last look.
+    lease: Option<Duration>,
+    /// How many candidates there were.
+    crowd: u32,
+    /// When the file had been changed at the last look, where a later change is sure to show.
+    changed: Option<i64>,
+    /// How often in a row a writer was in the way.
+    busy: u32,
 }
 
 #[derive(Debug)]
@@ -32,59 +62,109 @@ struct Watcher {
 }
 
 impl Watchers {
-    pub(super) fn new(poll: Duration) -> Self {
-        Self { all: Vec::new(), poll, generation: 0, version: 0 }
+    pub(super) fn new(poll: Option<Duration>) -> Self {
+        Self {
+            all: Vec::new(),
+            poll,
+            due: Instant::now(),
+            generation: 0,
+            incarnation: Incarnation(0),
+            lease: None,
+            crowd: 0,
+            changed: None,
+            busy: 0,
+        }
     }
 
     pub(super) fn are_none(&self) -> bool {
         self.all.is_empty()
     }
 
+    /// When to look again.
+    pub(super) fn due(&self) -> Instant {
+        self.due
+    }
+
     /// Begins a watch with what is there.
     pub(super) fn add(&mut self, connection: &mut Connection) -> Result<mpsc::Receiver<Watched>, Failure> {
         let now = connection.with(|database| database.changes_after(Revision(0)))?;
-        self.end_if_reopened(connection);
+        self.end_if_another(connection, Some(now.incarnation));
         let (changes, receiver) = mpsc::channel(now.entries.len() + BACKLOG);
         let mut watcher = Watcher { changes, seen: Revision(0) };
         watcher.tell(&now.entries);
         watcher.seen = now.newest;
         self.all.push(watcher);
+        self.changed = None;
+        self.due = Instant::now();
         Ok(receiver)
+    }
+
+    /// Something has changed the file. Of many candidates that hear so at the same time not all look at the same time.
+    pub(super) fn hurry(&mut self) {
+        self.changed = None;
+        self.due = self.due.min(Instant::now() + jitter(A_LOOK * self.crowd));
+    }
+
+    /// Looks whether the file has changed, and if so what is new.
+    pub(super) fn poll(&mut self, connection: &mut Connection) {
+        let settled = self.changed.is_some_and(|changed| changed_at(connection.path()) == Some(changed));
+        if settled {
+            self.due = Instant::now() + self.interval();
+        } else {
+            self.look(connection);
+        }
     }
 
     /// Tells what has changed since the last look.
     pub(super) fn look(&mut self, connection: &mut Connection) {
         self.all.retain(|watcher| !watcher.changes.is_closed());
         let Some(seen) = self.all.iter().map(|watcher| watcher.seen).min() else { return };
-        let known = self.version;
+        let (before, since) = (changed_at(connection.path()), wall());
         let news = connection.with(|database| {
-            let version = database.version()?;
-            let news = (version != known).then(|| database.changes_after(seen)).transpose()?;
-            Ok((version, news))
+            // A writer is not waited for, with all the others that wait for it: another look comes soon.
+            database.without_waiting(|database| Ok((database.changes_after(seen)?, database.crowd()?)))
         });
-        self.end_if_reopened(connection);
+        self.end_if_another(connection, news.as_ref().ok().map(|(news, _)| news.incarnation));
         match news {
-            Ok((version, news)) => {
-                self.version = version;
-                let Some(news) = news else { return };
+            Ok((news, crowd)) => {
+                (self.lease, self.crowd, self.busy) = (news.shortest_lease, crowd, 0);
+                self.changed = before.filter(|changed| since.saturating_sub(*changed) > SETTLED);
+                self.due = Instant::now() + self.interval();
                 self.all.retain_mut(|watcher| {
                     let keeps_up = watcher.tell(&news.entries);
                     watcher.seen = watcher.seen.max(news.newest);
                     keeps_up
                 });
             }
-            Err(failure) if failure.is_passing() => {}
+            Err(failure) if failure.is_passing() => {
+                let wait = (A_TRANSACTION * (1 << self.busy.min(4))).max(A_LOOK * self.crowd);
+                self.busy += 1;
+                self.changed = None;
+                self.due = Instant::now() + wait / 2 + jitter(wait);
+            }
             Err(_) => self.all.clear(),
         }
     }
 
-    /// Ends every watch that began on another opening of the file, perhaps of another file.
-    fn end_if_reopened(&mut self, connection: &Connection) {
-        if self.generation != connection.generation() {
-            self.generation = connection.generation();
+    fn interval(&self) -> Duration {
+        let (shortest, longest) = POLLS;
+        let follow = || self.lease.map_or(longest, |lease| (lease / OF_A_LEASE).clamp(shortest, longest));
+        self.poll.unwrap_or_else(follow)
+    }
+
+    /// Ends every watch that began on another opening of the file, perhaps of another file, or in another life of it.
+    fn end_if_another(&mut self, connection: &Connection, incarnation: Option<Incarnation>) {
+        let incarnation = incarnation.unwrap_or(self.incarnation);
+        if (self.generation, self.incarnation) != (connection.generation(), incarnation) {
+            (self.generation, self.incarnation) = (connection.generation(), incarnation);
             self.all.clear();
         }
     }
+}
+
+/// When the file at the path was last changed.
+fn changed_at(path: &Path) -> Option<i64> {
+    Seen::at(path).ok().map(|seen| seen.changed)
 }
 
 impl Watcher {

@@ -31,7 +31,7 @@ pub(super) struct Worker {
 
 impl Worker {
     /// Starts the thread and opens the file.
-    pub(super) async fn start(name: &str, connection: Connection, poll: Duration) -> Result<Self> {
+    pub(super) async fn start(name: &str, connection: Connection, poll: Option<Duration>) -> Result<Self> {
         let (jobs, queue) = mpsc::channel();
         let worker = Self { jobs, path: connection.path().clone() };
         let desk = Desk { connection, watchers: Watchers::new(poll) };
@@ -64,21 +64,22 @@ impl Worker {
 }
 
 fn work(mut desk: Desk, queue: &Receiver<Job>) {
-    let mut next_look = Instant::now();
     loop {
         let job = if desk.watchers.are_none() {
             queue.recv().map_err(|_| RecvTimeoutError::Disconnected)
         } else {
-            queue.recv_timeout(next_look.saturating_duration_since(Instant::now()))
+            queue.recv_timeout(desk.watchers.due().saturating_duration_since(Instant::now()))
         };
         match job {
-            Ok(job) => job(&mut desk),
+            Ok(job) => {
+                job(&mut desk);
+                desk.connection.settle();
+            }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
         }
-        if !desk.watchers.are_none() && Instant::now() >= next_look {
-            desk.look();
-            next_look = Instant::now() + desk.watchers.poll;
+        if !desk.watchers.are_none() && Instant::now() >= desk.watchers.due() {
+            desk.watchers.poll(&mut desk.connection);
         }
     }
 }
@@ -87,5 +88,10 @@ impl Desk {
     /// Tells the watchers what is new.
     pub(super) fn look(&mut self) {
         self.watchers.look(&mut self.connection);
+    }
+
+    /// Has the next look come soon.
+    pub(super) fn hurry(&mut self) {
+        self.watchers.hurry();
     }
 }
