@@ -142,7 +142,7 @@ fn a_file_that_was_open_when_the_process_forked_is_refused_in_the_child() {
     let refused = in_a_child(|| i32::from(open().unwrap_err().code != Code::Forked));
     answer(&store.close(false)).unwrap();
     let allowed = in_a_child(|| open().map_or(1, |store| i32::from(answer(&store.close(false)).is_err())));
-    for end in ["", "-wal", "-shm"] {
+    for end in ["", "-journal"] {
         let _ = std::fs::remove_file(format!("{}{end}", path.display()));
     }
     assert_eq!((refused, allowed), (0, 0));

@@ -599,6 +599,22 @@ mod opening {
     }
 }
 
+#[tokio::test]
+async fn an_operators_deletion_says_the_lease_of_the_last_live_record() {
+    let (_folder, path) = file();
+    let clock = clock();
+    let store = open(&path, &clock).await;
+    take(&store, "jobs", "a", LEASE).await;
+    for _ in 0..2 {
+        // Deleted again, and after its time, it is the same lease: nothing else says how long the holder was to lead.
+        let revision = store.delete("jobs").await.unwrap();
+        assert_eq!(store.read("jobs").await.unwrap(), Entry::Deleted { revision, lease: Some(LEASE) });
+        clock.advance(LEASE * 2);
+    }
+    let revision = store.delete("never held").await.unwrap();
+    assert_eq!(store.read("never held").await.unwrap(), Entry::Deleted { revision, lease: None });
+}
+
 mod init {
     use super::*;
 

@@ -4,6 +4,7 @@
 
 #[path = "../contract/mod.rs"]
 mod contract;
+mod crowd;
 mod file;
 mod one_file;
 mod processes;

@@ -16,7 +16,7 @@ use incumbent::store::{Adapter, Sqlite, SqliteSettings};
 use incumbent::{CampaignOptions, Store};
 
 use crate::contract::{acquire, applied, assert_growing, eventually, expect_of, next, renew, take};
-use crate::one_file;
+use crate::{crowd, one_file};
 
 const PART: &str = "INCUMBENT_TEST_PART";
 const FILE: &str = "INCUMBENT_TEST_FILE";
@@ -104,6 +104,9 @@ async fn part_of_a_child() {
     let name = std::env::var(NAME).unwrap();
     if part == "lead" {
         return one_file::lead(&path, &name).await;
+    }
+    if part == "wait" {
+        return crowd::wait(&path, &name).await;
     }
     let store = open(&path).await;
     match part.as_str() {

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use incumbent_core::record::{Entry, Headers, Kind, LONGEST};
+use incumbent_core::record::{Entry, Headers, Kind, LONGEST, deletion_headers};
 use incumbent_core::store::{Expect, Facts, Outcome, Write};
 use incumbent_core::{Incarnation, Instant, Revision};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
@@ -153,18 +153,19 @@ impl Database {
 
     /// Writes a foreign record, whatever is there.
     pub(super) fn put(&mut self, key: &str, value: &[u8]) -> Result<Revision, Cause> {
-        self.write_anyway(key, Message::foreign(value))
-    }
-
-    /// Writes a tombstone that certifies nothing, whatever is there.
-    pub(super) fn delete(&mut self, key: &str) -> Result<Revision, Cause> {
-        self.write_anyway(key, Message::deletion(&[]))
-    }
-
-    fn write_anyway(&mut self, key: &str, message: Message<'_>) -> Result<Revision, Cause> {
         let writing = Writing::begin(self)?;
         let current = writing.current(key)?;
-        let revision = writing.put(key, current.as_ref(), message)?;
+        let revision = writing.put(key, current.as_ref(), Message::foreign(value))?;
+        writing.commit()?;
+        Ok(revision)
+    }
+
+    /// Writes a tombstone that certifies nothing but says the lease of what it deletes, whatever is there.
+    pub(super) fn delete(&mut self, key: &str) -> Result<Revision, Cause> {
+        let writing = Writing::begin(self)?;
+        let current = writing.current(key)?;
+        let headers = current.as_ref().map(|current| deletion_headers(current.lease)).unwrap_or_default();
+        let revision = writing.put(key, current.as_ref(), Message::deletion(&headers))?;
         writing.commit()?;
         Ok(revision)
     }

@@ -1,0 +1,103 @@
+//! Many candidates that wait on one file, each in a process of its own: they cost the machine next to nothing, and the leader
+//! keeps its term beside them.
+//!
+//! `INCUMBENT_TEST_CROWD=300` makes it as many.
+
+use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use incumbent::clock::Clock;
+use incumbent::store::{Sqlite, SqliteSettings};
+use incumbent::{CampaignOptions, Event, Store};
+
+use crate::processes::{Process, Said, say};
+
+const LEASE: Duration = Duration::from_secs(5);
+/// How long they are watched: several renewals.
+const WATCHED: Duration = Duration::from_secs(12);
+/// What 300 may take of two processors, in sum.
+const SHARE: f64 = 0.05 * 2.0 / 300.0;
+/// This is a build for tests, without optimisation.
+const ALLOWANCE: f64 = 3.0;
+
+/// The part of a child: campaigns, and says when it leads and when it leads no more.
+pub(crate) async fn wait(path: &Path, name: &str) {
+    let clock = Clock::system();
+    let sqlite = Sqlite::open(&SqliteSettings::new(path), &clock).await.unwrap();
+    let store = Store::from_adapter(Box::new(sqlite), clock).unwrap();
+    let options = CampaignOptions::new().name(name).lease(LEASE).preset(incumbent::Preset::Fast);
+    let candidate = store.campaign("jobs", options.splay(Duration::ZERO)).await.unwrap();
+    let mut events = candidate.events();
+    say("stands");
+    while let Some(event) = events.next().await {
+        match event {
+            Event::Won(term) => say(format!("leads {}", term.token())),
+            Event::Lost { reason, .. } => say(format!("lost {reason:?}")),
+            _ => {}
+        }
+    }
+}
+
+/// The time the threads of a process have run.
+fn ran(process: &Process) -> Duration {
+    let tasks = fs::read_dir(format!("/proc/{}/task", process.child.id())).unwrap();
+    let nanos = tasks.map(|task| {
+        // proc_pid_schedstat(5): nanoseconds on a processor come first. A thread may end meanwhile.
+        let stat = fs::read_to_string(task.unwrap().path().join("schedstat")).unwrap_or_default();
+        stat.split(' ').next().and_then(|nanos| nanos.parse().ok()).unwrap_or(0_u64)
+    });
+    Duration::from_nanos(nanos.sum())
+}
+
+fn stands(process: &mut Process) -> Said {
+    let mut said = process.take_lines();
+    assert_eq!(said.next_said().as_deref(), Some("stands"));
+    said
+}
+
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn that_waits_costs_next_to_nothing_and_the_leader_keeps_its_term() {
+    let crowd = std::env::var("INCUMBENT_TEST_CROWD").map_or(40, |crowd| crowd.parse::<usize>().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("elections.db");
+    Sqlite::init(&SqliteSettings::new(&path), &Clock::system(), true).await.unwrap();
+    let mut leader = Process::start("wait", &path, "leader");
+    let mut said = stands(&mut leader);
+    assert!(said.next_said().unwrap().starts_with("leads "));
+
+    let began = Instant::now();
+    let mut waiting: Vec<_> = (0..crowd).map(|n| Process::start("wait", &path, &format!("p{n}"))).collect();
+    let voices: Vec<_> = waiting.iter_mut().map(stands).collect();
+    let stood = began.elapsed();
+    // Until they are written down, and have seen each other come.
+    let sql = rusqlite::Connection::open(&path).unwrap();
+    let listed = || sql.query_row("SELECT count(*) FROM candidate", [], |row| row.get::<_, i64>(0));
+    while usize::try_from(listed().unwrap_or_default()).unwrap() < crowd + 1 {
+        thread::sleep(Duration::from_millis(20));
+    }
+    let written = began.elapsed();
+    thread::sleep(Duration::from_secs(2));
+
+    let before: Vec<_> = waiting.iter().map(ran).collect();
+    let leader_before = ran(&leader);
+    let from = Instant::now();
+    thread::sleep(WATCHED);
+    let each: Vec<_> = waiting.iter().zip(&before).map(|(process, before)| ran(process) - *before).collect();
+    let (sum, leader_ran, watched) = (each.iter().sum::<Duration>(), ran(&leader) - leader_before, from.elapsed());
+    let share = sum.as_secs_f64() / watched.as_secs_f64();
+    println!(
+        "{crowd} stood after {stood:.1?}, were written down after {written:.1?}; they took {:.2} % of a processor, the \
+         leader {:.2} %",
+        share * 100.0,
+        100.0 * leader_ran.as_secs_f64() / watched.as_secs_f64()
+    );
+    assert!(share < SHARE * ALLOWANCE * crowd as f64, "{crowd} that wait take {share} of a processor");
+
+    leader.kill();
+    waiting.iter_mut().for_each(Process::kill);
+    assert_eq!(said.next_said(), None, "it led all the time");
+    assert!(voices.into_iter().all(|mut voice| voice.next_said().is_none()), "and no other did");
+}
