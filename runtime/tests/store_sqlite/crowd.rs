@@ -86,7 +86,8 @@ async fn that_waits_costs_next_to_nothing_and_the_leader_keeps_its_term() {
     let from = Instant::now();
     thread::sleep(WATCHED);
     let each: Vec<_> = waiting.iter().zip(&before).map(|(process, before)| ran(process) - *before).collect();
-    let (sum, leader_ran, watched) = (each.iter().sum::<Duration>(), ran(&leader) - leader_before, from.elapsed());
+    let (sum, leader_ran, watched) =
+        (each.iter().sum::<Duration>(), ran(&leader) - leader_before, from.elapsed());
     let share = sum.as_secs_f64() / watched.as_secs_f64();
     println!(
         "{crowd} stood after {stood:.1?}, were written down after {written:.1?}; they took {:.2} % of a processor, the \
@@ -98,6 +99,7 @@ async fn that_waits_costs_next_to_nothing_and_the_leader_keeps_its_term() {
 
     leader.kill();
     waiting.iter_mut().for_each(Process::kill);
-    assert_eq!(said.next_said(), None, "it led all the time");
+    let lost = said.next_said();
+    assert_eq!(lost, None, "it led all the time");
     assert!(voices.into_iter().all(|mut voice| voice.next_said().is_none()), "and no other did");
 }

@@ -3,9 +3,10 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::failure::{Cause, Failure};
-use super::file::Database;
+use super::file::{Database, PATIENCE, PATIENCE_TO_READ};
 use super::making::Folder;
 use super::settings::SqliteSettings;
 use super::table::Known;
@@ -23,6 +24,8 @@ pub(super) struct Connection {
     database: Option<Database>,
     /// What the file was when it was last open: it may be an older one when it is opened again.
     known: Option<Known>,
+    /// How long locks are waited for.
+    patience: Duration,
     generation: u64,
     closed: bool,
 }
@@ -35,9 +38,15 @@ impl Connection {
             clock: clock.clone(),
             database: None,
             known: None,
+            patience: PATIENCE,
             generation: 0,
             closed: false,
         }
+    }
+
+    /// The same for reading, which waits longer for locks.
+    pub(super) fn for_reading(self) -> Self {
+        Self { patience: PATIENCE_TO_READ, ..self }
     }
 
     /// Does `work` on the file that is at the path now.
@@ -58,7 +67,7 @@ impl Connection {
 
     fn attempt<T>(&mut self, work: impl FnOnce(&mut Database) -> Result<T, Cause>) -> Result<T, Cause> {
         let (database, _folder) = self.present()?;
-        let result = work(database);
+        let result = database.forget_pages().and_then(|()| work(database));
         if matches!(result, Err(Cause::WentBack)) {
             database.begin_again()?;
         }
@@ -74,7 +83,7 @@ impl Connection {
             }
             if self.database.is_none() {
                 self.generation += 1;
-                self.database = Some(Database::open(&self.settings, &self.clock, self.known)?);
+                self.database = Some(Database::open(&self.settings, &self.clock, self.known, self.patience)?);
             }
             let held = Folder::shared(&self.path)?;
             if self.database.as_ref().is_some_and(Database::has_moved) {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use incumbent_core::store::{Fault, FaultKind, Outcome};
-use rusqlite::ErrorCode;
+use rusqlite::{ErrorCode, ffi};
 
 use crate::{Error, ErrorKind};
 
@@ -41,6 +41,11 @@ impl From<rusqlite::Error> for Cause {
 }
 
 impl Cause {
+    /// As if another process held the lock.
+    pub(super) fn busy() -> Self {
+        Self::Sql(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_BUSY), None))
+    }
+
     pub(super) fn on(self, path: &Arc<Path>) -> Failure {
         Failure { path: Arc::clone(path), cause: self }
     }

@@ -11,9 +11,10 @@ use rusqlite::{Connection, OpenFlags};
 use super::failure::{Cause, is_busy};
 use super::filesystem;
 use super::identity::{Identity, Seen};
+use super::jitter;
 use super::making::{Folder, is_missing, make};
 use super::settings::SqliteSettings;
-use super::table::{self, Known};
+use super::table::{self, Known, Last};
 use crate::ErrorKind;
 use crate::clock::{Clock, NAMESPACE};
 
@@ -23,15 +24,26 @@ pub(super) const APPLICATION: i64 = 0x696e_6362;
 /// The version of the tables' layout.
 pub(super) const VERSION: i64 = 2;
 
+/// The mode of a journal that this version does not use.
+pub(super) const WRITE_AHEAD: &str = "wal";
+
 /// How long one statement waits for another process's transaction; those take milliseconds. It is
 /// the shortest time a campaign gives an attempt.
 pub(super) const PATIENCE: Duration = Duration::from_millis(250);
 
-/// The pause between two looks at the lock: SQLite's own grows to 100 ms, a long time in a hand-over.
-const PAUSE: Duration = Duration::from_millis(1);
+/// The same for reading, which can be put off again and again by those who write one after the other.
+pub(super) const PATIENCE_TO_READ: Duration = Duration::from_secs(1);
+
+/// The pause between two looks at the lock grows from the first of these to the second, and is drawn: SQLite's own grows to
+/// 100 ms, a long time in a hand-over, and hundreds of processes that look each millisecond keep each other from ever
+/// being done.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(8));
+
+/// The pause between two tries to open the file.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// How long opening waits for other processes that open at the same time.
-const OPENING: Duration = Duration::from_secs(5);
+const OPENING: Duration = Duration::from_secs(20);
 
 /// One opening of one file.
 #[derive(Debug)]
@@ -43,6 +55,8 @@ pub(super) struct Database {
     pub(super) identity: Identity,
     /// What this connection knows of the file, from earlier openings as well.
     pub(super) known: Option<Known>,
+    /// The last transaction, where the file may have been changed after it, and since when this is known.
+    pub(super) doubt: Option<(Instant, Last)>,
     /// Whether locks are waited for.
     pub(super) patient: Arc<AtomicBool>,
 }
@@ -53,6 +67,7 @@ impl Database {
         settings: &SqliteSettings,
         clock: &Clock,
         known: Option<Known>,
+        patience: Duration,
     ) -> Result<Self, Cause> {
         let Some(boot) = clock.boot_id() else {
             let detail = "this platform has no clock that its processes share; use a store with a server";
@@ -64,7 +79,7 @@ impl Database {
             if settings.create && is_missing(&settings.path) {
                 make(&settings.path, clock, boot)?;
             }
-            match Self::open_present(&settings.path, clock, boot, known) {
+            match Self::open_present(&settings.path, clock, boot, known, patience) {
                 // It was deleted this moment, or others are opening it at the same time.
                 Err(Cause::Replaced) if settings.create && Instant::now() < deadline => {}
                 Err(Cause::Sql(error)) if is_busy(&error) && Instant::now() < deadline => {}
@@ -74,24 +89,28 @@ impl Database {
                 }
                 result => return result,
             }
-            thread::sleep(PAUSE);
+            thread::sleep(PAUSE / 4 + jitter(PAUSE));
         }
     }
 
-    fn open_present(path: &Path, clock: &Clock, boot: &str, known: Option<Known>) -> Result<Self, Cause> {
-        // SQLite finds a journal by the file's name. A process that is in the middle of a transaction on another
-        // file that had this name has a journal there, which must not be taken for this file's.
-        let _folder = Folder::exclusive(path)?;
+    fn open_present(
+        path: &Path,
+        clock: &Clock,
+        boot: &str,
+        known: Option<Known>,
+        patience: Duration,
+    ) -> Result<Self, Cause> {
+        let _folder = Folder::shared(path)?;
         if is_missing(path) {
             return Err(Cause::Replaced);
         }
         let Ok(seen) = Seen::at(path) else { return Err(Cause::Replaced) };
         seen.check(path)?;
         let patient = Arc::new(AtomicBool::new(true));
-        let sql = connect(path, &patient);
+        let sql = connect(path, &patient, patience);
         let sql = sql.map_err(|cause| if is_missing(path) { Cause::Replaced } else { cause })?;
         let (clock, boot, path, identity) = (clock.clone(), boot.to_owned(), path.to_owned(), seen.identity);
-        let mut database = Self { sql, clock, boot, path, identity, known, patient };
+        let mut database = Self { sql, clock, boot, path, identity, known, doubt: None, patient };
         let adopted = recognise(&mut database.sql).and_then(|()| {
             refuse_other_namespace(&database)?;
             database.adopt()
@@ -153,7 +172,7 @@ fn refuse_other_namespace(database: &Database) -> Result<(), Cause> {
     Err(Cause::Refused(ErrorKind::UnsafeStore, detail.into()))
 }
 
-fn connect(path: &Path, patient: &Arc<AtomicBool>) -> Result<Connection, Cause> {
+fn connect(path: &Path, patient: &Arc<AtomicBool>, patience: Duration) -> Result<Connection, Cause> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut sql = Connection::open_with_flags(path, flags)?;
     if sql.is_readonly(rusqlite::MAIN_DB)? {
@@ -161,22 +180,33 @@ fn connect(path: &Path, patient: &Arc<AtomicBool>) -> Result<Connection, Cause> 
         return Err(Cause::Refused(ErrorKind::Denied, detail));
     }
     let patient = Arc::clone(patient);
-    sql.busy_handler(Some(move |tries| patient.load(Ordering::Relaxed) && wait(tries)))?;
+    sql.busy_handler(Some(move |tries| patient.load(Ordering::Relaxed) && wait(tries, patience)))?;
     make_durable(&sql)?;
     Ok(sql)
 }
 
-/// From now on, what is acknowledged has reached the disk; on macOS its platters too. `extra` flushes the folder as well, or
-/// a crash of the machine could bring the journal back, and with it the state before the last write.
+/// From now on, what is acknowledged has reached the disk; on macOS its platters too. `extra` flushes the folder where a
+/// journal is deleted, or a crash of the machine could bring it back, and with it the state before the last write.
 pub(super) fn make_durable(sql: &Connection) -> Result<(), Cause> {
     sql.pragma_update(None, "synchronous", "extra")?;
     sql.pragma_update(None, "fullfsync", true)?;
     Ok(())
 }
 
-fn wait(tries: i32) -> bool {
-    thread::sleep(PAUSE);
-    PAUSE * tries.unsigned_abs() < PATIENCE
+/// Keeps the journal from one transaction to the next, its head filled with zeros. To make and delete it each time changes
+/// the folder, which file systems flush far more slowly.
+fn keep_journal(sql: &Connection) -> Result<(), Cause> {
+    sql.pragma_update_and_check(None, "journal_mode", "persist", |_| Ok(()))?;
+    Ok(())
+}
+
+/// Waits for a lock, as SQLite asks for the n-th time in a row.
+fn wait(tries: i32, patience: Duration) -> bool {
+    let tries = tries.unsigned_abs();
+    let (shortest, longest) = PAUSES;
+    let pause = |tries: u32| (shortest * (1 << (tries / 2).min(8))).min(longest);
+    thread::sleep(pause(tries) / 2 + jitter(pause(tries)));
+    (0..=tries).map(pause).sum::<Duration>() < patience
 }
 
 /// Refuses a file that is not ours, or not of this version; changes one of the version before.
@@ -194,9 +224,10 @@ fn recognise(sql: &mut Connection) -> Result<(), Cause> {
         ));
     }
     let mode: String = sql.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
-    if mode != "delete" {
+    if mode == WRITE_AHEAD {
         leave_write_ahead_log(sql)?;
     }
+    keep_journal(sql)?;
     if version == 1 {
         let changing = sql.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
         if pragma(&changing, "user_version")? == 1 {

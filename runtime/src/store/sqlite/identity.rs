@@ -19,6 +19,9 @@ use crate::ErrorKind;
 /// [written down again](super::file::Database::settle).
 pub(super) const LATE: i64 = 500_000_000;
 
+/// How late a slow transaction may be: what is no later may yet be written down again.
+const SLOW: i64 = 10_000_000_000;
+
 /// How much earlier: file systems cut times down, FAT to two seconds.
 const EARLY: i64 = 2_000_000_000;
 
@@ -72,6 +75,11 @@ impl Seen {
     pub(super) fn was_changed_at(&self, written: i64) -> bool {
         let late = self.changed.saturating_sub(written);
         (-EARLY..=LATE).contains(&late)
+    }
+
+    /// Whether a slow transaction of ours, which will be written down again, can be what changed the file.
+    pub(super) fn may_be_slow(&self, written: i64) -> bool {
+        (0..=SLOW).contains(&self.changed.saturating_sub(written))
     }
 
     /// Refuses a file whose journal others might look for elsewhere: SQLite names it after the path, and a process that

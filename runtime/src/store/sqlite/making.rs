@@ -5,8 +5,9 @@
 //!
 //! SQLite names a journal after the file, so two files that have the same name one after the other meet there. Therefore
 //! each transaction is done under an advisory lock on the folder, which cannot be deleted along with the file: shared
-//! by those who read and write, exclusive for one who opens or makes the file. So nobody opens a file while another
-//! is in the middle of a transaction on the one that had its name before.
+//! by those who open, read and write, exclusive for one who makes the file. So no new file takes the place of one that
+//! is being written. An operator who moves a file there takes no such lock: at worst, within the milliseconds of a
+//! transaction, that file gets pages of the one before, which say that they are of another file.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -14,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rusqlite::{Connection, OpenFlags, ffi, params};
+use rusqlite::{Connection, OpenFlags, params};
 
 use super::failure::Cause;
 use super::file::{APPLICATION, VERSION};
@@ -34,16 +35,14 @@ const PAUSE: Duration = Duration::from_millis(1);
 pub(super) struct Folder(File);
 
 impl Folder {
-    /// Keeps the file from being made or opened by others, as long as a transaction lasts.
+    /// Keeps the file from being made by others, as long as a transaction lasts.
     pub(super) fn shared(path: &Path) -> Result<Self, Cause> {
         let locked = Self::locked(path, super::file::PATIENCE, File::try_lock_shared)?;
-        locked.ok_or_else(|| {
-            Cause::Sql(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_BUSY), None))
-        })
+        locked.ok_or_else(Cause::busy)
     }
 
-    /// Keeps the file from being made, opened or used by others.
-    pub(super) fn exclusive(path: &Path) -> Result<Self, Cause> {
+    /// Keeps the file from being made or used by others.
+    fn exclusive(path: &Path) -> Result<Self, Cause> {
         Self::locked(path, PATIENCE, File::try_lock)?.ok_or_else(|| {
             let folder = path.parent().unwrap_or(path).display();
             let detail =

@@ -16,11 +16,12 @@
 //! ```
 //!
 //! The file is kept with a rollback journal, and without a write-ahead log: processes that do not share the files of such a log
-//! do not see each other's locks, and an election writes a few rows. So there is one file, and the locks are on it. Its
-//! journal is there in the middle of a write only.
+//! do not see each other's locks, and an election writes a few rows. So there is one file, and the locks are on it. The
+//! journal beside it, `elections.db-journal`, says something in the middle of a write and after a crash only.
 //!
-//! A write costs the flushes of a transaction with a journal (`synchronous=EXTRA`), so that a crash of the machine takes
-//! back nothing that was acknowledged.
+//! A write costs four flushes of the disk, so that a crash of the machine takes back nothing that was acknowledged. The
+//! journal is kept from one write to the next: to make and delete it each time took 32 ms on a virtual disk
+//! where this takes 0.6 ms.
 //!
 //! What a backup is put into, or a copy, begins a new life; see `identity`.
 //!
@@ -28,8 +29,8 @@
 //! - Two machines must not share a file; known network file systems are refused, and so are time namespaces whose clocks differ.
 //! - A process that is stopped in the middle of a transaction or a read, a matter of a millisecond, keeps all
 //!   others from writing until it goes on or is killed. No other candidate leads wrongly meanwhile; none may lead.
-//! - Never remove a `-journal`: after a crash it is what makes the file whole (<https://sqlite.org/howtocorrupt.html>,
-//!   section 1.4).
+//! - Never remove the `-journal` alone: after a crash it is what makes the file whole
+//!   (<https://sqlite.org/howtocorrupt.html>, section 1.4).
 
 mod connection;
 mod failure;
@@ -78,6 +79,9 @@ const LONGEST_LEASE: Duration = Duration::from_secs(365 * 24 * 3600);
 const ENLISTINGS: u32 = 40;
 const ENLISTING: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(400));
 
+/// How often who stands is asked while others write; each time takes as long as a read waits for them.
+const ROLL_CALLS: u32 = 5;
+
 /// An open SQLite store.
 #[derive(Debug)]
 pub struct Sqlite {
@@ -106,10 +110,10 @@ impl Sqlite {
     pub async fn open(settings: &SqliteSettings, clock: &Clock) -> Result<Self> {
         let settings = Arc::new(settings.resolved()?);
         let opened = Opened::claim(&settings.path)?;
-        let start = |name| Worker::start(name, Connection::new(&settings, clock), settings.poll);
+        let connection = || Connection::new(&settings, clock);
         // The writer first: it makes the file.
-        let writer = start("incumbent-write").await?;
-        let reader = start("incumbent-read").await?;
+        let writer = Worker::start("incumbent-write", connection(), settings.poll).await?;
+        let reader = Worker::start("incumbent-read", connection().for_reading(), settings.poll).await?;
         let neighbour = Neighbour::new(&settings.path, reader.jobs());
         let notice = Notice::start(&settings.path, reader.jobs());
         Ok(Self { clock: clock.clone(), writer, reader, _neighbour: neighbour, _notice: notice, opened })
@@ -253,6 +257,12 @@ impl Adapter for Sqlite {
 
     async fn roll_call(&self) -> Result<Option<Vec<Present>>, Fault> {
         let connection = self.opened.number();
+        for _ in 1..ROLL_CALLS {
+            match self.on_reader(move |database| database.roll_call(connection)).await {
+                Err(failure) if failure.is_passing() => {}
+                told => return Ok(Some(told?)),
+            }
+        }
         Ok(Some(self.on_reader(move |database| database.roll_call(connection)).await?))
     }
 

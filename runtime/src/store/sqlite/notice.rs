@@ -1,22 +1,22 @@
 //! The kernel's notice that the file has changed, so that a candidate that waits need not look all the time.
 //!
-//! The folder is watched and not the file: a transaction is done when its journal is removed, and a file that is put in
-//! place of another appears there. What is not told, such as a copy into the file, is found by looking now and then. So
-//! it is where the kernel gives no more watches: `fs.inotify.max_user_instances` is 128 for a user as a rule, and each store
-//! that is open takes one.
+//! The file is watched for what is written into it, and its folder for another that takes its place. Where the kernel gives
+//! no more watches a candidate looks now and then: `fs.inotify.max_user_instances` is 128 for a user as a rule, and each
+//! store that is open takes one.
 
 pub(super) use system::Notice;
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod system {
-    use std::ffi::OsString;
+    use std::ffi::OsStr;
     use std::mem::MaybeUninit;
     use std::os::fd::OwnedFd;
     use std::os::unix::ffi::OsStrExt;
-    use std::path::Path;
+    use std::path::{Path, PathBuf};
     use std::sync::Arc;
     use std::sync::mpsc::Sender;
     use std::thread;
+    use std::time::Duration;
 
     use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
     use rustix::io::Errno;
@@ -24,25 +24,27 @@ mod system {
     use crate::fork::Birth;
     use crate::store::sqlite::worker::{Desk, Job};
 
-    /// A watch of the file's folder, until it is dropped.
+    /// For so long after a change further ones are taken together: a transaction changes the file several times, and hundreds
+    /// of candidates that start together make hundreds of transactions.
+    const TOGETHER: Duration = Duration::from_millis(25);
+
+    /// A watch of the file, until it is dropped.
     #[derive(Debug)]
     pub(in crate::store::sqlite) struct Notice {
         kernel: Arc<OwnedFd>,
-        watch: i32,
+        folder: i32,
         birth: Birth,
     }
 
     impl Notice {
         /// Has the reader behind `jobs` look soon after each change; `None` where the kernel does not tell.
         pub(in crate::store::sqlite) fn start(path: &Path, jobs: Sender<Job>) -> Option<Self> {
-            let file = path.file_name()?.to_owned();
             let kernel = Arc::new(inotify::init(CreateFlags::CLOEXEC).ok()?);
             let changes = WatchFlags::DELETE | WatchFlags::MOVED_TO | WatchFlags::ONLYDIR;
-            let watch = inotify::add_watch(&*kernel, path.parent()?, changes).ok()?;
-            let listener = Arc::clone(&kernel);
-            let listen = move || listen(&listener, file, &jobs);
-            thread::Builder::new().name("incumbent-notice".into()).spawn(listen).ok()?;
-            Some(Self { kernel, watch, birth: Birth::here() })
+            let folder = inotify::add_watch(&*kernel, path.parent()?, changes).ok()?;
+            let listener = Listener { kernel: Arc::clone(&kernel), folder, path: path.to_owned(), jobs };
+            thread::Builder::new().name("incumbent-notice".into()).spawn(move || listener.listen()).ok()?;
+            Some(Self { kernel, folder, birth: Birth::here() })
         }
     }
 
@@ -51,30 +53,51 @@ mod system {
             // A forked child shares the watch with its parent, and has no thread that listens.
             if !self.birth.is_elsewhere() {
                 // The thread hears of it, and ends.
-                let _ = inotify::remove_watch(&*self.kernel, self.watch);
+                let _ = inotify::remove_watch(&*self.kernel, self.folder);
             }
         }
     }
 
-    fn listen(kernel: &OwnedFd, file: OsString, jobs: &Sender<Job>) {
-        let mut journal = file.clone();
-        journal.push("-journal");
-        let mut buffer = [MaybeUninit::uninit(); 4096];
-        let mut events = inotify::Reader::new(kernel, &mut buffer);
-        loop {
-            match events.next() {
-                Ok(event) => {
-                    let name = event.file_name().map_or(&b""[..], |name| name.to_bytes());
-                    let is_over = event.events().contains(ReadFlags::IGNORED);
-                    let concerns = name == file.as_bytes() || name == journal.as_bytes();
-                    let is_told = is_over || concerns || event.events().contains(ReadFlags::QUEUE_OVERFLOW);
-                    if is_told && jobs.send(Box::new(Desk::hurry)).is_err() || is_over {
-                        return;
+    struct Listener {
+        kernel: Arc<OwnedFd>,
+        folder: i32,
+        path: PathBuf,
+        jobs: Sender<Job>,
+    }
+
+    impl Listener {
+        fn listen(&self) {
+            let mut buffer = [MaybeUninit::uninit(); 4096];
+            let mut events = inotify::Reader::new(&*self.kernel, &mut buffer);
+            self.watch_file();
+            loop {
+                let (wakes, is_over) = match events.next() {
+                    Ok(event) if event.wd() == self.folder => {
+                        let is_over = event.events().contains(ReadFlags::IGNORED);
+                        let name = event.file_name().map(|name| OsStr::from_bytes(name.to_bytes()));
+                        let is_file = name == self.path.file_name();
+                        if is_file {
+                            self.watch_file();
+                        }
+                        (is_file || is_over, is_over)
                     }
+                    // The watch of a file that is gone ends: its folder tells of the one that follows.
+                    Ok(event) => (!event.events().contains(ReadFlags::IGNORED), false),
+                    Err(Errno::INTR) => (false, false),
+                    Err(_) => return,
+                };
+                if wakes && self.jobs.send(Box::new(Desk::hurry)).is_err() || is_over {
+                    return;
                 }
-                Err(Errno::INTR) => {}
-                Err(_) => return,
+                if wakes {
+                    thread::sleep(TOGETHER);
+                }
             }
+        }
+
+        /// Follows the file that is at the path now. Where there is none, its folder tells when there is.
+        fn watch_file(&self) {
+            let _ = inotify::add_watch(&*self.kernel, &self.path, WatchFlags::MODIFY);
         }
     }
 }

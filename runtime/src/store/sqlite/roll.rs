@@ -33,6 +33,10 @@ const LAYOUT: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
+/// At how many connections one that writes its candidates down looks whether they are still there: each costs some files of
+/// /proc.
+const LOOKED_AT: u32 = 16;
+
 /// A connection of a process, of a boot of the machine.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Home {
@@ -109,15 +113,6 @@ impl Database {
         Ok(writing.commit()?)
     }
 
-    /// How many candidates stand, roughly: those who were killed count until the next comes or goes.
-    pub(super) fn crowd(&mut self) -> Result<u32, Cause> {
-        let (reading, _) = self.reading()?;
-        if !has_table(&reading)? {
-            return Ok(0);
-        }
-        Ok(reading.prepare_cached("SELECT count(*) FROM candidate")?.query_row([], |row| row.get(0))?)
-    }
-
     /// Who stands over all other connections.
     pub(super) fn roll_call(&mut self, connection: u64) -> Result<Vec<Present>, Cause> {
         let (now, here) = (self.clock.now(), process::here());
@@ -141,6 +136,14 @@ impl Database {
     }
 }
 
+/// How many candidates stand, roughly: those who were killed count until the next comes or goes.
+pub(super) fn crowd(reading: &Transaction<'_>) -> Result<u32, Cause> {
+    if !has_table(reading)? {
+        return Ok(0);
+    }
+    Ok(reading.prepare_cached("SELECT count(*) FROM candidate")?.query_row([], |row| row.get(0))?)
+}
+
 fn has_table(sql: &Connection) -> Result<bool, Cause> {
     let found = sql
         .prepare_cached("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'candidate'")?
@@ -149,11 +152,15 @@ fn has_table(sql: &Connection) -> Result<bool, Cause> {
     Ok(found.is_some())
 }
 
-/// The connections that have candidates written down and are no more.
+/// Connections that have candidates written down and are no more. Of many it looks at a few: the others are left to the
+/// next who come and go, of which there are as many.
 fn gone(reading: &Transaction<'_>, own: &Home) -> Result<Vec<Home>, Cause> {
     let homes: Vec<_> = reading
-        .prepare_cached("SELECT DISTINCT boot, space, process, started, connection FROM candidate")?
-        .query_map([], home)?
+        .prepare_cached(
+            "SELECT * FROM (SELECT DISTINCT boot, space, process, started, connection FROM candidate)
+             ORDER BY random() LIMIT ?1",
+        )?
+        .query_map([LOOKED_AT], home)?
         .collect::<Result<_, _>>()?;
     Ok(homes.into_iter().filter(|home| home.fate(&own.process, &own.boot) == Fate::Gone).collect())
 }

@@ -9,7 +9,7 @@ use crate::{Error, ErrorKind, Result};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SqliteSettings {
-    /// The file. SQLite keeps a journal beside it during a write, with `-journal` added to the name.
+    /// The file. SQLite keeps a journal beside it, with `-journal` added to the name.
     pub path: PathBuf,
     /// How often a watcher looks whether the file has changed, 1 ms to 1 s. Unset, it looks a tenth of the shortest
     /// lease after the last look, 10 ms to 1 s. On Linux the kernel tells it of changes at once, where it can; then

@@ -9,8 +9,9 @@ use incumbent_core::{Incarnation, Instant, Revision};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 
 use super::failure::{Cause, is_io};
-use super::file::Database;
+use super::file::{Database, WRITE_AHEAD};
 use super::identity::{Identity, LATE, Seen, wall};
+use super::roll;
 use crate::ErrorKind;
 use crate::store::message::{FOREIGN_LEASE, Message, pairs};
 use crate::store::{Watched, Written, incarnation};
@@ -28,7 +29,8 @@ pub(super) const LAYOUT: &str = "
         aged        INTEGER NOT NULL DEFAULT 0, -- how old it had certainly become in earlier boots
         touched     INTEGER NOT NULL,           -- when it was last written
         writes      INTEGER NOT NULL DEFAULT 0, -- how many transactions there have been
-        written     INTEGER NOT NULL DEFAULT 0, -- when the last was, by the wall clock, since 1970
+        stamp       INTEGER NOT NULL DEFAULT 0, -- a number drawn in the last of them
+        written     INTEGER NOT NULL DEFAULT 0, -- when that was, by the wall clock, since 1970
         device      INTEGER NOT NULL DEFAULT 0, -- which file this stands in; a copy says that of another
         inode       INTEGER NOT NULL DEFAULT 0,
         birth       INTEGER NOT NULL DEFAULT 0
@@ -47,6 +49,7 @@ pub(super) const LAYOUT: &str = "
 /// What the layout before this one lacks. Its file is then one whose identity is unknown, as that of a copy is.
 pub(super) const FROM_LAYOUT_1: &str = "
     ALTER TABLE store ADD COLUMN writes  INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE store ADD COLUMN stamp   INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE store ADD COLUMN written INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE store ADD COLUMN device  INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE store ADD COLUMN inode   INTEGER NOT NULL DEFAULT 0;
@@ -69,6 +72,10 @@ const LONGEST_ROW: i64 = LONGEST as i64;
 const LIVE: i64 = 0;
 const TOMBSTONE: i64 = 1;
 
+/// How long a process whose transaction was slow has to [write it down again](Database::settle) before another takes
+/// the file for a restored one.
+const TIME_TO_SETTLE: Duration = Duration::from_secs(2);
+
 /// What changed after a revision.
 pub(super) struct Changes {
     pub(super) incarnation: Incarnation,
@@ -78,6 +85,8 @@ pub(super) struct Changes {
     pub(super) entries: Vec<Watched>,
     /// The shortest lease of a live record.
     pub(super) shortest_lease: Option<Duration>,
+    /// How many candidates are written down.
+    pub(super) crowd: u32,
 }
 
 #[derive(Clone, Copy)]
@@ -87,33 +96,56 @@ pub(super) struct Head {
     newest: Revision,
     born: Instant,
     aged: Duration,
-    writes: i64,
+    last: Last,
     written: i64,
     identity: Identity,
+}
+
+/// Which transaction was the last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Last {
+    writes: i64,
+    stamp: i64,
+}
+
+impl Last {
+    fn next(self) -> Self {
+        // Without random numbers the count alone has to do.
+        let stamp = getrandom::u64().unwrap_or_default();
+        Self { writes: self.writes + 1, stamp: i64::from_ne_bytes(stamp.to_ne_bytes()) }
+    }
+
+    /// Whether a file that had `known` before and has this now was replaced by an older one, or one written to since it
+    /// was copied.
+    fn went_back(self, known: Self) -> bool {
+        self.writes < known.writes || self.writes == known.writes && self.stamp != known.stamp
+    }
 }
 
 /// What one connection last saw of the file, through all its openings.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
     incarnation: Incarnation,
-    writes: i64,
+    last: Last,
     /// The inode's time of change after a transaction of this connection, and that transaction's own time.
     ours: Option<(i64, i64)>,
 }
 
 impl Known {
-    /// Takes in what is there now. A file of the same life whose count of transactions has gone back was restored.
+    /// Whether the file is older than it was when it was last seen, in the same life.
+    fn is_gone(known: Option<Self>, head: &Head) -> bool {
+        known.is_some_and(|known| known.incarnation == head.incarnation && head.last.went_back(known.last))
+    }
+
+    /// Takes in what is there now.
     fn see(known: &mut Option<Self>, head: &Head) -> Result<(), Cause> {
-        match known {
-            Some(known) if known.incarnation == head.incarnation && head.writes < known.writes => {
-                Err(Cause::WentBack)
-            }
-            Some(known) if known.incarnation == head.incarnation && head.writes == known.writes => Ok(()),
-            _ => {
-                *known = Some(Self { incarnation: head.incarnation, writes: head.writes, ours: None });
-                Ok(())
-            }
+        if Self::is_gone(*known, head) {
+            return Err(Cause::WentBack);
         }
+        if !known.is_some_and(|known| (known.incarnation, known.last) == (head.incarnation, head.last)) {
+            *known = Some(Self { incarnation: head.incarnation, last: head.last, ours: None });
+        }
+        Ok(())
     }
 
     /// Whether its own last transaction took so long that its time is too far from the file's.
@@ -220,7 +252,8 @@ impl Database {
             .prepare_cached("SELECT min(lease) FROM entry WHERE kind = ?1 AND over > ?2")?
             .query_row(params![LIVE, signed(now.as_nanos())], |row| row.get::<_, Option<i64>>(0))?
             .map(span);
-        Ok(Changes { incarnation: head.incarnation, newest: head.newest, entries, shortest_lease })
+        let (incarnation, newest, crowd) = (head.incarnation, head.newest, roll::crowd(&reading)?);
+        Ok(Changes { incarnation, newest, entries, shortest_lease, crowd })
     }
 
     /// What the store is.
@@ -268,10 +301,10 @@ impl Database {
             } else if !is_same_boot {
                 adopting.execute(RENEW_ALL, [signed(now.as_nanos())])?;
                 adopting.execute(
-                    "UPDATE store SET aged = aged + max(touched - born, 0), born = 0, touched = ?1, boot = ?2,
-                                      writes = writes + 1, written = ?3",
-                    params![signed(now.as_nanos()), boot, wall()],
+                    "UPDATE store SET aged = aged + max(touched - born, 0), born = 0, boot = ?1",
+                    [boot],
                 )?;
+                date(&adopting, head.last.next(), now, wall())?;
             }
             adopting.commit()?;
             (head, _) = head_of_any_boot(sql)?;
@@ -286,6 +319,13 @@ impl Database {
             Ok(_) | Err(Cause::Replaced) => Ok(()),
             Err(cause) => Err(cause),
         }
+    }
+
+    /// Forgets the pages that were read. SQLite keeps them as long as the file's count of changes stays the same, which it
+    /// may after another file was copied into this one.
+    pub(super) fn forget_pages(&self) -> Result<(), Cause> {
+        self.sql.prepare_cached("PRAGMA shrink_memory")?.execute([])?;
+        Ok(())
     }
 
     /// Whether the last transaction took so long that its file may look as if something else had written it.
@@ -322,19 +362,25 @@ fn begin_life(
     incarnation::met(head.incarnation);
     sql.execute(RENEW_ALL, [signed(now.as_nanos())])?;
     sql.execute(
-        "UPDATE store SET incarnation = ?1, never_used = 0, boot = ?2, born = ?3, aged = 0, touched = ?3,
+        "UPDATE store SET incarnation = ?1, never_used = 0, boot = ?2, born = ?3, aged = 0,
                           newest = max(newest, (SELECT coalesce(max(revision), 0) FROM entry)),
-                          writes = writes + 1, written = ?4, device = ?5, inode = ?6, birth = ?7",
+                          device = ?4, inode = ?5, birth = ?6",
         params![
             signed(incarnation::next().0),
             boot,
             signed(now.as_nanos()),
-            wall(),
             identity.device,
             identity.inode,
             identity.birth
         ],
     )?;
+    Ok(date(sql, head.last.next(), now, wall())?)
+}
+
+/// Writes down which transaction this is, and when.
+fn date(sql: &Connection, last: Last, now: Instant, written: i64) -> Result<(), rusqlite::Error> {
+    sql.prepare_cached("UPDATE store SET writes = ?1, stamp = ?2, touched = ?3, written = ?4")?
+        .execute(params![last.writes, last.stamp, signed(now.as_nanos()), written])?;
     Ok(())
 }
 
@@ -351,34 +397,43 @@ impl<'a> Writing<'a> {
     /// Waits for the lock, and makes sure that the file is what our transactions have made of it. Where it is not, a new
     /// life of it begins, and that is [`Replaced`](Cause::Replaced).
     pub(super) fn begin(database: &'a mut Database) -> Result<Self, Cause> {
-        let Database { sql, clock, boot, path, identity, known, .. } = database;
+        let Database { sql, clock, boot, path, identity, known, doubt, .. } = database;
         let transaction = sql.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let head = head(&transaction, boot)?;
         // Another program may have changed it; opening it again changes it back.
         let mode: String =
             transaction.prepare_cached("PRAGMA journal_mode")?.query_row([], |row| row.get(0))?;
-        let seen = Seen::at(path).ok().filter(|seen| seen.identity == *identity && mode == "delete");
+        let seen = Seen::at(path).ok().filter(|seen| seen.identity == *identity && mode != WRITE_AHEAD);
         let Some(seen) = seen else { return Err(Cause::Replaced) };
         // Read under the lock: a record that is over for one writer is over for every later one.
         let now = clock.now();
         if !is_ours(*known, &head, &seen) {
+            if !Known::is_gone(*known, &head) && seen.may_be_slow(head.written) {
+                let (since, what) = doubt.get_or_insert((std::time::Instant::now(), head.last));
+                if *what != head.last {
+                    *doubt = Some((std::time::Instant::now(), head.last));
+                    return Err(Cause::busy());
+                }
+                if since.elapsed() < TIME_TO_SETTLE {
+                    return Err(Cause::busy());
+                }
+            }
             begin_life(&transaction, &head, boot, *identity, now)?;
             transaction.commit()?;
             return Err(Cause::Replaced);
         }
+        *doubt = None;
         Ok(Self { transaction, head, now, path, known })
     }
 
     /// Writes down when, and commits.
     pub(super) fn commit(self) -> Result<(), rusqlite::Error> {
         let Self { transaction, head, now, path, known } = self;
-        let written = wall();
-        transaction
-            .prepare_cached("UPDATE store SET writes = writes + 1, touched = ?1, written = ?2")?
-            .execute(params![signed(now.as_nanos()), written])?;
+        let (last, written) = (head.last.next(), wall());
+        date(&transaction, last, now, written)?;
         transaction.commit()?;
         let ours = Seen::at(path).ok().map(|seen| (seen.changed, written));
-        *known = Some(Known { incarnation: head.incarnation, writes: head.writes + 1, ours });
+        *known = Some(Known { incarnation: head.incarnation, last, ours });
         Ok(())
     }
 
@@ -422,13 +477,12 @@ impl<'a> Writing<'a> {
 
 /// Whether the last to change the file was a transaction of ours.
 fn is_ours(known: Option<Known>, head: &Head, seen: &Seen) -> bool {
-    if head.identity != seen.identity {
+    if head.identity != seen.identity || Known::is_gone(known, head) {
         return false;
     }
     match known {
-        Some(known) if known.incarnation == head.incarnation && head.writes < known.writes => false,
-        Some(Known { incarnation, writes, ours: Some((changed, _)) })
-            if (incarnation, writes, changed) == (head.incarnation, head.writes, seen.changed) =>
+        Some(Known { incarnation, last, ours: Some((changed, _)) })
+            if (incarnation, last, changed) == (head.incarnation, head.last, seen.changed) =>
         {
             true
         }
@@ -446,7 +500,7 @@ fn head(sql: &Connection, boot: &str) -> Result<Head, Cause> {
 pub(super) fn head_of_any_boot(sql: &Connection) -> Result<(Head, String), Cause> {
     let found = sql
         .prepare_cached(
-            "SELECT incarnation, never_used, newest, born, aged, writes, written, device, inode, birth, boot
+            "SELECT incarnation, never_used, newest, born, aged, writes, stamp, written, device, inode, birth, boot
              FROM store",
         )?
         .query_row([], |row| {
@@ -456,11 +510,11 @@ pub(super) fn head_of_any_boot(sql: &Connection) -> Result<(Head, String), Cause
                 newest: row.get(2).map(unsigned).map(Revision)?,
                 born: row.get(3).map(instant)?,
                 aged: row.get(4).map(span)?,
-                writes: row.get(5)?,
-                written: row.get(6)?,
-                identity: Identity { device: row.get(7)?, inode: row.get(8)?, birth: row.get(9)? },
+                last: Last { writes: row.get(5)?, stamp: row.get(6)? },
+                written: row.get(7)?,
+                identity: Identity { device: row.get(8)?, inode: row.get(9)?, birth: row.get(10)? },
             };
-            Ok((head, row.get::<_, String>(10)?))
+            Ok((head, row.get::<_, String>(11)?))
         })?;
     Ok(found)
 }
