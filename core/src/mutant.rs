@@ -389,6 +389,9 @@ mutants! {
     HandlerFailureIgnored "handler-failure-ignored"
         "rule: user code"
         "A leader whose handler failed goes on.",
+    FailedBeginNotEnded "failed-begin-not-ended"
+        "an early version of this core"
+        "What a begin handler did before it failed is left as it is, and the seat is given up.",
     CloseIsSilent "close-is-silent"
         "clients whose loss is told only while they run"
         "A campaign that is closed while it leads does not tell the loss.",

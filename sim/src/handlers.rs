@@ -4,7 +4,6 @@
 //! a seat with a lease, given to one of those who stand. What goes wrong are the handlers, renewals, operators
 //! and the system; then a calm time comes in which nothing does, and somebody has to work.
 
-use std::cell::Cell;
 use std::fmt;
 use std::time::Duration;
 
@@ -87,7 +86,7 @@ struct Node {
     stands: bool,
     gave_up: bool,
     /// The handler that runs.
-    running: Option<(RunId, Handler, Cell<bool>)>,
+    running: Option<(RunId, Handler)>,
     /// The truth: what a *begin* began may be going on.
     works: bool,
     lease: Instant,
@@ -105,6 +104,8 @@ struct Seat {
     term: u64,
     leaves: bool,
     cut_off: bool,
+    /// Its drain is over: it is not renewed any more.
+    is_over: bool,
 }
 
 struct World {
@@ -171,7 +172,7 @@ impl World {
             Happens::Returns { who, run, succeeded } => self.returns(who, run, succeeded),
             Happens::Renews { who, term } if self.holds(who, term) => {
                 self.after(RENEW, Happens::Renews { who, term });
-                if self.seat.as_ref().is_some_and(|seat| seat.cut_off && !self.calm) {
+                if self.seat.as_ref().is_some_and(|seat| seat.is_over || seat.cut_off && !self.calm) {
                     return Ok(());
                 }
                 self.lease(who, term)
@@ -179,6 +180,13 @@ impl World {
             Happens::Expires { who, term } if self.holds(who, term) && self.nodes[who].lease <= self.now => {
                 self.vacate();
                 self.say(who, Message::NotLeader)
+            }
+            Happens::Drained { who, term } if self.holds(who, term) && self.nodes[who].works => {
+                // Its term is lost; nothing is given back while it works, and nothing is renewed.
+                if let Some(seat) = &mut self.seat {
+                    seat.is_over = true;
+                }
+                Ok(())
             }
             Happens::Drained { who, term } if self.holds(who, term) => {
                 self.vacate();
@@ -206,7 +214,7 @@ impl World {
         let holder = self.dice.pick(&standing);
         self.terms += 1;
         let term = self.terms;
-        self.seat = Some(Seat { holder, term, leaves: false, cut_off: false });
+        self.seat = Some(Seat { holder, term, leaves: false, cut_off: false, is_over: false });
         self.after(RENEW, Happens::Renews { who: holder, term });
         self.lease(holder, term)?;
         self.say(holder, Message::Leader)
@@ -278,13 +286,14 @@ impl World {
     fn returns(&mut self, who: usize, run: RunId, succeeded: bool) -> Result<(), String> {
         let node = &mut self.nodes[who];
         // One that was stopped has returned already; so has one of a life before.
-        let Some((_, handler, stopped)) = node.running.take_if(|running| running.0 == run) else {
+        let Some((_, handler)) = node.running.take_if(|running| running.0 == run) else {
             return Ok(());
         };
         self.handled.failed += u64::from(!succeeded);
         match handler {
             Handler::Begin if succeeded => self.handled.begun += 1,
-            Handler::Begin => node.works = stopped.get(),
+            // It may have done any part of its work.
+            Handler::Begin => {}
             Handler::End if succeeded => {
                 self.handled.ended += 1;
                 (node.works, node.failed_ends) = (false, 0);
@@ -323,10 +332,8 @@ impl World {
             Output::Run { run, handler } => self.start(who, run, handler),
             Output::Stop(run) => {
                 self.handled.stopped += 1;
-                let (running, handler, stopped) =
-                    self.nodes[who].running.as_ref().ok_or("nothing to stop")?;
-                must(*running == run && *handler == Handler::Begin, || format!("stop of {handler}"))?;
-                stopped.set(true);
+                let (running, handler) = self.nodes[who].running.ok_or("nothing to stop")?;
+                must(running == run && handler == Handler::Begin, || format!("stop of {handler}"))?;
                 // Some cannot be stopped.
                 if self.dice.percent(80) {
                     let (wait, succeeded) = (self.dice.millis(0, 500), self.dice.percent(30));
@@ -378,7 +385,7 @@ impl World {
     fn start(&mut self, who: usize, run: RunId, handler: Handler) -> Result<(), String> {
         let calm = self.calm;
         let node = &mut self.nodes[who];
-        if let Some((_, other, _)) = &node.running {
+        if let Some((_, other)) = &node.running {
             return Err(format!("{handler} runs beside {other}"));
         }
         match handler {
@@ -390,7 +397,7 @@ impl World {
             Handler::End => must(node.works, || "ends what was never begun".into())?,
             Handler::Error => must(!node.works, || "handles an error while it works".into())?,
         }
-        node.running = Some((run, handler, Cell::new(false)));
+        node.running = Some((run, handler));
         let (hangs, fails) = if calm { (0, 0) } else { (10, 20) };
         let takes = if self.dice.percent(hangs) {
             self.dice.millis(5_000, 60_000)

@@ -14,8 +14,8 @@
 //!     │     │                │     succeeds          │ │ fails
 //!     │     ▼                ▼                       ▼ ▼
 //!     │   ┌─────────────────────── error ────────────────────────┐
-//!     └───│ (error runs, then a cool-down) ◀── (end, if we led,  │──▶ gives up: end failed
-//!         │                                     and its retries) │    too often
+//!     └───│ (error runs, then a cool-down) ◀── (end, if there    │──▶ gives up: end failed
+//!         │                           is work, and its retries)  │    too often
 //!         └──────────────────────────────────────────────────────┘
 //! ```
 //!
@@ -28,8 +28,9 @@
 //!
 //! Once when the work is to end. Where that fails it is an error, and in an error *end* is run at once, and
 //! again every [`retry_every`](Settings::retry_every) until it succeeds, [`retries`](Settings::retries) times at
-//! most: so twelve times by default where an error was told, and thirteen in all where *end* itself was the
-//! error. That is what the tool elector did, after which this is modelled.
+//! most: so twelve times by default where an error was told or *begin* failed, and thirteen in all where *end* itself
+//! was the error. That is what the tool elector did, after which this is modelled. A *begin* that failed may have done
+//! any part of its work, so *end* runs after it as well, before the election is given up.
 //!
 //! # What it adds to the rules of a lease
 //!
@@ -215,8 +216,9 @@ impl Reconciler {
             Stage::Beginning { .. } if succeeded => self.enter(Stage::Leader),
             Stage::Beginning { .. } => {
                 self.tell(Event::Failed(Handler::Begin));
-                self.outputs.push_back(Output::Relinquish);
-                self.fail(false);
+                broken!(FailedBeginNotEnded => self.outputs.push_back(Output::Relinquish));
+                // It may have done any part of its work.
+                self.fail(!broken!(FailedBeginNotEnded));
             }
             Stage::Ending(_) if succeeded => {
                 self.ended();
@@ -297,12 +299,12 @@ impl Reconciler {
         }
     }
 
-    /// Something is wrong: the seat is given up, and what was begun is ended first.
-    fn fail(&mut self, led: bool) {
+    /// Something is wrong: the election is given up, and what was begun is ended first.
+    fn fail(&mut self, begun: bool) {
         self.drop_pending();
         self.outputs.push_back(Output::StandDown);
         self.tell(Event::State(State::Error));
-        if led {
+        if begun {
             self.mend(0, self.settings.retries.saturating_sub(1));
         } else {
             self.handle_error();
@@ -385,7 +387,7 @@ impl Reconciler {
     }
 
     /// Whether what *begin* began may be going on.
-    fn works(&self) -> bool {
+    pub fn works(&self) -> bool {
         matches!(
             self.stage,
             Stage::Beginning { .. }

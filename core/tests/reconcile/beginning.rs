@@ -29,12 +29,22 @@ fn a_win_told_again_while_begin_runs_begins_nothing_again() {
 }
 
 #[test]
-fn a_begin_that_fails_is_an_error_and_ends_nothing() {
+fn a_begin_that_fails_is_an_error_in_which_what_it_did_is_ended_before_the_election_is_given_up() {
     let mut bench = Bench::new();
     bench.says(Message::Leader);
-    let told = ["begin failed", "relinquish", "stand down", "state ERROR", "run error 2"];
-    assert_eq!(bench.fails(1), told);
+    assert_eq!(bench.fails(1), ["begin failed", "stand down", "state ERROR", "run end 2"]);
     assert_eq!(bench.reconciler.state(), State::Error);
+    assert_eq!(bench.succeeds(2), ["relinquish", "run error 3"]);
+}
+
+#[test]
+fn an_end_that_fails_after_a_begin_that_failed_is_run_again() {
+    let mut bench = Bench::new();
+    bench.says(Message::Leader);
+    bench.fails(1);
+    assert_eq!(bench.fails(2), ["end failed"]);
+    assert_eq!(bench.pass(secs(5)), ["run end 3"]);
+    assert_eq!(bench.succeeds(3), ["relinquish", "run error 4"]);
 }
 
 #[test]

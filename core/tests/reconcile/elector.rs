@@ -58,8 +58,9 @@ fn a_failing_begin_does_not_deadlock() {
     bench.says(Message::Leader);
     bench.fails(1);
     bench.succeeds(2);
+    bench.succeeds(3);
     bench.pass(secs(30));
-    assert_eq!(bench.says(Message::Leader), ["run begin 3"]);
+    assert_eq!(bench.says(Message::Leader), ["run begin 4"]);
 }
 
 #[test]

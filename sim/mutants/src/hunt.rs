@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use incumbent_core::mutant::Mutant;
 use incumbent_model::{check_up_to, worlds};
-use incumbent_sim::{Choice, Kind, run};
+use incumbent_sim::{Choice, Kind, run, run_handlers};
 
 use crate::finding::{Finding, name_of};
 use crate::script;
@@ -15,6 +15,9 @@ use crate::script;
 pub(crate) const BLIND: u64 = 1_000;
 /// See [`BLIND`].
 pub(crate) const SWARM: u64 = 300;
+
+/// How many runs with handlers there are where no election shows anything.
+const HANDLERS: u64 = 100;
 
 /// How the simulator calls the panic of a run.
 const PANIC: &str = "panic";
@@ -85,6 +88,15 @@ impl Hunt {
                 runs,
                 model: String::new(),
             };
+        }
+        // A mutant of the reconciler shows where handlers take their time and fail.
+        for seed in 0..HANDLERS {
+            runs += 1;
+            if let Some(says) = run_handlers(seed).violation {
+                let (by, at) = ("handlers".into(), format!("seed {seed} of handlers"));
+                let name = name_of(mutant).into();
+                return Finding { name, caught: true, by, at, says, runs, model: String::new() };
+            }
         }
         Finding::uncaught(mutant, &instead, runs)
     }
