@@ -64,6 +64,7 @@ fn carry_out(cli: Cli) -> Result<u8, Failure> {
         let done = |()| Exit::Done as u8;
         match cli.command {
             Command::Demo(args) => demo::run(*args, as_json).await.map(|exit| exit as u8),
+            Command::Run(_) if std::process::id() == 1 => Ok(run::supervise_as_first().await?),
             Command::Run(args) => {
                 stderr::wait_for_nobody()?;
                 run::run(*args, as_json).await
@@ -82,8 +83,8 @@ fn carry_out(cli: Cli) -> Result<u8, Failure> {
             Command::Man(args) => pages::man(&args).map(done),
             Command::Candidate(args) => demo::candidate(&args).await.map(done),
             Command::Guard(args) => {
-                run::guard(args).await;
-                Ok(Exit::Done as u8)
+                stderr::wait_for_nobody()?;
+                Ok(run::guard(args).await.map(done)?)
             }
             Command::Heir(args) => {
                 stderr::wait_for_nobody()?;

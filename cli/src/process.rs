@@ -1,5 +1,6 @@
-//! Processes that end with the one that started them.
+//! Processes that end with the one that started them, and what they are called.
 
+use std::ffi::CStr;
 use std::io;
 
 use rustix::process::{Pid, getppid};
@@ -12,4 +13,13 @@ pub(crate) fn die_with_parent(parent: u32) -> io::Result<()> {
     // A parent that died before the line above sends no signal any more.
     let is_there = getppid().map(Pid::as_raw_nonzero).is_some_and(|pid| pid.get().unsigned_abs() == parent);
     if is_there { Ok(()) } else { Err(io::Error::other("the process that started this one is gone")) }
+}
+
+/// Takes another name than the program's, as `ps`, `pkill` and `killall` know it.
+pub(crate) fn go_by(name: &CStr) {
+    // Elsewhere than on Linux the first word of the command line has to do.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::thread::set_name(name);
+    #[cfg(not(target_os = "linux"))]
+    let _ = name;
 }

@@ -6,7 +6,11 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+
+use super::stale::{self, Lock};
 
 /// How long the kernel may take to take processes down that were killed.
 const DYING: Duration = Duration::from_secs(2);
@@ -15,23 +19,23 @@ const DYING: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(super) struct Cgroup {
     path: PathBuf,
+    /// A thread is killing what is in it.
+    killing: Arc<AtomicBool>,
+    /// Says that it is in use.
+    _lock: Lock,
 }
 
 impl Cgroup {
     /// A new one below the one that this process is in.
     pub(super) fn new() -> io::Result<Self> {
-        let memberships = fs::read_to_string("/proc/self/cgroup")?;
-        let mounts = fs::read_to_string("/proc/self/mountinfo")?;
-        let ours = own(&memberships, &mounts).ok_or_else(|| {
-            io::Error::new(io::ErrorKind::Unsupported, "control groups of version 2 are not mounted")
-        })?;
-        let path = ours.join(format!("incumbent-{}", std::process::id()));
-        match fs::create_dir(&path) {
+        let path = own_path()?.join(format!("{}{}", stale::GROUPS, std::process::id()));
+        let make = || match fs::create_dir(&path) {
             // Left over by a process of the same number.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            made => made?,
-        }
-        let cgroup = Self { path };
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(path.clone()),
+            made => made.map(|()| path.clone()),
+        };
+        let (path, lock) = stale::locked(make, |path| path)?;
+        let cgroup = Self { path, killing: Arc::default(), _lock: lock };
         if !cgroup.path.join("cgroup.kill").exists() {
             return Err(io::Error::new(io::ErrorKind::Unsupported, "the kernel has no cgroup.kill"));
         }
@@ -52,18 +56,47 @@ impl Cgroup {
 
     /// Whether anything is alive in it.
     pub(super) fn is_populated(&self) -> bool {
-        fs::read_to_string(self.path.join("cgroup.events")).is_ok_and(|said| said.contains("populated 1"))
+        is_populated(&self.path)
     }
 
-    /// Kills whatever is in it.
+    /// Kills whatever is in it. The write may take long on a busy machine, so a thread does it.
     pub(super) fn kill(&self) {
-        kill(&self.path);
+        if self.killing.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        let (path, killing) = (self.path.clone(), Arc::clone(&self.killing));
+        let started = std::thread::Builder::new().name("kill".into()).spawn(move || {
+            kill(&path);
+            killing.store(false, Ordering::SeqCst);
+        });
+        if started.is_err() {
+            kill(&self.path);
+            self.killing.store(false, Ordering::SeqCst);
+        }
     }
 }
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
         remove(&self.path);
+    }
+}
+
+/// The control group that this process is in.
+pub(super) fn own_path() -> io::Result<PathBuf> {
+    let memberships = fs::read_to_string("/proc/self/cgroup")?;
+    let mounts = fs::read_to_string("/proc/self/mountinfo")?;
+    own(&memberships, &mounts).ok_or_else(|| {
+        io::Error::new(io::ErrorKind::Unsupported, "control groups of version 2 are not mounted")
+    })
+}
+
+/// Whether anything is alive in a control group.
+pub(super) fn is_populated(path: &Path) -> bool {
+    match fs::read_to_string(path.join("cgroup.events")) {
+        Ok(said) => said.contains("populated 1"),
+        // One that is gone has nothing in it; of one that cannot be read that is not known.
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
     }
 }
 

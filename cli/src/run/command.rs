@@ -1,6 +1,7 @@
 //! The user's command as a process group.
 
 use std::ffi::OsString;
+use std::fs;
 use std::io::{self, IsTerminal};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -19,8 +20,8 @@ use crate::failure::Failure;
 use crate::process;
 use crate::stderr::tell;
 
-/// How long the kernel may take to take down what was killed.
-const DYING: Duration = Duration::from_millis(500);
+/// How often all processes are looked through for members of a group.
+const LOOKING: Duration = Duration::from_millis(20);
 
 /// How often it is looked for whether the process of a command is there.
 const STARTING: Duration = Duration::from_millis(1);
@@ -53,8 +54,10 @@ pub(super) struct Group {
     child: Child,
     pid: Pid,
     started: Instant,
-    /// How it ended, and when that was seen.
-    ended: Option<(ExitStatus, Instant)>,
+    /// How it ended.
+    ended: Option<ExitStatus>,
+    /// When it was last looked at whether only dead processes are left of the group.
+    looked: Option<Instant>,
 }
 
 impl Group {
@@ -77,7 +80,7 @@ impl Group {
         let child = exec.spawn()?;
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let pid = pid.ok_or_else(|| io::Error::other("the operating system gave no process number"))?;
-        Ok(Self { child, pid, started: Instant::now(), ended: None })
+        Ok(Self { child, pid, started: Instant::now(), ended: None, looked: None })
     }
 
     /// Lets the command begin, as soon as its process is there.
@@ -124,8 +127,8 @@ impl Group {
     /// How the command ended, once nothing is left of it, of its group, and of what it started `within`. What
     /// it leaves behind is killed.
     pub(super) fn reap(&mut self, within: Option<&Cgroup>) -> io::Result<Option<ExitStatus>> {
-        let (status, since) = match self.ended {
-            Some(ended) => ended,
+        let status = match self.ended {
+            Some(status) => status,
             None => {
                 let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
                 match waitid(WaitId::Pid(self.pid), look) {
@@ -134,15 +137,54 @@ impl Group {
                     Err(error) => return Err(error.into()),
                 }
                 self.kill(within);
-                *self.ended.insert((self.child.wait()?, Instant::now()))
+                *self.ended.insert(self.child.wait()?)
             }
         };
-        // As process 1 of a container we are left with the orphans.
-        let orphan = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
-        while let Ok(Some(_)) = waitid(WaitId::Pgid(Some(self.pid)), orphan) {}
-        let is_left = test_kill_process_group(self.pid).is_ok() || within.is_some_and(Cgroup::is_populated);
-        Ok((!is_left || since.elapsed() > DYING).then_some(status))
+        // However long that takes: what is still there may still work.
+        let is_populated = within.is_some_and(Cgroup::is_populated);
+        if let Some(within) = within.filter(|_| is_populated) {
+            within.kill();
+        }
+        let is_left = is_populated || self.is_left();
+        Ok((!is_left).then_some(status))
     }
+
+    /// Whether anything of the group is alive.
+    fn is_left(&mut self) -> bool {
+        match test_kill_process_group(self.pid) {
+            Err(rustix::io::Errno::SRCH) => return false,
+            // There is such a group, of another user perhaps. Elsewhere than on Linux that is said of dead ones.
+            Err(_) if !cfg!(target_os = "linux") => return false,
+            _ => {}
+        }
+        // A parent that does not look leaves dead processes in the group, and they do nothing any more.
+        if self.looked.is_some_and(|at| at.elapsed() < LOOKING) {
+            return true;
+        }
+        self.looked = Some(Instant::now());
+        !cfg!(target_os = "linux") || has_live_members(self.pid).unwrap_or(true)
+    }
+}
+
+/// Whether a process of this group is alive, by what the kernel tells of all processes.
+fn has_live_members(group: Pid) -> io::Result<bool> {
+    for entry in fs::read_dir("/proc")? {
+        // It may have ended meanwhile.
+        let Ok(stat) = fs::read_to_string(entry?.path().join("stat")) else { continue };
+        if is_live_member(&stat, group) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether /proc/PID/stat is that of a live process of this group.
+fn is_live_member(stat: &str, group: Pid) -> bool {
+    // PID (NAME) STATE PARENT GROUP ..., and the name may hold anything.
+    let Some((_, after)) = stat.rsplit_once(')') else { return false };
+    let mut words = after.split_whitespace();
+    let (state, number) = (words.next(), words.nth(1).and_then(|word| word.parse().ok()));
+    number == Some(group.as_raw_nonzero().get()) && !matches!(state, Some("Z" | "X"))
 }
 
 impl Drop for Group {
@@ -183,5 +225,20 @@ pub(crate) fn exec(args: &ExecArgs) -> Result<u8, Failure> {
 fn enter(within: &Path) {
     if let Err(error) = cgroup::enter(within) {
         tracing::warn!(%error, "the command could not be put into a control group of its own");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_group_only_those_count_that_are_alive() {
+        let group = Pid::from_raw(42).unwrap();
+        let stat = |state| format!("43 (a) Z 1 42) {state} 1 42 42 0 -1 4194560 0 0 0 0");
+        assert!(is_live_member(&stat("S"), group));
+        assert!(is_live_member(&stat("D"), group));
+        assert!(!is_live_member(&stat("Z"), group));
+        assert!(!is_live_member(&stat("S"), Pid::from_raw(41).unwrap()));
     }
 }

@@ -11,7 +11,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use incumbent::{Clock, Instant};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process_group, setpriority_process};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, Command};
@@ -20,10 +20,16 @@ use tokio::time::timeout;
 
 use super::args::GuardArgs;
 use super::cgroup;
+use super::signals::Signals;
+use crate::process;
+use crate::stderr::tell;
 
 /// The longest sleep between two looks at the clock: timers stand still while the machine is suspended,
 /// and the lease does not.
 const NAP: Duration = Duration::from_millis(50);
+
+/// Its priority, where it may have it: before everything that has the usual one, 0.
+const PRIORITY: i32 = -10;
 
 /// What the guard is told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,6 +58,7 @@ pub(super) struct Watch {
     group: i32,
     terminate_at: u64,
     kill_at: u64,
+    deadline: u64,
 }
 
 impl Watch {
@@ -62,7 +69,13 @@ impl Watch {
             group: group.as_raw_nonzero().get(),
             terminate_at: terminate_at.as_nanos(),
             kill_at: kill_at.as_nanos(),
+            deadline: deadline.as_nanos(),
         }
+    }
+
+    /// The same for a command that was asked to end by other means, and has until then.
+    pub(super) fn ending(self, kill_at: Instant) -> Self {
+        Self { terminate_at: u64::MAX, kill_at: self.kill_at.min(kill_at.as_nanos()), ..self }
     }
 
     /// Whether it is time for the SIGTERM.
@@ -132,13 +145,25 @@ impl Duty {
     }
 
     fn next(&self, now: Instant) -> Duration {
-        let at = self.watch.map(|watch| if self.terminated { watch.kill_at } else { watch.terminate_at });
+        let at = self.watch.map(|watch| match self.terminated {
+            true => watch.kill_at,
+            false => watch.terminate_at.min(watch.kill_at),
+        });
         at.map_or(NAP, |at| Instant::from_nanos(at).since(now).min(NAP))
     }
 }
 
 /// The hidden command of the guard's process. It ends when its standard input does.
-pub(crate) async fn guard(args: GuardArgs) {
+///
+/// # Errors
+/// The signals that are not for it cannot be set aside.
+pub(crate) async fn guard(args: GuardArgs) -> io::Result<()> {
+    // First of all: what is sent to every process of a service, and what the kernel sends to a stopped group whose
+    // supervisor has died, must not end the one process that is left to keep the promise.
+    let mut signals = Signals::new()?;
+    process::go_by(c"run-guard");
+    // Where it may, it comes before the work it has to end in time.
+    let _ = setpriority_process(None, PRIORITY);
     let clock = Clock::system();
     let mut words = BufReader::new(tokio::io::stdin()).lines();
     let mut duty = Duty::default();
@@ -150,6 +175,7 @@ pub(crate) async fn guard(args: GuardArgs) {
     loop {
         let word = tokio::select! {
             word = words.next_line() => word,
+            _ = signals.next() => continue,
             () = tokio::time::sleep(duty.next(clock.now())), if duty.watch.is_some() => Ok(Some(String::new())),
         };
         match word {
@@ -160,6 +186,13 @@ pub(crate) async fn guard(args: GuardArgs) {
         }
         if let Some((watch, signal)) = duty.due(clock.now()) {
             watch.signal(signal, within.as_deref());
+            let late = clock.now().since(Instant::from_nanos(watch.deadline));
+            if signal == Signal::KILL && !late.is_zero() {
+                tell(format_args!(
+                    "incumbent: the command was killed {late:?} after its lease was over: this machine was stopped, or \
+                     is too busy for such a lease"
+                ));
+            }
         }
     }
     if let Some(watch) = duty.watch {
@@ -172,6 +205,7 @@ pub(crate) async fn guard(args: GuardArgs) {
     if let Some(folder) = args.folder {
         let _ = std::fs::remove_dir_all(folder);
     }
+    Ok(())
 }
 
 /// Takes in a word as it is written.
@@ -204,6 +238,8 @@ impl Guard {
     /// supervisor that is killed in this very moment tells it nothing any more.
     pub(super) fn start(folder: &Path, words: &[Word]) -> io::Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
+        // Not ours: what is killed by our name is not to take both.
+        command.arg0("run-guard");
         // A process group of its own: what is sent to the terminal's does not concern it.
         command
             .arg("run-guard")
@@ -322,6 +358,20 @@ mod tests {
         duty.take(Word::Watch(watch(30_000)));
         assert_eq!(signals(&mut duty, 17_600), Some(Signal::TERM));
         assert_eq!(signals(&mut duty, 27_600), None);
+    }
+
+    #[test]
+    fn a_command_that_was_asked_to_end_is_killed_at_its_time_and_gets_no_other_signal() {
+        let mut duty = Duty::default();
+        duty.take(Word::Watch(watch(10_000)));
+        duty.take(Word::Watch(watch(12_000).ending(at(9_000))));
+        assert_eq!(duty.next(at(8_990)), Duration::from_millis(10));
+        assert_eq!(signals(&mut duty, 8_999), None);
+        assert_eq!(signals(&mut duty, 9_000), Some(Signal::KILL));
+        // The lease still comes first.
+        duty.take(Word::Watch(watch(10_000).ending(at(60_000))));
+        assert_eq!(signals(&mut duty, 9_599), None);
+        assert_eq!(signals(&mut duty, 9_600), Some(Signal::KILL));
     }
 
     #[test]

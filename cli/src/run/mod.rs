@@ -10,7 +10,7 @@
 //!
 //! | what happens | the command's group gets | from |
 //! |---|---|---|
-//! | somebody asks us to end, or we leave otherwise | that signal or SIGTERM; SIGKILL when the grace is over. The seat is held until it is dead | supervisor |
+//! | somebody asks us to end, or we leave otherwise | that signal or SIGTERM; SIGKILL when the grace is over. Nothing is given up until it is dead | supervisor; the SIGKILL also from the guard |
 //! | the lease is not renewed | SIGTERM in good time, SIGKILL before the deadline | guard |
 //! | the key is somebody else's, deleted, reset | SIGKILL at once | supervisor |
 //! | we are stopped | as if the lease was not renewed, which it is not | guard |
@@ -22,16 +22,19 @@ mod cgroup;
 mod command;
 mod deadline;
 mod elector;
+mod first;
 mod guard;
 mod health;
 mod patience;
 mod signals;
+mod stale;
 mod supervisor;
 mod tell;
 
 pub(crate) use args::{Args, ExecArgs, GuardArgs};
 pub(crate) use command::exec;
 pub(crate) use elector::{HeirArgs, heir};
+pub(crate) use first::supervise as supervise_as_first;
 pub(crate) use guard::guard;
 
 use crate::failure::Failure;

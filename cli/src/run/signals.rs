@@ -1,9 +1,14 @@
 //! The signals that the supervisor takes, and what they mean.
 
 use std::io;
+use std::time::Duration;
 
 use rustix::process::Signal;
 use tokio::signal::unix::{self, SignalKind, signal};
+use tokio::time::Instant;
+
+/// The same signal again within this time is the same request: `timeout` sends it to its child and then to the group.
+const ONE: Duration = Duration::from_secs(1);
 
 /// A signal that came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +28,8 @@ pub(super) struct Signals {
     user1: unix::Signal,
     user2: unix::Signal,
     child: unix::Signal,
+    /// The signal that asked us to end first, and when.
+    asked: Option<(Signal, Instant)>,
 }
 
 impl Signals {
@@ -35,6 +42,7 @@ impl Signals {
             user1: signal(SignalKind::user_defined1())?,
             user2: signal(SignalKind::user_defined2())?,
             child: signal(SignalKind::child())?,
+            asked: None,
         })
     }
 
@@ -45,6 +53,22 @@ impl Signals {
 
     /// The next signal; none when a child process has ended. Cancel-safe.
     pub(super) async fn next(&mut self) -> Option<Asked> {
+        loop {
+            match self.any().await {
+                Some(Asked::End(signal)) if self.is_heard(signal, Instant::now()) => {}
+                asked => return asked,
+            }
+        }
+    }
+
+    /// Whether a signal that asks us to end is one that was heard already.
+    fn is_heard(&mut self, signal: Signal, now: Instant) -> bool {
+        let (first, at) = *self.asked.get_or_insert((signal, now));
+        first == signal && at != now && now < at + ONE
+    }
+
+    /// The same, every one that comes.
+    pub(super) async fn any(&mut self) -> Option<Asked> {
         tokio::select! {
             _ = self.terminate.recv() => Some(Asked::End(Signal::TERM)),
             _ = self.interrupt.recv() => Some(Asked::End(Signal::INT)),
@@ -54,5 +78,21 @@ impl Signals {
             _ = self.user2.recv() => Some(Asked::PassOn(Signal::USR2)),
             _ = self.child.recv() => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_same_signal_within_a_second_is_one_and_any_other_is_another() {
+        let mut signals = Signals::new().unwrap();
+        let at = Instant::now();
+        assert!(!signals.is_heard(Signal::TERM, at));
+        assert!(signals.is_heard(Signal::TERM, at + Duration::from_millis(1)));
+        assert!(signals.is_heard(Signal::TERM, at + Duration::from_millis(999)));
+        assert!(!signals.is_heard(Signal::INT, at + Duration::from_millis(2)));
+        assert!(!signals.is_heard(Signal::TERM, at + ONE));
     }
 }

@@ -82,10 +82,10 @@ fn a_handler_that_cannot_be_started_has_failed() {
 }
 
 #[test]
-fn a_begin_that_fails_does_not_run_the_end() {
+fn a_begin_that_fails_has_its_end_run() {
     let ended =
         typed(&["--on-won", "exit 3", "--on-lost", "echo ends", "--on-error", "echo minds"], "LEADER\n");
-    assert_eq!(ended.stderr, "incumbent: on-won failed: exit status: 3\non-error: minds\n");
+    assert_eq!(ended.stderr, "incumbent: on-won failed: exit status: 3\non-lost: ends\non-error: minds\n");
 }
 
 #[test]

@@ -164,19 +164,48 @@ fn an_end_that_outlasts_the_lease_is_a_broken_promise_told_while_it_runs() {
 }
 
 #[test]
-fn an_end_that_outlasts_the_drain_is_a_broken_promise_too() {
+fn an_end_that_outlasts_the_drain_keeps_the_election_until_it_has_ended() {
     let scratch = Scratch::made();
-    let fifo = file(&scratch, "fifo");
+    let (fifo, well) = (file(&scratch, "fifo"), file(&scratch, "well"));
     assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
-    let end = format!("read line < {}", fifo.display());
-    let options = ["--on-won", "echo begins", "--on-lost", &end, "--drain", "200ms"];
-    let mut run = started(&scratch, "ada", &options);
+    fs::write(&well, "").unwrap();
+    let (end, check) = (format!("read line < {}", fifo.display()), format!("test -f {}", well.display()));
+    let options = ["--on-won", "echo begins", "--on-lost", &end, "--drain", "200ms", "-v"];
+    let health = ["--health", &check, "--health-interval", "100ms"];
+    let mut run = started(&scratch, "ada", &[&options[..], &health].concat());
     told(&mut run, "on-won: begins");
-    run.signal(Signal::TERM);
-    told(&mut run, "the promise of one leader is broken");
+    fs::remove_file(&well).unwrap();
+    told(&mut run, "\"event\":\"lost\"");
+    assert_eq!(seat(&scratch), "held");
     fs::write(&fifo, "go\n").unwrap();
-    told(&mut run, "too late");
-    assert_eq!(run.wait().code, Some(0));
+    wait::until("the election to be given up", wait::GENEROUS, || seat(&scratch) == "released");
+    let ended = ends(run);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(!ended.stderr.contains("promise"), "{ended:?}");
+}
+
+#[test]
+fn a_begin_that_fails_has_its_end_run_before_the_election_is_given_up() {
+    let scratch = Scratch::made();
+    let program = env!("CARGO_BIN_EXE_incumbent");
+    let end = format!("{program} status jobs --store {} --json; echo why $INCUMBENT_REASON", scratch.url);
+    let options = ["--on-won", "exit 1", "--on-lost", &end, "--error-timeout", "1h"];
+    let mut run = started(&scratch, "ada", &options);
+    let said = run.told_until("the end", |line| line.contains("on-lost: why"));
+    assert!(said.contains("on-lost: why HANDLER_FAILED"), "{said}");
+    assert!(said.contains("\"seat\":\"held\""), "{said}");
+    wait::until("the election to be given up", wait::GENEROUS, || seat(&scratch) == "released");
+    assert_eq!(ends(run).code, Some(0));
+}
+
+#[test]
+fn a_begin_that_is_killed_for_its_time_has_its_end_run() {
+    let scratch = Scratch::made();
+    let options = ["--on-won", "exec sleep 1000", "--on-lost", "echo ends", "--handler-timeout", "5s"];
+    let mut run = started(&scratch, "ada", &[&options[..], &["--error-timeout", "1h"]].concat());
+    told(&mut run, "on-won failed: signal: 9 (SIGKILL)");
+    told(&mut run, "on-lost: ends");
+    assert_eq!(ends(run).code, Some(0));
 }
 
 #[test]
@@ -264,7 +293,7 @@ fn the_work_is_ended_in_good_time_where_the_server_is_silent() {
 #[test]
 fn a_supervisor_that_was_stopped_for_longer_ends_the_work_first_of_all() {
     let scratch = Scratch::made();
-    let options = ["--on-won", "echo begins", "--on-lost", "echo ends"];
+    let options = ["--on-won", "echo begins", "--on-lost", "echo ends $INCUMBENT_REASON."];
     let candidate = |name| Running::start(incumbent(&[&leased(&scratch, name, "5s")[..], &options].concat()));
     let mut ada = candidate("ada");
     told(&mut ada, "on-won: begins");
@@ -273,7 +302,7 @@ fn a_supervisor_that_was_stopped_for_longer_ends_the_work_first_of_all() {
     told(&mut ben, "on-won: begins");
     incumbent_testkit::process::resume(ada.pid());
     told(&mut ada, "the promise of one leader is broken");
-    told(&mut ada, "on-lost: ends");
+    told(&mut ada, "on-lost: ends EXPIRED.");
     assert_eq!(ends(ben).code, Some(0));
     assert_eq!(ends(ada).code, Some(0));
 }

@@ -18,6 +18,8 @@ mod readme;
 mod reports;
 mod run;
 mod run_children;
+#[cfg(target_os = "linux")]
+mod run_held_up;
 mod run_options;
 mod screens;
 mod service_pages;

@@ -93,7 +93,7 @@ fn the_control_group_and_the_deadline_file_are_removed() {
             run.kill();
         } else {
             run.signal(Signal::QUIT);
-            run.signal(Signal::QUIT);
+            run.signal(Signal::TERM);
         }
         wait::until("the folder to be removed", wait::GENEROUS, || !fs::exists(&folder).unwrap());
         let mounts = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];

@@ -9,11 +9,14 @@ use serde_json::json;
 use super::{Elector, Exit, Failure};
 
 impl Elector {
-    pub(super) fn take(&mut self, event: Event) -> Result<(), Failure> {
+    pub(super) async fn take(&mut self, event: Event) -> Result<(), Failure> {
         match event {
-            Event::Won(term) => self.won(term),
+            Event::Won(term) => self.won(term).await,
             Event::Draining { reason, .. } => {
-                self.reason = Some(reason);
+                // In an error it is known already why the work ends.
+                if !self.health.stays_out {
+                    self.reason = Some(reason);
+                }
                 self.say(Message::NotLeader)
             }
             Event::Lost { term, reason } => self.lost(&term, reason),
@@ -29,7 +32,7 @@ impl Elector {
         }
     }
 
-    fn won(&mut self, term: Term) -> Result<(), Failure> {
+    async fn won(&mut self, term: Term) -> Result<(), Failure> {
         let token = term.token();
         self.tell(json!({ "event": "won", "token": token.to_string(), "at": term.started().as_nanos() }));
         self.has_led = true;
@@ -40,6 +43,10 @@ impl Elector {
             // It is over already, which is about to be told.
             return Ok(());
         }
+        // A handler finds the file there, whatever it says; without it there is still the token.
+        if let Err(error) = self.file.write(deadline, token, &self.clock).await {
+            self.warn(&format!("the deadline cannot be written to its file: {error}"));
+        }
         self.term = Some(term);
         self.learn(deadline)?;
         self.say(Message::Leader)
@@ -48,13 +55,19 @@ impl Elector {
     fn lost(&mut self, term: &Term, reason: Reason) -> Result<(), Failure> {
         let (token, now) = (term.token().to_string(), self.clock.now());
         self.tell(json!({ "event": "lost", "token": token, "reason": reason.code(), "at": now.as_nanos() }));
-        self.reason = Some(reason);
-        // After a deletion whoever saw our record waits for our lease to run out. After anything else there
-        // may be another leader now.
-        let until = if reason == Reason::Deleted { self.deadline } else { self.deadline.min(now) };
+        if !self.health.stays_out {
+            self.reason = Some(reason);
+        }
+        // A term that was left is given up only when its work has ended, and after a deletion others wait for our
+        // lease to run out. After anything else there may be another leader now.
+        let is_kept = reason.may_drain() || matches!(reason, Reason::Deleted | Reason::HandlerFailed);
+        let until = if is_kept { self.deadline } else { self.deadline.min(now) };
         self.give(Input::Lease { until })?;
         self.say(Message::NotLeader)?;
-        self.term = None;
+        // Held until nothing is left of the work, where there is any.
+        if !self.reconciler.works() {
+            self.term = None;
+        }
         if self.args.once && !self.asked {
             self.result = Some(if reason.may_drain() { Exit::Done } else { Exit::Failure });
             self.close()?;

@@ -5,6 +5,7 @@
 //! order revokes the will first.
 
 use std::io;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -18,6 +19,7 @@ use tokio::sync::mpsc;
 
 use super::handler::Running;
 use super::script::Script;
+use crate::process;
 use crate::run::args::Args;
 use crate::run::command::Told;
 use crate::run::signals::Signals;
@@ -73,6 +75,7 @@ pub(crate) async fn heir(args: &HeirArgs, as_json: bool) -> io::Result<()> {
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
     // What asks the supervisor to end is often sent to every process of a service: that is for the supervisor to do.
     let mut signals = Signals::new()?;
+    process::go_by(c"run-heir");
     let mut will: Option<Will> = None;
     loop {
         let line = tokio::select! {
@@ -130,6 +133,8 @@ pub(super) struct Heir {
 impl Heir {
     pub(super) fn start(folder: &Path, args: &Args, as_json: bool) -> io::Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
+        // Not ours: what is killed by our name is not to take both.
+        command.arg0("run-heir");
         command.arg("run-heir").arg("--folder").arg(folder);
         command.arg("--retries").arg(args.handlers.retries.to_string());
         let pause = humantime::format_duration(args.handlers.retry_every).to_string();

@@ -34,6 +34,9 @@ impl Elector {
         let deadline = self.term.as_ref().map(Term::deadline).filter(|deadline| *deadline != Instant::ZERO);
         if let Some(deadline) = deadline {
             self.learn(deadline)?;
+        }
+        // Also where the end of the term is published already and not told yet.
+        if self.term.is_some() {
             self.hurry()?;
         }
         self.give(Input::Tick)
@@ -44,17 +47,16 @@ impl Elector {
         let (Some(token), true) = (self.token, deadline != self.deadline) else { return Ok(()) };
         self.deadline = deadline;
         self.longest = self.longest.max(deadline.since(self.clock.now()));
-        // What the file says then is too early a deadline, which does no harm.
-        if let Err(error) = self.file.say(deadline, token, &self.clock) {
-            tracing::warn!(%error, "the deadline cannot be written to its file");
-        }
+        self.file.say(deadline, token, &self.clock);
         self.give(Input::Lease { until: deadline })
     }
 
     /// Ends the work in good time where the lease is not renewed.
     fn hurry(&mut self) -> Result<(), Failure> {
         let (at, _) = guard::times(self.deadline, self.longest, self.args.drain);
-        let leaves = self.term.as_ref().is_some_and(|term| term.drains_until().is_some());
+        let leaves = self.term.as_ref().is_some_and(|term| {
+            term.drains_until().is_some() || term.reason().is_some_and(|reason| reason != Reason::Expired)
+        });
         if self.hurried || leaves || self.clock.now() < at {
             return Ok(());
         }

@@ -24,7 +24,7 @@ mod tell;
 
 use std::time::Duration;
 
-use incumbent::core::reconcile::{Input, Reconciler, Settings, State};
+use incumbent::core::reconcile::{Input, Message, Reconciler, Settings, State};
 use incumbent::{Candidate, Clock, Instant, Reason, Term, Token};
 use rustix::process::Signal;
 
@@ -42,7 +42,7 @@ use super::health::Health;
 use super::patience::{NO_STORE, Patience};
 use super::signals::{Asked, Signals};
 use super::tell::say;
-use super::{command, guard, no_key, supervisor};
+use super::{command, guard, no_key, stale, supervisor};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::listen::Listener;
@@ -52,6 +52,7 @@ pub(super) async fn run(args: Args, as_json: bool) -> Result<u8, Failure> {
     let patience = Patience::new(args.wait);
     let scripts = Scripts::read(&args)?;
     let mut signals = Signals::new()?;
+    let _ = tokio::task::spawn_blocking(stale::sweep).await;
     let is_console = args.store.url().as_deref() == Some(CONSOLE);
     if is_console && args.listen.is_some() {
         return Err(Failure::usage(
@@ -104,6 +105,7 @@ pub(super) async fn run(args: Args, as_json: bool) -> Result<u8, Failure> {
         token: None,
         begun: None,
         reason: None,
+        typed: None,
         has_led: false,
         asked: false,
         patience,
@@ -112,10 +114,16 @@ pub(super) async fn run(args: Args, as_json: bool) -> Result<u8, Failure> {
         as_json,
     };
     let result = elector.reconcile(&mut seat, &mut signals).await;
-    elector.term = None;
+    let is_left = elector.result == Some(Exit::Inconsistent);
     if result.is_ok() {
         elector.heir.dismiss().await;
     }
+    if is_left {
+        // Nothing is given up while what on-won began may go on: the lease runs out by itself.
+        std::mem::forget(elector.term.take());
+        return result;
+    }
+    elector.term = None;
     if let Seat::Store { store, .. } = seat {
         store.close().await?;
     }
@@ -148,6 +156,8 @@ struct Elector {
     /// The token of the term in which the work was begun.
     begun: Option<Token>,
     reason: Option<Reason>,
+    /// What was typed last, at the console.
+    typed: Option<Message>,
     has_led: bool,
     asked: bool,
     patience: Patience,
@@ -196,8 +206,10 @@ impl Elector {
             match next {
                 Next::Look => {}
                 Next::HeirGone => self.heir.replaced(self.file.folder(), &self.args, self.as_json)?,
-                Next::News(News::Event(event)) => self.take(event)?,
+                Next::News(News::Event(event)) => self.take(event).await?,
                 Next::News(News::Typed(message)) => {
+                    self.typed = Some(message);
+                    self.reason = self.reason.filter(|_| message != Message::Leader);
                     self.give(Input::Message(message))?;
                     if self.running.is_none() {
                         seat.prompt();

@@ -1,7 +1,7 @@
 //! What the reconciler wants done.
 
-use incumbent::core::reconcile::{Event as Told, Handler, Input, Output, RunId};
-use incumbent::{Candidate, Instant, Reason, Term};
+use incumbent::core::reconcile::{Event as Told, Handler, Input, Message, Output, RunId};
+use incumbent::{Candidate, Instant, Reason};
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -61,8 +61,8 @@ impl Elector {
                     "giving up: {gave_up}. The election is {key}, and its seat is held by {leader}. \
                      Look at this system before you start a candidate here again"
                 ));
+                // Its term stays held: nothing is given up while the work may go on, and the lease runs out by itself.
                 self.result = Some(Exit::Inconsistent);
-                self.term = None;
             }
             Output::WakeAt(_) => {}
         }
@@ -91,13 +91,24 @@ impl Elector {
             self.running = Some(Running::nothing(run, handler));
             return;
         };
-        let reason = self.reason.filter(|_| handler != Handler::Begin).map(Reason::code);
+        let reason = (handler != Handler::Begin).then(|| self.why().code());
         let started = Running::start(run, handler, script, &self.what_is_told(), reason, self.as_json);
         self.tell(json!({ "event": "handler", "handler": option(handler) }));
         let mut running = started.unwrap_or_else(|error| Running::not_started(run, handler, &error));
         running.kill_at = self.args.handlers.handler_timeout.map(|limit| self.clock.now() + limit);
         self.running = Some(running);
         self.bequeath(self.work);
+    }
+
+    /// Why the work ends, as far as is known.
+    fn why(&self) -> Reason {
+        let by_hand = || match self.typed {
+            Some(Message::Error) => Reason::HandlerFailed,
+            _ => Reason::Resigned,
+        };
+        let over = || (self.deadline != Instant::ZERO).then_some(Reason::Expired);
+        // Where nothing else was said, the clock has said that the lease is over.
+        self.reason.or_else(over).unwrap_or_else(by_hand)
     }
 
     fn what_is_told(&self) -> command::Told<'_> {
@@ -141,10 +152,8 @@ impl Elector {
     fn told(&mut self, event: Told) {
         match event {
             Told::State(state) => self.tell(json!({ "event": "state", "state": state.to_string() })),
-            Told::Failed(Handler::Begin) => {
-                // Nothing is drained: nothing was begun.
-                self.term.iter().for_each(Term::fail);
-            }
+            // What it did is ended while the lease is held, and the election is given up then.
+            Told::Failed(Handler::Begin) => self.reason = Some(Reason::HandlerFailed),
             Told::Failed(_) => {}
             Told::Overdue { since } => {
                 let by = self.clock.now().since(since);

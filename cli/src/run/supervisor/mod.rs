@@ -17,6 +17,7 @@ use super::guard::{Guard, Word};
 use super::health::Health;
 use super::patience::{NO_STORE, Patience};
 use super::signals::{Asked, Signals};
+use super::stale;
 use super::tell::say;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -33,6 +34,8 @@ const DYING: Duration = Duration::from_millis(200);
 pub(super) async fn run(args: Args, key: &str, as_json: bool) -> Result<u8, Failure> {
     let patience = Patience::new(args.wait);
     let mut signals = Signals::new()?;
+    // Not beside what a supervisor before us left behind.
+    let _ = tokio::task::spawn_blocking(stale::sweep).await;
     let mut listener = Listener::of(args.listen, as_json).await?;
     // Before anything is waited for: a signal meanwhile ends us.
     let opened = tokio::select! {

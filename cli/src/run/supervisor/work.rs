@@ -1,5 +1,6 @@
 //! The command in a term: its beginning, its end by the clock, and what follows its own end.
 
+use std::io;
 use std::process::ExitStatus;
 use std::time::Duration;
 
@@ -12,6 +13,9 @@ use crate::run::args::OnExit;
 use crate::run::command::{Group, Told, exit_code};
 use crate::run::guard::{Watch, Word};
 use crate::stderr::tell;
+
+/// After how long something that was killed is said to be stuck.
+const STUCK: Duration = Duration::from_secs(1);
 
 /// The command in a term.
 pub(super) struct Work {
@@ -45,7 +49,16 @@ impl Supervisor {
             // It is over already, which is about to be told.
             return Ok(());
         }
-        self.file.say(deadline, term.token(), &self.clock)?;
+        match self.file.write(deadline, term.token(), &self.clock).await {
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => {
+                tell(format_args!(
+                    "incumbent: the deadline cannot be written to its file yet, and the command waits: {error}"
+                ));
+                self.rest = Some((term, self.clock.now() + TICK));
+                return Ok(());
+            }
+            written => written?,
+        }
         let told = Told {
             key: term.election(),
             name: self.candidate.name(),
@@ -107,12 +120,10 @@ impl Supervisor {
         if deadline != Instant::ZERO && work.watch.is_none_or(|(told, _)| told != deadline) {
             work.longest = work.longest.max(deadline.since(now));
             let watch = Watch::new(work.group.pid(), deadline, work.longest, self.args.drain);
+            let watch = work.kill_at.map_or(watch, |at| watch.ending(at));
             work.watch = Some((deadline, watch));
             self.guard.tell(Word::Watch(watch));
-            // What the file says then is too early a deadline, which does no harm.
-            if let Err(error) = self.file.say(deadline, work.term.token(), &self.clock) {
-                tracing::warn!(%error, "the deadline cannot be written to its file");
-            }
+            self.file.say(deadline, work.term.token(), &self.clock);
         }
         if let Some(status) = work.group.reap(self.cgroup.as_ref())? {
             self.exited(status);
@@ -168,7 +179,13 @@ impl Supervisor {
         let by_grace = self.clock.now() + self.args.drain;
         if let Some(work) = self.work.as_mut().filter(|work| !work.is_ending) {
             let by_drain = work.term.drains_until().map(|until| until.before(DYING));
-            work.end(signal, by_drain.unwrap_or(by_grace).min(by_grace));
+            let kill_at = by_drain.unwrap_or(by_grace).min(by_grace);
+            work.end(signal, kill_at);
+            // From here on it is killed in time whatever holds us up.
+            if let Some((_, watch)) = &mut work.watch {
+                *watch = watch.ending(kill_at);
+                self.guard.tell(Word::Watch(*watch));
+            }
         }
     }
 
@@ -178,10 +195,21 @@ impl Supervisor {
             work.is_ending = true;
             work.group.kill(self.cgroup.as_ref());
         }
+        let since = tokio::time::Instant::now();
         while self.work.is_some() {
             self.look()?;
+            if !self.health.stays_out && since.elapsed() > STUCK && self.work.is_some() {
+                // Nothing is given up before it has ended, and who cannot begin again had better not be elected.
+                tell(
+                    "incumbent: the command cannot be killed, and this candidate stays out until nothing is left of it",
+                );
+                self.health.stays_out = true;
+                self.health.tell(&self.candidate);
+            }
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
+        self.health.stays_out = false;
+        self.health.tell(&self.candidate);
         Ok(())
     }
 }

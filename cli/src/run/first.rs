@@ -1,0 +1,48 @@
+//! `run` as process 1 of a container.
+//!
+//! Whatever loses its parent there becomes a child of process 1, and stays as a dead entry until that looks at it. So
+//! process 1 does nothing else: it starts the supervisor as a child, passes signals on to it, looks at every child that
+//! ends, and ends as the supervisor does.
+
+use std::io;
+use std::process::Command;
+
+use rustix::process::{Pid, WaitOptions, WaitStatus, kill_process, wait};
+
+use super::signals::{Asked, Signals};
+
+/// Runs this very command line in a child. Returns its exit code, or what a shell makes of the signal that ended it.
+pub(crate) async fn supervise() -> io::Result<u8> {
+    // Before the child is there: none that ends is missed.
+    let mut signals = Signals::new()?;
+    let child = Command::new(std::env::current_exe()?).args(std::env::args_os().skip(1)).spawn()?;
+    let child = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let child = child.ok_or_else(|| io::Error::other("the operating system gave no process number"))?;
+    loop {
+        while let Some((ended, status)) = reap() {
+            if ended == child {
+                return Ok(code(status));
+            }
+        }
+        match signals.any().await {
+            // One that has just ended is looked at next.
+            Some(Asked::End(signal) | Asked::PassOn(signal)) => drop(kill_process(child, signal)),
+            None => {}
+        }
+    }
+}
+
+/// A child that has ended, if there is one.
+fn reap() -> Option<(Pid, WaitStatus)> {
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Err(rustix::io::Errno::INTR) => {}
+            ended => return ended.ok().flatten(),
+        }
+    }
+}
+
+fn code(status: WaitStatus) -> u8 {
+    let code = status.exit_status().or_else(|| status.terminating_signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+}

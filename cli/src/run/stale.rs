@@ -1,0 +1,133 @@
+//! What is left of a supervisor that was killed together with its guard, found and removed by the next one.
+//!
+//! A supervisor locks its folder and its control group as long as it lives, in whatever namespace of processes; the
+//! kernel opens the lock when it dies. What is not locked is stale.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::process::geteuid;
+
+use super::cgroup;
+
+/// How the names of our folders begin, in the folder for temporary files.
+pub(super) const FOLDERS: &str = "incumbent-run-";
+/// How the names of our control groups begin, in the one that this process is in.
+pub(super) const GROUPS: &str = "incumbent-run-";
+
+/// How often a folder is made again that another supervisor took for stale before it was locked.
+const TRIES: u32 = 8;
+
+/// A lock on a folder, held until this is dropped.
+#[derive(Debug)]
+pub(super) struct Lock(#[expect(dead_code, reason = "the lock lasts as long as the file is open")] File);
+
+impl Lock {
+    /// Locks a folder; none where another process holds it, or it is gone.
+    fn take(folder: &Path) -> io::Result<Option<Self>> {
+        let file = match File::open(folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            file => file?,
+        };
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
+            locked => locked?,
+        }
+        let (ours, there) = (file.metadata()?, fs::metadata(folder));
+        let is_there = there.is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino()));
+        Ok(is_there.then_some(Self(file)))
+    }
+}
+
+/// Makes a folder and locks it.
+pub(super) fn locked<T>(
+    make: impl Fn() -> io::Result<T>,
+    folder: impl Fn(&T) -> &Path,
+) -> io::Result<(T, Lock)> {
+    for _ in 0..TRIES {
+        let made = make()?;
+        if let Some(lock) = Lock::take(folder(&made))? {
+            return Ok((made, lock));
+        }
+    }
+    Err(io::Error::other("a folder that was just made is removed by another process, again and again"))
+}
+
+/// Ends and removes what supervisors left behind that are dead.
+pub(super) fn sweep() {
+    let here = std::env::temp_dir();
+    each(&here, FOLDERS, |folder| {
+        // Only what it holds, so that nothing else can be removed by its name.
+        for name in ["deadline", "next"] {
+            let _ = fs::remove_file(folder.join(name));
+        }
+        let _ = fs::remove_dir(folder);
+    });
+    if let Ok(ours) = cgroup::own_path() {
+        each(&ours, GROUPS, |group| {
+            if cgroup::is_populated(group) {
+                tracing::warn!(group = %group.display(), "what a command left behind when its supervisor was killed is ended");
+            }
+            cgroup::remove(group);
+        });
+    }
+}
+
+/// Deals with every stale folder whose name begins so.
+fn each(within: &Path, prefix: &str, deal: impl Fn(&Path)) {
+    // What cannot be read, or is another user's, is not ours to remove.
+    for entry in fs::read_dir(within).into_iter().flatten().flatten() {
+        let is_named = entry.file_name().to_string_lossy().starts_with(prefix);
+        let is_ours = || entry.metadata().is_ok_and(|is| is.is_dir() && is.uid() == geteuid().as_raw());
+        let path = entry.path();
+        if is_named
+            && is_ours()
+            && let Ok(Some(_lock)) = Lock::take(&path)
+        {
+            deal(&path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_locked_is_left_and_what_is_not_is_dealt_with() {
+        let within = tempfile::tempdir().unwrap();
+        let make = |name: &str| {
+            let path = within.path().join(name);
+            move || fs::create_dir(&path).map(|()| path.clone())
+        };
+        let (alive, lock) = locked(make("incumbent-run-alive"), |path| path).unwrap();
+        let stale = make("incumbent-run-stale")().unwrap();
+        let other = make("other")().unwrap();
+        let remove = || each(within.path(), FOLDERS, |folder| fs::remove_dir(folder).unwrap());
+        remove();
+        assert_eq!([&alive, &stale, &other].map(|path| path.exists()), [true, false, true]);
+        drop(lock);
+        remove();
+        assert_eq!([&alive, &other].map(|path| path.exists()), [false, true]);
+    }
+
+    #[test]
+    fn a_folder_that_is_taken_for_stale_before_it_is_locked_is_made_again() {
+        let within = tempfile::tempdir().unwrap();
+        let path = within.path().join("incumbent-run-new");
+        let tries = std::cell::Cell::new(0);
+        let make = || {
+            tries.set(tries.get() + 1);
+            fs::create_dir(&path)?;
+            if tries.get() == 1 {
+                fs::remove_dir(&path)?;
+            }
+            Ok(path.clone())
+        };
+        let (made, _lock) = locked(make, |path| path).unwrap();
+        assert_eq!((tries.get(), made.exists()), (2, true));
+    }
+}
