@@ -14,8 +14,10 @@ const LONG: Duration = Duration::from_secs(90);
 const LIFE: Incarnation = Incarnation(7);
 const ME: Nonce = Nonce(0xa);
 
-/// Each is true where the rules hold.
-const SCRIPTS: &[(&str, fn() -> bool)] = &[
+/// Its name, and whether the rules hold in it.
+type Script = (&'static str, fn() -> bool);
+
+const SCRIPTS: &[Script] = &[
     ("a tombstone's lease", a_tombstones_lease),
     ("a record's life", a_records_life),
     ("an absurd wait", an_absurd_wait),
