@@ -160,16 +160,17 @@ What a command is told, in its environment:
                            since 1970, and the token. It is replaced at every
                            renewal, never half-written:
                            read -r until unix token < $INCUMBENT_DEADLINE_FILE
-  INCUMBENT_REASON         for --on-lost and --on-error: why, such as RESIGNED or
-                           EXPIRED; never empty
+  INCUMBENT_REASON         for --on-lost and --on-error: why, such as RESIGNED
+                           or EXPIRED; never empty
 Send the token with every request, and let the resource refuse a smaller one
 than it has seen.
 
 Signals:
   SIGTERM, SIGINT and SIGQUIT end the candidacy: the command gets the same
   signal, or --on-lost is run, and the seat is held until that is done. A second
-  one kills it; the same signal within a second is no second one. SIGHUP, SIGUSR1 and SIGUSR2 are passed on. The command has a
-  process group of its own, and no terminal to read from.
+  one kills it; the same signal within a second is no second one. SIGHUP,
+  SIGUSR1 and SIGUSR2 are passed on. The command has a process group of its own,
+  and no terminal to read from.
 
 The exit code is the command's own with --on-exit exit: 128 and the number of
 the signal that ended it, 127 where there is no such command, 126 where it

@@ -118,7 +118,7 @@ fn write_all(folder: &Path, lines: &Receiver<Line>) {
         }
         for written in waiting.into_iter().filter_map(|line| line.written) {
             let said =
-                result.as_ref().map(|()| ()).map_err(|error| io::Error::new(error.kind(), error.to_string()));
+                result.as_ref().copied().map_err(|error| io::Error::new(error.kind(), error.to_string()));
             // Who waited may have given up.
             let _ = written.send(said);
         }
