@@ -23,7 +23,10 @@ pub(super) async fn file(
     report.set("fsync", "every write is on the disk before it is acknowledged", "always");
     report.set("history", "1 value a key", 1);
     report.set("markers", "none are needed: a record that is over is seen as such", false);
-    report.set("looked_at_every", span(settings.poll), json!({ "ms": millis(settings.poll) }));
+    match settings.poll {
+        Some(poll) => report.set("looked_at_every", span(poll), json!({ "ms": millis(poll) })),
+        None => report.set("looked_at_every", "when the kernel reports a change, and now and then", "change"),
+    }
     examine(&mut report, args, StoreSettings::Sqlite(settings), options).await?;
     Ok(report)
 }
