@@ -120,16 +120,24 @@ impl Ledger {
     }
 
     /// Remembers what the store said of a write. Of one that was applied, nothing said later is news.
+    ///
+    /// A request that arrives twice is answered twice, perhaps by a server that reaches nobody or lags: only a refusal
+    /// for something newer, or for nothing at all, says that the write was not applied.
     pub(super) fn remember(&mut self, attempt: Attempt, outcome: &Outcome) {
-        let answered = match outcome {
-            Outcome::Applied { revision, .. } => Answered::At(*revision),
-            Outcome::Refused { .. } | Outcome::NotSent => Answered::Never,
-            Outcome::Busy | Outcome::Unknown | Outcome::Failed(_) => return,
+        let Some(sent) = self.sent.iter_mut().rev().find(|sent| sent.attempt == attempt) else { return };
+        let expected = match sent.expect {
+            Expect::Absent => Revision(0),
+            Expect::Revision(revision) => revision,
         };
-        let sent = self.sent.iter_mut().rev().find(|sent| sent.attempt == attempt);
-        if let Some(sent) = sent.filter(|sent| !matches!(sent.answered, Answered::At(_))) {
-            sent.answered = answered;
-        }
+        sent.answered = match (outcome, sent.answered) {
+            (Outcome::Applied { revision, .. }, Answered::Open | Answered::Never) => Answered::At(*revision),
+            (Outcome::Refused { current }, Answered::Open)
+                if *current > expected || *current == Revision(0) =>
+            {
+                Answered::Never
+            }
+            (_, answered) => answered,
+        };
     }
 
     /// Whether a live record at `revision` may be the work of this attempt, in the incarnation `present`.

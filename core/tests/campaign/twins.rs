@@ -193,3 +193,17 @@ fn of_two_candidates_with_one_nonce_and_one_name_one_leads_at_a_time() {
     pair.pass(secs(2));
     assert_eq!(pair.leads, [false, true]);
 }
+
+#[test]
+fn a_renewal_that_arrived_twice_is_ours_though_the_second_copy_was_not_sent_or_refused_by_a_server_that_lags()
+{
+    for answer in [Outcome::NotSent, Outcome::Refused { current: Revision(9) }] {
+        let mut bench = Bench::leader();
+        bench.pass(T / 3);
+        bench.inspected();
+        bench.wrote(2, answer);
+        let outputs = bench.watched(mine(11, 2));
+        assert!(!outputs.iter().any(|output| output.starts_with("trouble SameNonce")), "{outputs:?}");
+        assert!(bench.leads(), "{outputs:?}");
+    }
+}
