@@ -60,6 +60,7 @@ pub fn worlds() -> Vec<World> {
             about: "random numbers repeat: two have one nonce, come at any time, and messages are lost",
             start: Start::Empty,
             alike: Alike::Nonce,
+            watch: Watch::Loose,
             horizon: 18,
             stride: 4,
             budget: Budget { start: 2, lose: 1, ..NONE },
@@ -71,7 +72,7 @@ pub fn worlds() -> Vec<World> {
             start: Start::Empty,
             alike: Alike::NonceAndName,
             watch: Watch::Loose,
-            horizon: 24,
+            horizon: 18,
             stride: 4,
             budget: Budget { start: 2, resign: 1, ..NONE },
             ..PLAIN
