@@ -1,6 +1,6 @@
 //! Messages that are longer than any record of ours, from servers that allow them.
 
-use async_nats::jetstream::context::Publish;
+use async_nats::jetstream::message::PublishMessage;
 use incumbent::core::record::{Entry, Kind};
 use incumbent::core::store::Expect;
 use incumbent::store::nats::{InitOptions, init};
@@ -33,7 +33,7 @@ async fn thousands_of_headers_are_counted_with_the_value() {
     let bench = Bench::start().await;
     let jetstream = bench.jetstream().await;
     let send = async |headers: usize, value: usize| {
-        let publish = (0..headers).fold(Publish::build(), |publish, number| {
+        let publish = (0..headers).fold(PublishMessage::build(), |publish, number| {
             publish.header(format!("Incumbent-Meta-{number:04}").as_str(), "12345")
         });
         let publish = publish.payload(vec![b'x'; value].into());
