@@ -1,5 +1,7 @@
 //! What there is to see in a run, for those who judge it and those who draw it.
 
+use std::time::Duration;
+
 use incumbent_core::campaign::{Campaign, Input, Output};
 use incumbent_core::record::{Attempt, Entry, Nonce};
 use incumbent_core::{Incarnation, Instant, Revision};
@@ -32,8 +34,8 @@ pub(crate) enum Moment<'a> {
     Key { entry: &'a Entry },
     /// A candidate of the Go library is told that it won, or that it lost.
     Peer { peer: usize, leads: bool },
-    /// The store is another one.
-    Remade,
+    /// The store is another one, which keeps records for so long at most.
+    Remade { max_age: Duration },
     /// The store is what it was a while ago.
     WentBack,
     /// An operator accepted that tokens start again.

@@ -139,6 +139,8 @@ impl Plan {
         let stormy = lease * if long { 12 } else { 60 };
         let script = script(&mut dice, &kinds, lease, stormy, choice);
         let setting = |place| match choice.plain {
+            // A store keeps whole seconds where a lease is not its own maximum age.
+            true if own_lease && lease != max_age => Setting::plain(Duration::from_secs(lease.as_secs())),
             true => Setting::plain(lease),
             false => Setting::drawn(choice.seed, place, lease, own_lease, max_age),
         };

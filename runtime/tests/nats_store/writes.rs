@@ -98,7 +98,7 @@ async fn a_lease_of_its_own_goes_with_the_record() {
     applied(&bench.store, KEY, &acquire_for(Expect::Absent, Duration::from_millis(2500))).await;
     let stream = bench.jetstream().await.get_stream("KV_elections").await.unwrap();
     let message = stream.get_last_raw_message_by_subject("$KV.elections.jobs.nightly").await.unwrap();
-    assert_eq!(message.headers.get("Nats-TTL").unwrap().as_str(), "2s");
+    assert_eq!(message.headers.get("Nats-TTL").unwrap().as_str(), "3s");
 }
 
 #[tokio::test]

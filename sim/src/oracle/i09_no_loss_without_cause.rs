@@ -69,7 +69,7 @@ impl Oracle for NoLossWithoutCause {
             Moment::Begins { node, nonce } => {
                 self.nodes[*node] = Node { nonce: Some(*nonce), ..Node::default() };
             }
-            Moment::Remade => self.reset = view.now,
+            Moment::Remade { .. } => self.reset = view.now,
             Moment::Key { entry } => {
                 let owner = match entry {
                     Entry::Live(record) => record.stamp.map(|stamp| stamp.nonce),

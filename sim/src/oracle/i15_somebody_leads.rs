@@ -73,7 +73,7 @@ impl Oracle for SomebodyLeads {
                 let lately = view.now.before(view.plan.forecast() * 2) < self.reset;
                 self.most = if lately { Self::worst(view.plan) } else { Self::usual(view.plan) };
             }
-            Moment::Remade => {
+            Moment::Remade { .. } => {
                 self.reset = view.now;
                 self.most = Self::worst(view.plan);
             }

@@ -38,6 +38,8 @@ pub(super) struct WinDelay {
     key: Entry,
     /// When what is there was written.
     written: Instant,
+    /// The longest lease that a term can have in this life of the store.
+    longest: Duration,
     /// The last deletion in this life of the store.
     deletion: Option<Deletion>,
 }
@@ -84,6 +86,7 @@ impl WinDelay {
             leases: BTreeMap::new(),
             key: Entry::Vacant,
             written: Instant::ZERO,
+            longest: Duration::MAX,
             deletion: None,
         }
     }
@@ -160,7 +163,9 @@ impl Oracle for WinDelay {
                 self.leases.insert(*nonce, view.plan.settings[*node].lease);
                 self.nodes[*node] = Node { nonce: Some(*nonce), ..Node::default() }
             }
-            Moment::Remade => {
+            Moment::Remade { max_age } => {
+                // No win is reported here whose lease is longer: whoever wrote for another life counts on none here.
+                self.longest = if view.plan.has(Kind::RaiseAge) { Duration::MAX } else { *max_age };
                 self.deletion = None;
                 self.nodes
                     .iter_mut()
@@ -178,7 +183,8 @@ impl Oracle for WinDelay {
                     // A holder that still waits says a longer lease than its own.
                     let own =
                         whose.and_then(|nonce| self.leases.get(&nonce).copied()).unwrap_or(Duration::MAX);
-                    let lease = record.and_then(|record| record.lease).unwrap_or_default().min(own);
+                    let lease =
+                        record.and_then(|record| record.lease).unwrap_or_default().min(own).min(self.longest);
                     let (record, written) = (record.map(|record| record.revision), self.written);
                     self.deletion =
                         Some(Deletion { at: view.now, lease, whose, record, written, passed_on: 0 });

@@ -411,7 +411,8 @@ impl World {
         self.cluster.bucket = Bucket::new(self.now, wall, sequence, never_used);
         self.history.clear();
         self.note(|trace| write!(trace, "store: made anew, at sequence {sequence}"));
-        self.see(&Moment::Remade);
+        let max_age = self.cluster.max_age;
+        self.see(&Moment::Remade { max_age });
         self.key_changed();
     }
 }
