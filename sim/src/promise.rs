@@ -42,8 +42,6 @@ pub(crate) struct Promises {
 struct Doubt {
     life: Incarnation,
     highest: u64,
-    /// Somebody does not know what is undone.
-    waives: bool,
 }
 
 impl Promises {
@@ -129,17 +127,14 @@ impl Promises {
     }
 
     /// The store went back, and gives the revisions up to `highest` again. A revision that is given twice is not told
-    /// apart by a candidate that saw only one of the two, so the doubt lasts until the key is beyond it.
+    /// apart by a candidate that saw only one of the two: it may write over what has the revision now, as its own or as a
+    /// tombstone. So the doubt lasts until the key is beyond it.
     pub(crate) fn went_back(&mut self, life: Incarnation, highest: u64, all_saw_it: bool) {
         let before = self.doubt.filter(|doubt| doubt.life == life);
-        self.doubt = Some(Doubt {
-            life,
-            highest: highest.max(before.map_or(0, |doubt| doubt.highest)),
-            waives: !all_saw_it || self.doubt.is_some_and(|doubt| doubt.waives) || self.tokens_fragile,
-        });
+        self.doubt = Some(Doubt { life, highest: highest.max(before.map_or(0, |doubt| doubt.highest)) });
         self.tokens_fragile = true;
         self.tokens_waived |= !all_saw_it || self.newcomers;
-        self.doubted();
+        self.waived = Instant::NEVER;
     }
 
     /// The store began a life that does not come after the last one.
@@ -147,14 +142,6 @@ impl Promises {
         self.waive(now, self.echo * 2);
         self.tokens_fragile = true;
         self.tokens_waived = true;
-    }
-
-    fn doubted(&mut self) {
-        match self.doubt {
-            Some(doubt) if doubt.waives => self.waived = Instant::NEVER,
-            Some(_) => self.fragile = Instant::NEVER,
-            None => {}
-        }
     }
 
     /// What the key holds now, and how far the sequence is.
@@ -171,10 +158,7 @@ impl Promises {
 
     /// A candidate comes that has seen nothing yet.
     pub(crate) fn newcomer(&mut self, now: Instant, node: usize) {
-        if let Some(doubt) = &mut self.doubt {
-            doubt.waives = true;
-            self.doubted();
-        } else if now < self.fragile {
+        if now < self.fragile {
             self.excused[node] = self.excused[node].max(self.fragile);
         }
         self.tokens_waived |= self.tokens_fragile;

@@ -224,7 +224,7 @@ fn a_term_of_handlers(store: &str, option: &str) -> String {
     // The seat may be given up before the handler of the error says something, or after.
     let (lost, others): (Vec<&str>, Vec<&str>) =
         ended.stderr.lines().partition(|line| line.contains("\"event\":\"lost\""));
-    assert!(lost.len() == 1 && lost[0].contains("\"reason\":\"HANDLER_FAILED\""), "{lost:?}");
+    assert!(lost.len() == 1 && lost[0].contains("\"reason\":\"UNHEALTHY\""), "{lost:?}");
     ended.stderr = others.join("\n") + "\n";
     cleaned(&words.join(" ").replace(store, "STORE"), &ended, logged)
 }
