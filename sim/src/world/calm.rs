@@ -85,9 +85,10 @@ impl World {
         if self.plan.choice.peers > 0 || self.nodes.iter().any(|node| node.inspected != present) {
             return None;
         }
-        // Who leads since the maximum age was lowered may count on less than its own lease.
+        // A leader that stood while the maximum age was lower may count on less than its own lease.
         let fails_over = self.plan.replicas > 1
             && !self.plan.has(Kind::LowerAge)
+            && !self.plan.has(Kind::RecreateLower)
             && self.plan.settings.iter().all(|setting| setting.lease >= LONG);
         match (turn, dice.below(3)) {
             // A candidate whose watch went with a life of the store that is over hears of nothing, and one that
