@@ -181,7 +181,7 @@ impl LoopWatch {
 
     async fn keep_watching(self, standing: Arc<Standing>, driver: Weak<dyn Driver>) {
         let (election, candidate) = (&*standing.election, &*standing.candidate);
-        let mut events = standing.subscribe(Reads::LookingOn);
+        let mut events = standing.subscribe(Reads::Inside);
         while let Some(event) = events.next().await {
             let Event::Won(term) = event else { continue };
             // Looked at only: a term that is held here would hold up its drain.

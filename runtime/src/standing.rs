@@ -62,6 +62,8 @@ pub(crate) enum Reads {
     LookingOn,
     /// Holds it from the moment it is won.
     Holding,
+    /// Nothing, for the library itself: a warning that only such a reader has read is kept for the first of the user's.
+    Inside,
 }
 
 struct Held {
@@ -150,7 +152,9 @@ impl Standing {
             tell(Notice::LeaderChanged(Some(leader.clone())));
         }
         tell(Notice::Campaigned(book.state));
-        book.early.drain(..).map(Notice::Trouble).for_each(tell);
+        if reads != Reads::Inside {
+            book.early.drain(..).map(Notice::Trouble).for_each(tell);
+        }
         if book.over {
             drop(queue.end());
         } else {
@@ -304,7 +308,7 @@ impl Book {
     fn spread(&mut self, notice: &Notice) -> Vec<Waker> {
         self.readers.retain(|reader| !reader.queue.is_deaf());
         if let Notice::Trouble(trouble) = notice
-            && self.readers.is_empty()
+            && self.readers.iter().all(|reader| reader.reads == Reads::Inside)
             && self.early.len() < EARLY_TROUBLES
         {
             self.early.push(trouble.clone());
