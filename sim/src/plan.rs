@@ -172,7 +172,8 @@ impl Plan {
     /// How long there are no faults at the end: until somebody leads, then for an orderly change of leaders, then for
     /// one that is not.
     pub(crate) fn calm(&self) -> Duration {
-        let orders = self.drain() + self.delay() * 3 + self.max_age * 2 + Duration::from_secs(30);
+        let orders =
+            self.drain() + self.delay() * 3 + self.max_age + self.longest_age() + Duration::from_secs(30);
         SomebodyLeads::worst(self) * 2 + orders
     }
 
