@@ -21,7 +21,7 @@ async function rival<T>(url: string, act: (candidate: Candidate) => Promise<T>):
 test.each([
   ['a lease', {}, NATS_LEASE_MS],
   ['the limit that is set', { watchLoop: 1000 }, 1000],
-])('while a loop is blocked for longer than %s another leads, and it campaigns again when it turns', async (...[, settings, limit]) => {
+])('while a loop is blocked for longer than %s another leads and it campaigns again when it turns', async (...[, settings, limit]) => {
   const url = bucket();
   const bound = 1.25 * limit + DRAIN_MS + NATS_LEASE_MS;
   const worker = program('hangs.mjs', url, String(bound + LATE_MS), JSON.stringify(settings));

@@ -33,7 +33,7 @@ async function resigning(candidate: Candidate): Promise<number> {
   return performance.now() - began;
 }
 
-test('asked again and again while it waits, it gives each term once and leaves no hold', async () => {
+test('asked again and again while it waits it gives each term once and leaves no hold', async () => {
   const { candidate, begins } = await waiting();
   const terms = candidate.terms();
   const given: Term[] = [];
