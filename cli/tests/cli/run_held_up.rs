@@ -18,7 +18,10 @@ const STUBBORN: &str = "trap '' TERM; echo $$; while :; do sleep 0.01; done";
 
 fn candidate(scratch: &Scratch, name: &str, options: &[&str], script: &str) -> Running {
     let words = ["run", "--store", &scratch.url, "--key", "jobs", "--name", name, "--splay", "0s"];
-    Running::start(incumbent(&[&words, options, &["--", "sh", "-c", script]].concat()))
+    let mut run = incumbent(&[&words, options, &["--", "sh", "-c", script]].concat());
+    // What a killed supervisor left there must not be found by the supervisors of other tests.
+    run.env("TMPDIR", scratch.folder.path());
+    Running::start(run)
 }
 
 fn hand_over(scratch: &Scratch, to: &str) -> Running {
@@ -167,9 +170,6 @@ fn what_is_left_of_a_supervisor_that_was_killed_with_its_guard_is_ended_by_the_n
     gone("the guard", guard);
     let is_grouped = group.contains("/incumbent-");
     assert!(fs::exists(&folder).unwrap());
-    if is_grouped {
-        assert!(is_running(left), "nothing was there to end it");
-    }
     let mut ben = candidate(&scratch, "ben", &["--lease", "5s"], "echo leads; exec sleep 1000");
     wait::until("the folder to be removed", PATIENCE, || !fs::exists(&folder).unwrap());
     if is_grouped {

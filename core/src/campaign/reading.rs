@@ -133,7 +133,8 @@ impl Campaign {
 
     /// Takes in what is under the key, from a read or from the watch.
     pub(super) fn see(&mut self, entry: Entry) {
-        if entry.revision().is_some_and(|revision| revision < self.life.mark()) && !broken!(StaleIsFresh) {
+        let is_old = entry.revision().is_some_and(|revision| revision < self.life.mark());
+        if is_old && !broken!(StaleIsFresh) && !broken!(ForeignBelowCounts) {
             // The watch is behind a read, or a read behind the watch.
             return;
         }

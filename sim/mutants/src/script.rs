@@ -23,6 +23,8 @@ const SCRIPTS: &[Script] = &[
     ("an absurd wait", an_absurd_wait),
     ("a store made as new", a_store_made_as_new),
     ("late refusals", late_refusals),
+    ("an older record", an_older_record),
+    ("an absence", an_absence),
     ("a late release", a_late_release),
     ("lost renewals", lost_renewals),
     ("a gap", a_gap),
@@ -68,6 +70,13 @@ impl Bench {
         bench.give(Input::Campaign);
         let outputs = bench.give(Input::Read { read: ReadId(1), result: Ok(entry) });
         (bench, outputs)
+    }
+
+    /// A leader of revision 10.
+    fn leading() -> Self {
+        let (mut bench, _) = Self::with(Some(LEASE), Entry::Vacant);
+        bench.applied(1, 10);
+        bench
     }
 
     fn give(&mut self, input: Input) -> Vec<Output> {
@@ -200,6 +209,19 @@ fn late_refusals() -> bool {
         bench.give(Input::Reconnected);
     }
     !led || bench.leads()
+}
+
+fn an_older_record() -> bool {
+    let mut bench = Bench::leading();
+    bench.give(Input::Watched(live(9, 9)));
+    bench.leads()
+}
+
+fn an_absence() -> bool {
+    let mut bench = Bench::leading();
+    bench.give(Input::Watched(Entry::Vacant));
+    bench.give(Input::Read { read: ReadId(2), result: Ok(Entry::Vacant) });
+    bench.leads()
 }
 
 fn a_late_release() -> bool {

@@ -75,8 +75,9 @@ fn trouble(trouble: campaign::Trouble) -> events::Trouble {
     let kind = match trouble {
         Kind::Store(fault) => events::TroubleKind::Store(own_fault(fault)),
         // What the store would give next is in the text.
-        Kind::StoreReset { seen, barred, next: _ } => {
-            events::TroubleKind::StoreReset(events::StoreReset { seen: seen.map(token), barred })
+        Kind::StoreReset { seen, next, barred } => {
+            let (seen, next) = (seen.map(token), next.map(token));
+            events::TroubleKind::StoreReset(events::StoreReset { seen, next, barred })
         }
         Kind::NotExpiring { revision: Revision(revision), unchanged } => {
             let unchanged = duration(unchanged);

@@ -58,8 +58,8 @@ fn trouble(trouble: events::Trouble) -> Option<Trouble> {
     let span = Duration::from_nanos;
     Some(match trouble.kind {
         events::TroubleKind::Store(fault) => Trouble::Store(own_fault(fault)),
-        events::TroubleKind::StoreReset(events::StoreReset { seen, barred }) => {
-            Trouble::StoreReset { seen: seen.map(token), next: None, barred }
+        events::TroubleKind::StoreReset(events::StoreReset { seen, next, barred }) => {
+            Trouble::StoreReset { seen: seen.map(token), next: next.map(token), barred }
         }
         events::TroubleKind::NotExpiring(events::NotExpiring { revision, unchanged }) => {
             Trouble::NotExpiring { revision: Revision(revision), unchanged: span(unchanged) }
