@@ -22,7 +22,7 @@ test.each(codes.filter(({ code }) => code !== 'TERM_ENDED'))('$code has a class 
 });
 
 test('the codes and the reasons are those of the documentation', () => {
-  const page = readFileSync(join(__dirname, '../../docs/errors.md'), 'utf8');
+  const page = readFileSync(join(__dirname, '../../docs/reference/errors.md'), 'utf8');
   const [listed, reasons] = page.split('## Why a term ends').map((part) => {
     return [...part.matchAll(/^\| `([A-Z_]+)`/gm)].map(([, code]) => code);
   });

@@ -1,4 +1,4 @@
-//! `docs/faults.md` names the tests that show each fault. This checks the page against the code, so that it
+//! `docs/internals/faults.md` names the tests that show each fault. This checks the page against the code, so that it
 //! cannot rot.
 
 use std::fs;
@@ -74,7 +74,7 @@ fn check_reference(reference: &str) -> Result<(), String> {
 
 /// The chaos suite is a program and no library: its kinds are read from their table.
 fn check_chaos(kind: &str) -> Result<(), String> {
-    let file = "chaos/src/kind.rs";
+    let file = "tests/chaos/src/kind.rs";
     let source = fs::read_to_string(root().join(file)).map_err(|error| format!("{file}: {error}"))?;
     let (_, table) = source.split_once("\nkinds! {\n").ok_or_else(|| format!("{file} has no table"))?;
     let table = table.lines().take_while(|line| *line != "}");
@@ -106,7 +106,7 @@ fn has_rust_test(source: &str, test: &str) -> bool {
 
 #[test]
 fn every_row_of_the_fault_table_names_tests_that_exist() {
-    let page = fs::read_to_string(root().join("docs/faults.md")).expect("docs/faults.md");
+    let page = fs::read_to_string(root().join("docs/internals/faults.md")).expect("docs/internals/faults.md");
     let rows = rows(&page).unwrap_or_else(|error| panic!("{error}"));
     let numbers: Vec<_> = rows.iter().map(|row| row.number).collect();
     assert_eq!(numbers, (1..=ROWS).collect::<Vec<_>>(), "every fault once, in order");
@@ -114,7 +114,7 @@ fn every_row_of_the_fault_table_names_tests_that_exist() {
         .iter()
         .filter_map(|row| check(&row.shown_by).err().map(|error| format!("{}: {error}", row.number)))
         .collect();
-    assert!(wrong.is_empty(), "docs/faults.md is not what the code is:\n{}", wrong.join("\n"));
+    assert!(wrong.is_empty(), "docs/internals/faults.md is not what the code is:\n{}", wrong.join("\n"));
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn a_reference_to_nothing_is_found() {
         format!("`{here}::a_reference`"),
         format!("`{here}::no_module::a_reference_to_nothing_is_found`"),
         "`xtask/tests/no_file.rs::a`".into(),
-        "`docs/faults.md::a`".into(),
+        "`docs/internals/faults.md::a`".into(),
     ];
     for text in &bad {
         assert!(check(text).is_err(), "{text}");

@@ -155,8 +155,8 @@ fn the_crate_for_hosts_carries_the_wit_with_it() {
     let packed: Vec<_> = list.lines().filter_map(|line| line.strip_prefix("wit/")).collect();
     let mut files: Vec<_> = fs::read_dir(folder()).unwrap().map(|file| file.unwrap().file_name()).collect();
     files.sort();
-    assert_eq!(packed, files, "bindings/wasmtime/wit is a link to wit");
-    let copies = Path::new(env!("CARGO_MANIFEST_DIR")).join("../wasmtime/wit");
+    assert_eq!(packed, files, "bindings/wasmtime-host/wit is a link to wit");
+    let copies = Path::new(env!("CARGO_MANIFEST_DIR")).join("../wasmtime-host/wit");
     for file in files {
         let [copy, own] = [&copies, &folder()].map(|folder| fs::read_to_string(folder.join(&file)).unwrap());
         assert_eq!(copy, own, "{}", file.display());

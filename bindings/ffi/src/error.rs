@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn the_codes_are_those_that_the_documentation_lists() {
-        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/errors.md");
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/errors.md");
         let page = std::fs::read_to_string(page).unwrap();
         let listed: Vec<&str> = page
             .lines()
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn the_reasons_are_those_that_the_documentation_lists() {
-        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/errors.md");
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/errors.md");
         let page = std::fs::read_to_string(page).unwrap();
         let listed: Vec<(&str, bool)> = page
             .lines()

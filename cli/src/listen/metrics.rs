@@ -1,4 +1,4 @@
-//! Numbers for Prometheus. The list is in docs/metrics.md.
+//! Numbers for Prometheus. The list is in docs/reference/metrics.md.
 
 use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};

@@ -10,7 +10,7 @@ use crate::support::PATIENCE;
 
 /// The examples of a page that are written in `language`.
 fn examples(page: &str, language: &str) -> Vec<String> {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(page);
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/guide").join(page);
     let text = fs::read_to_string(page).unwrap();
     let examples = text.split("```").skip(1).step_by(2);
     let wanted = |example: &str| example.strip_prefix(&format!("{language}\n")).map(str::to_string);

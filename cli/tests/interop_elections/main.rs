@@ -1,6 +1,6 @@
 //! Candidates of ours and candidates on the official Go client share elections.
 //!
-//! The Go side are the programs of `interop/go`; `cargo xtask tools` builds them, and where they are
+//! The Go side are the programs of `tests/interop/go`; `cargo xtask tools` builds them, and where they are
 //! missing every test here fails and says so.
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "a test fails")]

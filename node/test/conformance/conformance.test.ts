@@ -7,7 +7,7 @@ import { describe, expect, test, type TestContext } from 'vitest';
 import { play, type Scenario } from './runner.js';
 import { Stage } from './stage.js';
 
-const FOLDER = resolve(__dirname, '../../../conformance/scenarios');
+const FOLDER = resolve(__dirname, '../../../tests/conformance/scenarios');
 const scenarios = readdirSync(FOLDER)
   .filter((name) => name.endsWith('.json'))
   .map((name) => JSON.parse(readFileSync(join(FOLDER, name), 'utf8')) as Scenario);

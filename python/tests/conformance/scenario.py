@@ -1,4 +1,4 @@
-"""What is in the files of ``conformance/scenarios``."""
+"""What is in the files of ``tests/conformance/scenarios``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 from incumbent._settings import CampaignSettings
 
-FILES = Path(__file__).resolve().parents[3] / "conformance/scenarios"
+FILES = Path(__file__).resolve().parents[3] / "tests/conformance/scenarios"
 """Where they are."""
 
 PRESETS: dict[str, Literal["standard", "fast", "go_compatible"]] = {

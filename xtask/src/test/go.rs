@@ -1,4 +1,4 @@
-//! The tests of `interop/go`: the official NATS client, on real servers.
+//! The tests of `tests/interop/go`: the official NATS client, on real servers.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ struct Event {
 }
 
 pub(super) fn run(report: &mut Report) -> Result<()> {
-    let folder = shell::root().join("interop/go");
+    let folder = shell::root().join("tests/interop/go");
     let go = shell::on_path("go").context("Go is not on the path")?;
     shell::progress("go vet ./...");
     let vetted = shell::succeeds(shell::command(&go).args(["vet", "./..."]).current_dir(&folder))?;

@@ -10,7 +10,7 @@ use crate::shell;
 use crate::tools::Without;
 
 /// Where it is in the source.
-const EXAMPLE: &str = "bindings/component/examples/node";
+const EXAMPLE: &str = "bindings/wasm-guest/examples/node";
 
 pub(super) fn run(without: &[Without], report: &mut Report) {
     if without.contains(&Without::Node) {

@@ -51,7 +51,7 @@ pub(crate) enum Part {
     Sim,
     /// Small worlds, explored to their ends
     Model,
-    /// Rules broken on purpose, which the simulator must notice (see docs/mutants.md)
+    /// Rules broken on purpose, which the simulator must notice (see docs/internals/mutants.md)
     Mutants,
     /// The runtime without servers, the test kit, these chores
     Runtime,

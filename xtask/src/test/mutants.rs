@@ -13,7 +13,7 @@ use crate::shell;
 const CFG: &str = "--cfg incumbent_mutants";
 
 /// The page that lists the mutants.
-const PAGE: &str = "docs/mutants.md";
+const PAGE: &str = "docs/internals/mutants.md";
 
 /// What `incumbent-mutants --json` prints for each.
 #[derive(Debug, Deserialize)]

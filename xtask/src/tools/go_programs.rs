@@ -1,4 +1,4 @@
-//! The programs of `interop/go`, which the Rust side's interop tests run.
+//! The programs of `tests/interop/go`, which the Rust side's interop tests run.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::shell;
 /// Builds them anew: Go knows what has changed, and is quick where nothing has.
 pub(super) fn provide() -> Result<(PathBuf, String)> {
     let go = shell::on_path("go").context(
-        "the programs of interop/go: install Go 1.26 or newer (https://go.dev/dl), or say `--without go`",
+        "the programs of tests/interop/go: install Go 1.26 or newer (https://go.dev/dl), or say `--without go`",
     )?;
     let folder = tools::go_programs();
     std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
@@ -20,7 +20,7 @@ pub(super) fn provide() -> Result<(PathBuf, String)> {
             .arg("-o")
             .arg(&folder)
             .arg("./cmd/...")
-            .current_dir(shell::root().join("interop/go")),
+            .current_dir(shell::root().join("tests/interop/go")),
     )?;
     let version = shell::output(shell::command(go).args(["env", "GOVERSION"]))?;
     Ok((folder, version.trim().replacen("go", "go ", 1)))

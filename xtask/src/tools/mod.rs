@@ -46,7 +46,7 @@ pub(crate) enum Tool {
     Deny,
     /// Rust's standard library for `wasm32-unknown-unknown`.
     Wasm,
-    /// The programs of `interop/go`.
+    /// The programs of `tests/interop/go`.
     GoPrograms,
 }
 

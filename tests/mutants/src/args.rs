@@ -1,0 +1,138 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+use incumbent_core::mutant::{self, Mutant};
+use incumbent_sim::{Choice, Script, look};
+
+use crate::finding::Finding;
+use crate::hunt::{self, Hunt};
+use crate::{pack, page};
+
+const EXAMPLES: &str = "Examples:
+  incumbent-mutants                              break every rule in turn
+  incumbent-mutants --mutant busy-loses          break one
+  incumbent-mutants --mutant busy-loses --trace 1  show what happens in one run of it
+  incumbent-mutants --json                       one line of JSON for each, for machines
+  incumbent-mutants --list                       say what there is, and run nothing
+  incumbent-mutants --page docs/internals/mutants.md       write the table into the page";
+
+/// Breaks the rules of an election one at a time, and looks whether the simulator or the model checker notices.
+///
+/// A rule that can be broken unnoticed is a gap in the checks: the exit code says so.
+#[derive(Debug, Parser)]
+#[command(name = "incumbent-mutants", version, after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Break only this rule; may be given several times. `none` breaks nothing
+    #[arg(long = "mutant", value_name = "NAME")]
+    mutants: Vec<String>,
+    /// How many seeds to run with all faults before fewer kinds of them are tried
+    #[arg(long, value_name = "N", default_value_t = hunt::BLIND)]
+    blind: u64,
+    /// How many seeds to run with each choice of fewer faults
+    #[arg(long, value_name = "N", default_value_t = hunt::SWARM)]
+    swarm: u64,
+    /// How many to hunt at a time; as many as there are cores where nothing is said
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+    /// Print one line of JSON for each
+    #[arg(long)]
+    json: bool,
+    /// Print the mutants, and run nothing
+    #[arg(long)]
+    list: bool,
+    /// Print everything that happens in the run of this seed, with all faults and one mutant
+    #[arg(long, value_name = "SEED")]
+    trace: Option<u64>,
+    /// Write the table into this page
+    #[arg(long, value_name = "FILE")]
+    page: Option<PathBuf>,
+    /// Check that this page lists the mutants there are, and run nothing
+    #[arg(long, value_name = "FILE", conflicts_with = "page")]
+    check_page: Option<PathBuf>,
+    /// Hunt in this very process, which is what the others are started with
+    #[arg(long, hide = true)]
+    alone: bool,
+}
+
+pub(crate) fn run() -> ExitCode {
+    let args = Args::parse();
+    match go(&args) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Whether all is well: every mutant is caught, and nothing is found where nothing is broken.
+fn go(args: &Args) -> Result<bool> {
+    if let Some(file) = &args.check_page {
+        page::check(file)?;
+        return Ok(true);
+    }
+    let mutants = chosen(&args.mutants)?;
+    if args.list {
+        for mutant in mutants.iter().flatten() {
+            println!("{:<32} {}\n{:<32} {}", mutant.name(), mutant.says(), "", mutant.origin());
+        }
+        return Ok(true);
+    }
+    if let Some(seed) = args.trace {
+        let [mutant] = mutants[..] else { bail!("--trace wants one --mutant") };
+        mutant::set(mutant);
+        let choice = Choice::of_seed(seed);
+        let seen = look(&choice, true, false);
+        println!("{}\n{}", Script::of(&choice), seen.trace);
+        if let Some(violation) = &seen.outcome.violation {
+            println!("{violation}");
+        }
+        return Ok(seen.outcome.violation.is_none());
+    }
+    let hunt = Hunt { blind: args.blind, swarm: args.swarm };
+    if args.alone {
+        let [mutant] = mutants[..] else { bail!("--alone wants one --mutant") };
+        mutant::set(mutant);
+        println!("{}", serde_json::to_string(&hunt.run(mutant))?);
+        return Ok(true);
+    }
+    let jobs = match args.jobs {
+        Some(jobs) => jobs.into(),
+        None => std::thread::available_parallelism().map_or(1, usize::from),
+    };
+    let findings = pack::hunt(&mutants, hunt, jobs, |finding| print(finding, args.json))?;
+    if let Some(file) = &args.page {
+        page::write(file, &findings)?;
+    }
+    let bad: Vec<_> = findings.iter().filter(|finding| !finding.is_well()).map(|f| f.name.as_str()).collect();
+    if !bad.is_empty() && !args.json {
+        println!("not as it should be: {}", bad.join(", "));
+    }
+    Ok(bad.is_empty())
+}
+
+/// The mutants that are named; all of them, and the control, where none is.
+fn chosen(names: &[String]) -> Result<Vec<Option<Mutant>>> {
+    if names.is_empty() {
+        return Ok(std::iter::once(None).chain(Mutant::ALL.iter().copied().map(Some)).collect());
+    }
+    let known = |name: &String| match name.as_str() {
+        "none" => Ok(None),
+        name => name.parse().map(Some).with_context(|| format!("{name:?}; --list prints those there are")),
+    };
+    names.iter().map(known).collect()
+}
+
+fn print(finding: &Finding, json: bool) -> Result<()> {
+    if json {
+        println!("{}", serde_json::to_string(finding)?);
+    } else {
+        println!("{:<32} {}", finding.name, finding.outcome());
+    }
+    Ok(())
+}

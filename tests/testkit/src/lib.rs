@@ -1,0 +1,29 @@
+//! Real servers and real faults, for the project's own tests.
+//!
+//! - [`nats`]: one nats-server or a cluster of three, with JetStream in a temporary folder;
+//! - [`proxy`]: a TCP proxy that cuts, holds and delays what passes through it;
+//! - [`process`]: children that cannot outlive their test, and the signals that stop them;
+//! - [`wait`]: waiting for a condition, with a limit, instead of sleeping;
+//! - [`history`]: who led when, and that never two did;
+//! - [`json`]: children that print JSON, a line at a time;
+//! - [`go`]: candidates, a watcher and single writes on the official Go client, from `tests/interop/go`;
+//! - [`tools`]: where the servers' programs are.
+//!
+//! It knows neither the core nor the runtime, so it cannot share their mistakes. Everything but
+//! [`wait::until_async`] blocks the calling thread; nothing needs a tokio runtime of the caller's,
+//! and everything may be called from inside one. What cannot be done fails the test: the functions
+//! panic, and say why, unless they return a `Result`.
+//!
+//! Unix only: pausing a process means `SIGSTOP`.
+#![cfg(unix)]
+#![allow(clippy::panic, reason = "a test kit fails the test")]
+
+pub mod go;
+pub mod history;
+pub mod json;
+pub mod nats;
+pub mod port;
+pub mod process;
+pub mod proxy;
+pub mod tools;
+pub mod wait;

@@ -1,0 +1,139 @@
+//! Where the servers' programs are; `cargo xtask tools` puts them there.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// The environment variable that names a nats-server to use instead of the newest.
+pub const NATS_SERVER: &str = "NATS_SERVER";
+
+/// The environment variable that says the machine lacks Go on purpose, and with it the older servers.
+pub const WITHOUT_GO: &str = "INCUMBENT_WITHOUT_GO";
+
+/// A version of nats-server the tests know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum NatsVersion {
+    /// The newest; `$NATS_SERVER` may name another program for it.
+    #[default]
+    Newest,
+    /// The oldest that is supported with three replicas.
+    V2_12,
+    /// The oldest that is supported with one replica.
+    V2_10,
+}
+
+impl NatsVersion {
+    /// All of them, newest first.
+    pub const ALL: [Self; 3] = [Self::Newest, Self::V2_12, Self::V2_10];
+
+    /// The versions a test that is for all of them runs on: all, or where [`WITHOUT_GO`] is set those
+    /// that are there.
+    pub fn tested() -> Vec<Self> {
+        let without_go = std::env::var_os(WITHOUT_GO).is_some();
+        Self::ALL.into_iter().filter(|version| !without_go || nats_server(*version).is_ok()).collect()
+    }
+
+    /// Its number, which is also the name of its folder in `target/tools/nats-server`.
+    pub const fn number(self) -> &'static str {
+        match self {
+            Self::Newest => "2.15.1",
+            Self::V2_12 => "2.12.15",
+            Self::V2_10 => "2.10.27",
+        }
+    }
+}
+
+impl fmt::Display for NatsVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.number())
+    }
+}
+
+/// A component that `cargo xtask package component` has built.
+///
+/// # Errors
+/// Where it was looked for, and the command that builds it.
+pub fn component(name: &str) -> Result<PathBuf, String> {
+    let target = folder().parent().map_or_else(folder, Path::to_owned);
+    let file = target.join("components").join(name).with_extension("wasm");
+    match file.is_file() {
+        true => Ok(file),
+        false => Err(format!("there is no {}; run `cargo xtask package component`", file.display())),
+    }
+}
+
+/// The program of a version of nats-server.
+///
+/// The newest is looked for in `$NATS_SERVER`, in `target/tools` and on the path; an older one in
+/// `target/tools` only.
+///
+/// # Errors
+/// What was looked for and where, and the command that installs it.
+pub fn nats_server(version: NatsVersion) -> Result<PathBuf, String> {
+    let installed = folder().join("nats-server").join(version.number()).join("nats-server");
+    if version == NatsVersion::Newest {
+        if let Some(named) = std::env::var_os(NATS_SERVER).filter(|named| !named.is_empty()) {
+            let named = PathBuf::from(named);
+            return if is_program(&named) {
+                Ok(named)
+            } else {
+                Err(format!("{NATS_SERVER} names {}, which is not a program", named.display()))
+            };
+        }
+        if !is_program(&installed)
+            && let Some(found) = on_path("nats-server")
+        {
+            return Ok(found);
+        }
+    }
+    if is_program(&installed) {
+        return Ok(installed);
+    }
+    Err(format!("no nats-server {version}: {} does not exist; run `cargo xtask tools`", installed.display()))
+}
+
+/// A program of `tests/interop/go`: `candidate` or `watch`.
+///
+/// # Errors
+/// Where it should be, and the command that builds it.
+pub fn go_program(name: &str) -> Result<PathBuf, String> {
+    let program = go_programs().join(name);
+    if is_program(&program) {
+        return Ok(program);
+    }
+    Err(format!("no Go program {}: run `cargo xtask tools`", program.display()))
+}
+
+/// The folder of the programs of `tests/interop/go`.
+pub fn go_programs() -> PathBuf {
+    folder().join("interop-go")
+}
+
+/// `target/tools` of this workspace; `$CARGO_TARGET_DIR` is respected.
+pub fn folder() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let workspace = here.ancestors().nth(2).unwrap_or(here);
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
+    workspace.join(target).join("tools")
+}
+
+fn on_path(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|program| is_program(program))
+}
+
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_may_not_be_run_is_no_program() {
+        assert!(is_program(Path::new("/bin/sh")));
+        assert!(!is_program(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml").as_path()));
+        assert!(!is_program(Path::new("/")));
+    }
+}
