@@ -141,10 +141,10 @@ impl From<ErrorKind> for Exit {
     fn from(kind: ErrorKind) -> Self {
         match kind {
             ErrorKind::InvalidUrl | ErrorKind::InvalidName => Self::Usage,
-            ErrorKind::Unreachable => Self::Unreachable,
+            ErrorKind::StoreUnavailable => Self::Unreachable,
             ErrorKind::InvalidSetting | ErrorKind::UnsafeStore | ErrorKind::Unsupported => Self::Refused,
             ErrorKind::NotFound => Self::NotFound,
-            ErrorKind::Denied | ErrorKind::Credentials => Self::Denied,
+            ErrorKind::PermissionDenied | ErrorKind::Authentication => Self::Denied,
             ErrorKind::Broken => Self::Broken,
             ErrorKind::Closed | ErrorKind::Forked | ErrorKind::NotLeader => Self::Failure,
         }

@@ -4,7 +4,7 @@ use std::error::Error as _;
 use std::fmt;
 use std::io;
 
-use incumbent::core::store::{Fault, FaultKind};
+use incumbent::incumbent_core::store::{Fault, FaultKind};
 use incumbent::{Error, ErrorKind};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -117,9 +117,9 @@ impl From<Error> for Failure {
 impl From<Fault> for Failure {
     fn from(fault: Fault) -> Self {
         let kind = match fault.kind {
-            FaultKind::Denied => ErrorKind::Denied,
+            FaultKind::Denied => ErrorKind::PermissionDenied,
             FaultKind::Broken => ErrorKind::Broken,
-            FaultKind::Unreachable => ErrorKind::Unreachable,
+            FaultKind::Unreachable => ErrorKind::StoreUnavailable,
         };
         Error::new(kind, fault.detail).into()
     }

@@ -106,20 +106,20 @@ async fn file(args: &Args, settings: &SqliteSettings, as_json: bool) -> Result<(
         )));
     }
     let existed = settings.path.exists();
-    let facts = Sqlite::init(settings, &Clock::system(), args.new).await?;
+    let info = Sqlite::init(settings, &Clock::system(), args.new).await?;
     let path = settings.path.display();
     if as_json {
         let created = json!({
             "store": format!("sqlite:{path}"),
             "created": !existed,
-            "never_used": facts.never_used,
+            "never_used": info.never_used,
         });
         line(created)?;
     } else if existed {
         line(format_args!("{path} is ready for elections"))?;
     } else {
         line(format_args!("made {path}"))?;
-        if !facts.never_used {
+        if !info.never_used {
             line("nobody leads in it before it is as old as a candidate's lease")?;
         }
     }

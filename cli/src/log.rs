@@ -12,7 +12,7 @@ pub(crate) const VARIABLE: &str = "INCUMBENT_LOG";
 /// Begins to log, the more the larger `verbosity` is.
 pub(crate) fn start(verbosity: u8) {
     let by_flag = match verbosity {
-        // Commands tell the trouble of a connection in their own words.
+        // Commands tell the warning of a connection in their own words.
         0 => "error,incumbent::hub::connection=off",
         1 => "warn,incumbent=info",
         2 => "warn,incumbent=debug",

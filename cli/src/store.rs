@@ -82,7 +82,7 @@ impl StoreArgs {
     ) -> Result<Store, Failure> {
         let settings = match settings {
             StoreSettings::Nats(settings) => {
-                StoreSettings::Nats(Box::new(tell_trouble(*settings, teller.clone())))
+                StoreSettings::Nats(Box::new(tell_warning(*settings, teller.clone())))
             }
             settings => settings,
         };
@@ -108,7 +108,7 @@ impl Teller {
 }
 
 /// Says on the standard error when the connection is in trouble, and when no longer: a line each.
-fn tell_trouble(settings: NatsSettings, teller: Teller) -> NatsSettings {
+fn tell_warning(settings: NatsSettings, teller: Teller) -> NatsSettings {
     let told = AtomicBool::new(false);
     settings.on_event(move |event| match event {
         ConnectionEvent::Connected { .. } if told.swap(false, Ordering::Relaxed) => {

@@ -22,7 +22,7 @@
 //! use core::time::Duration;
 //! use incumbent_core::campaign::{Campaign, Event, Input, Output, Settings};
 //! use incumbent_core::record::{Entry, Nonce};
-//! use incumbent_core::store::{Capabilities, Facts, Outcome};
+//! use incumbent_core::store::{Capabilities, StoreInfo, Outcome};
 //! use incumbent_core::{Incarnation, Instant, Revision};
 //!
 //! let store = Capabilities {
@@ -36,7 +36,7 @@
 //!     fail_over: Duration::ZERO,
 //! };
 //! let now = Instant::from_nanos(0);
-//! let facts = Facts {
+//! let info = StoreInfo {
 //!     asked_at: now,
 //!     incarnation: Incarnation(7),
 //!     age: None,
@@ -46,7 +46,7 @@
 //! };
 //! let mut settings = Settings::new("worker-7");
 //! settings.splay = Some(Duration::ZERO);
-//! let mut campaign = Campaign::new(settings, store, &facts, Nonce(0xfeed), 42, now)?;
+//! let mut campaign = Campaign::new(settings, store, &info, Nonce(0xfeed), 42, now)?;
 //!
 //! // It wants to know who leads; nobody does.
 //! campaign.handle(now, Input::Campaign)?;
@@ -93,4 +93,4 @@ mod time;
 mod token;
 
 pub use time::Instant;
-pub use token::{Incarnation, NotAToken, Revision, Token};
+pub use token::{Incarnation, ParseTokenError, Revision, Token};

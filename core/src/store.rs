@@ -114,7 +114,7 @@ impl core::error::Error for Fault {}
 
 /// What a store says of itself when it is inspected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Facts {
+pub struct StoreInfo {
     /// The caller's clock, read *before* the store was asked.
     pub asked_at: Instant,
     /// Which life of the store this is.

@@ -39,20 +39,20 @@ impl fmt::Display for Token {
 
 /// A text that is not a fencing token.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NotAToken(pub String);
+pub struct ParseTokenError(pub String);
 
-impl fmt::Display for NotAToken {
+impl fmt::Display for ParseTokenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?} is not a fencing token: expected 16 hexadecimal digits, '-', 16 more", self.0)
     }
 }
 
-impl core::error::Error for NotAToken {}
+impl core::error::Error for ParseTokenError {}
 
 impl FromStr for Token {
-    type Err = NotAToken;
+    type Err = ParseTokenError;
 
-    fn from_str(text: &str) -> Result<Self, NotAToken> {
+    fn from_str(text: &str) -> Result<Self, ParseTokenError> {
         let part = |digits: &str| {
             let plain = digits.len() == 16 && digits.bytes().all(|b| b.is_ascii_hexdigit());
             plain.then(|| u64::from_str_radix(digits, 16).ok()).flatten()
@@ -63,7 +63,7 @@ impl FromStr for Token {
                 incarnation: Incarnation(incarnation),
                 sequence: Revision(sequence),
             })
-            .ok_or_else(|| NotAToken(text.into()))
+            .ok_or_else(|| ParseTokenError(text.into()))
     }
 }
 
@@ -97,7 +97,7 @@ mod tests {
     fn anything_else_is_refused() {
         for text in ["", "-", "1-2", "+000000000000001-0000000000000002", "000000000000000100000000000000002"]
         {
-            assert_eq!(text.parse::<Token>(), Err(NotAToken(text.into())));
+            assert_eq!(text.parse::<Token>(), Err(ParseTokenError(text.into())));
         }
     }
 }

@@ -17,7 +17,7 @@ pub struct Item {
     pub observation: Option<ObservationRow>,
 }
 
-/// An event: the detail is a reason, a state, or a trouble's code.
+/// An event: the detail is a reason, a state, or a warning's code.
 #[napi(object, object_from_js = false, js_name = "EventRow")]
 pub struct EventRow {
     pub kind: &'static str,
@@ -135,10 +135,10 @@ fn item(event: Event, hold: Option<incumbent_ffi::Hold>) -> Item {
             row.detail = Some(reason.code());
         }
         Event::LeaderChanged(leader) => row.leader = leader.map(LeaderRow::from),
-        Event::Campaigned(state) => row.detail = Some(state.code()),
-        Event::Trouble(trouble) => {
-            row.detail = Some(trouble.code);
-            row.message = Some(trouble.message);
+        Event::StateChanged(state) => row.detail = Some(state.code()),
+        Event::Warning(warning) => {
+            row.detail = Some(warning.code);
+            row.message = Some(warning.message);
         }
     }
     Item { event: Some(row), ..Item::default() }

@@ -11,10 +11,11 @@ use crate::outcome::Failure;
 use crate::store::Store;
 use crate::term::Hold;
 use crate::testing::FaultyStore;
-use crate::value::{LeaderRow, ListedRow};
+use crate::value::{ElectionRow, LeaderRow};
 
 /// Whatever an operation may answer with.
-pub(crate) type Value = Either8<Store, Candidate, Hold, Feed, FaultyStore, LeaderRow, Vec<ListedRow>, String>;
+pub(crate) type Value =
+    Either8<Store, Candidate, Hold, Feed, FaultyStore, LeaderRow, Vec<ElectionRow>, String>;
 
 /// An answer: a value, nothing, or an error.
 #[napi(object, object_from_js = false, js_name = "Answer")]

@@ -10,7 +10,7 @@ use crate::candidate::Candidate;
 use crate::feed::Feed;
 use crate::operation::{Operation, Value};
 use crate::outcome::{Failure, Outcome, failure, outcome};
-use crate::value::{self, DIALECT, LeaderRow, ListedRow};
+use crate::value::{self, DIALECT, ElectionRow, LeaderRow};
 
 /// A store that is open for elections.
 #[napi(js_name = "Store")]
@@ -84,7 +84,7 @@ impl Store {
     #[napi]
     pub fn list(&self) -> Operation {
         Operation::new(self.store.list(), |listed| {
-            Some(Value::G(listed.into_iter().map(ListedRow::from).collect()))
+            Some(Value::G(listed.into_iter().map(ElectionRow::from).collect()))
         })
     }
 

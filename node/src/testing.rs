@@ -92,8 +92,8 @@ impl Script {
 
     /// Something happens that a person should look at.
     #[napi]
-    pub fn trouble(&self) -> Option<Failure> {
-        failure(self.script.trouble())
+    pub fn warning(&self) -> Option<Failure> {
+        failure(self.script.warning())
     }
 
     /// For the benchmark: so many times, so many milliseconds apart, a leader is told from another thread, as a

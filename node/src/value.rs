@@ -1,7 +1,7 @@
 //! Values across the border.
 
 use incumbent_ffi::settings::{Dialect, Map, Unit, Value};
-use incumbent_ffi::{Leader, Listed, Reason};
+use incumbent_ffi::{ElectionInfo, Leader, Reason};
 use napi::bindgen_prelude::{Array, BigInt, FromNapiValue, JsObjectValue, Object, Unknown};
 use napi::{Error, JsValue, Result, Status, ValueType};
 use napi_derive::napi;
@@ -21,8 +21,8 @@ pub struct LeaderRow {
 }
 
 /// Who holds the seat of an election of a store.
-#[napi(object, object_from_js = false, js_name = "ListedRow")]
-pub struct ListedRow {
+#[napi(object, object_from_js = false, js_name = "ElectionRow")]
+pub struct ElectionRow {
     pub election: String,
     pub leader: Option<LeaderRow>,
 }
@@ -38,8 +38,8 @@ impl From<Leader> for LeaderRow {
     }
 }
 
-impl From<Listed> for ListedRow {
-    fn from(listed: Listed) -> Self {
+impl From<ElectionInfo> for ElectionRow {
+    fn from(listed: ElectionInfo) -> Self {
         Self { election: listed.election, leader: listed.leader.map(LeaderRow::from) }
     }
 }

@@ -152,7 +152,7 @@ test('events tell the story of a term', async () => {
   await candidate.close();
   const types: unknown[] = [];
   for await (const one of events) {
-    if (one.type !== 'campaigned') {
+    if (one.type !== 'stateChanged') {
       types.push('reason' in one ? [one.type, one.reason, one.term === term] : one.type);
     }
   }

@@ -63,7 +63,7 @@ test.each([
   ['memory:', { creds: 'x' }, incumbent.InvalidSettingError, 'a memory: store has no setting "creds"'],
   ['nats://x/B', { connectTimout: 1 }, incumbent.InvalidSettingError, 'did you mean connectTimeout?'],
   ['floppy:', {}, incumbent.InvalidUrlError, 'no store has the scheme "floppy"'],
-  ['nats://127.0.0.1:1/B', { failFast: true }, incumbent.UnreachableError, 'cannot connect to NATS'],
+  ['nats://127.0.0.1:1/B', { failFast: true }, incumbent.StoreUnavailableError, 'cannot connect to NATS'],
 ])('connecting to %s with %o is refused', async (url, settings, kind, message) => {
   const connecting = incumbent.connect(url as string, settings as incumbent.StoreSettings);
   await expect(connecting).rejects.toBeInstanceOf(kind);

@@ -3,7 +3,7 @@
 import { once } from 'node:events';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 
-import { InvalidSettingError, TermEndedError, connect, type Store, type Term, type Trouble } from '../dist/index.js';
+import { InvalidSettingError, TermEndedError, connect, type Store, type Term, type Warning } from '../dist/index.js';
 import { ScriptedElection, until } from '../dist/testing.js';
 import { FAST, won } from './support.js';
 
@@ -108,12 +108,12 @@ test('a listener may wait for the candidate to be closed', async () => {
   await until('it is closed', () => isClosed);
 });
 
-test('listeners that throw or reject are told as trouble, and harm nobody', async () => {
+test('listeners that throw or reject are told as warning, and harm nobody', async () => {
   const { candidate } = election;
-  const troubles: Trouble[] = [];
+  const warnings: Warning[] = [];
   const told: string[] = [];
   const thrown = new Error('thrown');
-  candidate.on('trouble', (trouble) => troubles.push(trouble));
+  candidate.on('warning', (warning) => warnings.push(warning));
   candidate.on('won', () => {
     throw thrown;
   });
@@ -121,20 +121,20 @@ test('listeners that throw or reject are told as trouble, and harm nobody', asyn
   candidate.on('won', () => told.push('won'));
   candidate.on('lost', () => told.push('lost'));
   election.acquire();
-  await until('both are told', () => troubles.length === 2);
+  await until('both are told', () => warnings.length === 2);
   expect(candidate.isLeader).toBe(true);
   election.revoke('EXPIRED');
   await until('the loss is told', () => told.includes('lost'));
   expect(told).toEqual(['won', 'lost']);
-  expect(troubles.map(({ code, message }) => [code, message])).toEqual([
+  expect(warnings.map(({ code, message }) => [code, message])).toEqual([
     ['HANDLER_FAILED', 'a handler failed: thrown'],
     ['HANDLER_FAILED', 'a handler failed: rejected'],
   ]);
-  expect(troubles[0]?.cause).toBe(thrown);
+  expect(warnings[0]?.cause).toBe(thrown);
   expect(unhandled).not.toHaveBeenCalled();
 });
 
-test('where nobody listens for trouble a failure is a warning', async () => {
+test('where nobody listens for warning a failure is a warning', async () => {
   election.candidate.on('won', () => Promise.reject(new Error('rejected')));
   election.candidate.on('won', () => {
     throw 'no error at all';
@@ -148,18 +148,18 @@ test('where nobody listens for trouble a failure is a warning', async () => {
   expect(unhandled).not.toHaveBeenCalled();
 });
 
-test('a listener for trouble that throws is a warning', async () => {
-  election.candidate.on('trouble', () => Promise.reject(new Error('trouble')));
-  election.trouble();
-  election.trouble();
+test('a listener for warning that throws is a warning', async () => {
+  election.candidate.on('warning', () => Promise.reject(new Error('warning')));
+  election.warning();
+  election.warning();
   await until('the warnings are there', () => warned.mock.calls.length >= 1);
   expect(unhandled).not.toHaveBeenCalled();
 });
 
 test('work that fails ends the term, and the next one is worked for', async () => {
   const { candidate } = election;
-  const troubles: Trouble[] = [];
-  candidate.on('trouble', (trouble) => troubles.push(trouble));
+  const warnings: Warning[] = [];
+  candidate.on('warning', (warning) => warnings.push(warning));
   const tokens: string[] = [];
   // Nobody waits for it.
   void candidate.lead((term) => {
@@ -169,7 +169,7 @@ test('work that fails ends the term, and the next one is worked for', async () =
     }
   });
   election.acquire();
-  await until('it has failed', () => troubles.length === 1 && !candidate.isLeader);
+  await until('it has failed', () => warnings.length === 1 && !candidate.isLeader);
   expect(election.asked).toContainEqual({ what: 'fail' });
   election.acquire();
   await until('the next one is worked for', () => tokens.length === 2);
@@ -179,9 +179,9 @@ test('work that fails ends the term, and the next one is worked for', async () =
 
 test('what work throws because its term is over is no failure', async () => {
   const { candidate } = election;
-  const troubles: Trouble[] = [];
+  const warnings: Warning[] = [];
   const reasons: unknown[] = [];
-  candidate.on('trouble', (trouble) => troubles.push(trouble));
+  candidate.on('warning', (warning) => warnings.push(warning));
   let isWorking = false;
   const leading = candidate.lead(async ({ signal }) => {
     isWorking = true;
@@ -197,7 +197,7 @@ test('what work throws because its term is over is no failure', async () => {
   await leading;
   expect(reasons[0]).toBeInstanceOf(TermEndedError);
   expect(reasons[0]).toMatchObject({ reason: 'USURPED' });
-  expect(troubles).toEqual([]);
+  expect(warnings).toEqual([]);
 });
 
 test('an event that there is not is refused by name', async () => {
@@ -273,12 +273,12 @@ describe('with a store', () => {
   ])('a drain handler that fails is told, and with errorEndsTerm %o the reason is %s', async (errorEndsTerm, reason) => {
     const drain = (): Promise<void> => Promise.reject(new Error('not today'));
     const candidate = await store.campaign('jobs', { ...FAST, drain, errorEndsTerm });
-    const troubles: Trouble[] = [];
-    candidate.on('trouble', (trouble) => troubles.push(trouble));
+    const warnings: Warning[] = [];
+    candidate.on('warning', (warning) => warnings.push(warning));
     const term = await won(candidate);
     await candidate.resign();
     expect(term.reason).toBe(reason);
-    expect(troubles.map(({ code, message }) => [code, message])).toEqual([['HANDLER_FAILED', 'a handler failed: not today']]);
+    expect(warnings.map(({ code, message }) => [code, message])).toEqual([['HANDLER_FAILED', 'a handler failed: not today']]);
   });
 
   test.each([
@@ -290,7 +290,7 @@ describe('with a store', () => {
     const candidate = await store.campaign('jobs', { ...FAST, errorEndsTerm: true });
     const reasons: string[] = [];
     candidate.once('won', fail);
-    candidate.on('trouble', () => undefined);
+    candidate.on('warning', () => undefined);
     candidate.on('lost', (term, reason) => reasons.push(reason));
     await until('the term is over', () => reasons.length === 1);
     expect(reasons).toEqual(['HANDLER_FAILED']);

@@ -33,7 +33,7 @@ test('a logger has a text, and nothing that is less loud than it asked for', asy
   await using faulty = await faultyStore();
   faulty.denyWrites('no permission');
   const candidate = await faulty.store.campaign('jobs', FAST);
-  await event(candidate.events(), 'trouble');
+  await event(candidate.events(), 'warning');
   await until('the error is logged', () => logger.error.mock.calls.length > 0);
   expect(logger.error.mock.calls[0]![0]).toMatch(/^incumbent.*no permission.*\(.*election=jobs/);
   expect([logger.debug, logger.info, logger.warn].map(({ mock }) => mock.calls)).toEqual([[], [], []]);

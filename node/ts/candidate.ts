@@ -12,7 +12,7 @@ import type { Candidate as NativeCandidate, Feed, Hold as NativeHold, Item, Term
 import { callable, text, type HandlerSettings } from './settings.js';
 import { Stream } from './stream.js';
 import { Term } from './term.js';
-import { leaderOf, type Event, type Leader, type Reason, type State, type Trouble } from './types.js';
+import { leaderOf, type Event, type Leader, type Reason, type State, type Warning } from './types.js';
 
 /** Those that campaign: whoever is in the race stays in it until it is closed, whoever forgets it. */
 const campaigning = new Set<Candidate>();
@@ -24,10 +24,10 @@ const Emitter = EventEmitter as unknown as new () => CandidateEmitter;
  * One participant of an election, made by {@link Store.campaign}. It campaigns until it is closed, over and over: a
  * candidate that lost a term is in the race for the next. While it campaigns the process is kept alive.
  *
- * It is an event emitter, too: `won`, `draining`, `lost`, `leaderChanged`, `campaigned`, `trouble`; another name is
+ * It is an event emitter, too: `won`, `draining`, `lost`, `leaderChanged`, `campaigned`, `warning`; another name is
  * refused. The first listener is told what holds when it comes. Where there are listeners of `draining`, the term goes on until what they return is
  * settled, or the time for it is over. A listener that throws or rejects harms nothing: it is told to the listeners of
- * `trouble` with the code `HANDLER_FAILED`, or, where there are none, is a warning of the process. With `errorEndsTerm` it
+ * `warning` with the code `HANDLER_FAILED`, or, where there are none, is a warning of the process. With `errorEndsTerm` it
  * ends the term.
  */
 export class Candidate extends Emitter implements AsyncDisposable {
@@ -222,10 +222,10 @@ export class Candidate extends Emitter implements AsyncDisposable {
         return { type: 'lost', term: term(), reason: event.detail as Reason };
       case 'LEADER_CHANGED':
         return { type: 'leaderChanged', leader: leaderOf(event.leader) };
-      case 'CAMPAIGNED':
-        return { type: 'campaigned', state: event.detail as State };
+      case 'STATE_CHANGED':
+        return { type: 'stateChanged', state: event.detail as State };
       default:
-        return { type: 'trouble', trouble: { code: event?.detail ?? '', message: event?.message ?? '' } as Trouble };
+        return { type: 'warning', warning: { code: event?.detail ?? '', message: event?.message ?? '' } as Warning };
     }
   }
 

@@ -4,7 +4,7 @@ import type { EventEmitter } from 'node:events';
 
 import { InvalidSettingError } from './errors.js';
 import type { Term } from './term.js';
-import type { Leader, Reason, State, Trouble } from './types.js';
+import type { Leader, Reason, State, Warning } from './types.js';
 
 /** What a candidate emits, and with which arguments. */
 export interface CandidateEvents {
@@ -17,9 +17,9 @@ export interface CandidateEvents {
   /** The seat is known to be held by somebody else than before, or by nobody. */
   leaderChanged: [leader: Leader | null];
   /** The campaign entered another state. */
-  campaigned: [state: State];
+  stateChanged: [state: State];
   /** Something a person should look at. */
-  trouble: [trouble: Trouble];
+  warning: [warning: Warning];
 }
 
 /** An event emitter that knows its events; a listener may return a promise. */
@@ -40,8 +40,8 @@ const NAMES: Record<keyof CandidateEvents, true> = {
   draining: true,
   lost: true,
   leaderChanged: true,
-  campaigned: true,
-  trouble: true,
+  stateChanged: true,
+  warning: true,
 };
 
 /** What emitters have of their own: `events.once` listens for errors, too. */

@@ -8,9 +8,9 @@ export type Code =
   | 'INVALID_URL'
   | 'INVALID_SETTING'
   | 'INVALID_NAME'
-  | 'CREDENTIALS'
-  | 'UNREACHABLE'
-  | 'DENIED'
+  | 'AUTHENTICATION'
+  | 'STORE_UNAVAILABLE'
+  | 'PERMISSION_DENIED'
   | 'NOT_FOUND'
   | 'UNSAFE_STORE'
   | 'UNSUPPORTED'
@@ -32,7 +32,7 @@ export class IncumbentError extends Error {
 
   /** Whether the same call can succeed later without anybody changing anything. */
   get isTemporary(): boolean {
-    return this.code === 'UNREACHABLE' || this.code === 'BROKEN' || this.code === 'TIMED_OUT';
+    return this.code === 'STORE_UNAVAILABLE' || this.code === 'BROKEN' || this.code === 'TIMED_OUT';
   }
 
   constructor(code: Code, message: string, options?: ErrorOptions) {
@@ -58,18 +58,18 @@ export class InvalidNameError extends IncumbentError {
 }
 
 /** Credentials cannot be read, or are malformed. */
-export class CredentialsError extends IncumbentError {
-  declare readonly code: 'CREDENTIALS';
+export class AuthenticationError extends IncumbentError {
+  declare readonly code: 'AUTHENTICATION';
 }
 
 /** The store does not answer. */
-export class UnreachableError extends IncumbentError {
-  declare readonly code: 'UNREACHABLE';
+export class StoreUnavailableError extends IncumbentError {
+  declare readonly code: 'STORE_UNAVAILABLE';
 }
 
 /** The store refuses: authentication or a permission. */
-export class DeniedError extends IncumbentError {
-  declare readonly code: 'DENIED';
+export class PermissionDeniedError extends IncumbentError {
+  declare readonly code: 'PERMISSION_DENIED';
 }
 
 /** The bucket, file or topic does not exist; `incumbent init` makes it. */
@@ -137,9 +137,9 @@ const CLASSES: Record<Exclude<Code, 'TERM_ENDED'>, Kind> = {
   INVALID_URL: InvalidUrlError,
   INVALID_SETTING: InvalidSettingError,
   INVALID_NAME: InvalidNameError,
-  CREDENTIALS: CredentialsError,
-  UNREACHABLE: UnreachableError,
-  DENIED: DeniedError,
+  AUTHENTICATION: AuthenticationError,
+  STORE_UNAVAILABLE: StoreUnavailableError,
+  PERMISSION_DENIED: PermissionDeniedError,
   NOT_FOUND: NotFoundError,
   UNSAFE_STORE: UnsafeStoreError,
   UNSUPPORTED: UnsupportedError,

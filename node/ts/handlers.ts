@@ -5,7 +5,7 @@ import type { Hold } from './native.js';
 import type { HandlerSettings } from './settings.js';
 import type { Stream } from './stream.js';
 import type { Term } from './term.js';
-import type { Event, Reason, Trouble } from './types.js';
+import type { Event, Reason, Warning } from './types.js';
 
 /** An event, and with a win the hold of its term: a leader that leaves before the win was read waits all the same. */
 export interface Held {
@@ -58,15 +58,15 @@ export class Handlers {
   /** Something that a program of the user's threw. */
   report(error: unknown): void {
     const shown = error instanceof Error ? error : new Error(String(error));
-    const trouble: Trouble = {
+    const warning: Warning = {
       code: 'HANDLER_FAILED',
       message: `a handler failed: ${shown.message}`,
       cause: error,
     };
-    if (this.#listeners('trouble').length === 0) {
+    if (this.#listeners('warning').length === 0) {
       process.emitWarning(shown);
     } else {
-      this.#call('trouble', [trouble], (second) => process.emitWarning(second as Error));
+      this.#call('warning', [warning], (second) => process.emitWarning(second as Error));
     }
   }
 
@@ -94,11 +94,11 @@ export class Handlers {
         case 'leaderChanged':
           this.#call('leaderChanged', [event.leader]);
           break;
-        case 'campaigned':
-          this.#call('campaigned', [event.state]);
+        case 'stateChanged':
+          this.#call('stateChanged', [event.state]);
           break;
-        case 'trouble':
-          this.#call('trouble', [event.trouble]);
+        case 'warning':
+          this.#call('warning', [event.warning]);
           break;
       }
     }

@@ -8,8 +8,8 @@ export { Candidate, Terms } from './candidate.js';
 export {
   BrokenError,
   ClosedError,
-  CredentialsError,
-  DeniedError,
+  AuthenticationError,
+  PermissionDeniedError,
   ForkedError,
   IncumbentError,
   InternalError,
@@ -20,7 +20,7 @@ export {
   NotLeaderError,
   TermEndedError,
   TimedOutError,
-  UnreachableError,
+  StoreUnavailableError,
   UnsafeStoreError,
   UnsupportedError,
   type Code,
@@ -31,4 +31,4 @@ export type { CampaignSettings, DrainHandler, Length, StoreSettings } from './se
 export { Store, connect } from './store.js';
 export { Stream } from './stream.js';
 export { Hold, Term } from './term.js';
-export type { Event, Leader, Listed, Observation, Reason, State, Trouble } from './types.js';
+export type { Event, Leader, ElectionInfo, Observation, Reason, State, Warning } from './types.js';

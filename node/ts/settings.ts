@@ -69,7 +69,7 @@ export interface CampaignSettings {
   drainTime?: Length | undefined;
   /**
    * Whether a term ends, with `HANDLER_FAILED`, when a listener of `won` or `draining`, or the function in `drain`, throws or
-   * rejects; otherwise it goes on. It is told as trouble in either case.
+   * rejects; otherwise it goes on. It is told as warning in either case.
    */
   errorEndsTerm?: boolean | undefined;
   /**

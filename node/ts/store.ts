@@ -7,10 +7,10 @@ import { answer, pulse } from './bell.js';
 import { Candidate } from './candidate.js';
 import { answerOf } from './errors.js';
 import { isInside } from './inside.js';
-import type { Candidate as NativeCandidate, Feed, LeaderRow, ListedRow, Operation, Store as NativeStore } from './native.js';
+import type { Candidate as NativeCandidate, Feed, LeaderRow, ElectionRow, Operation, Store as NativeStore } from './native.js';
 import { handlersOf, knowing, naming, plain, renamed, text, type CampaignSettings, type StoreSettings } from './settings.js';
 import { Stream } from './stream.js';
-import { leaderOf, type Leader, type Listed, type Observation } from './types.js';
+import { leaderOf, type Leader, type ElectionInfo, type Observation } from './types.js';
 
 /** How long the stores may take to take the seats back when the process exits, in milliseconds. */
 const LIMIT_MS = 3000;
@@ -39,8 +39,8 @@ export class Store implements AsyncDisposable {
    * Campaigns in the election of that key. Where the store does not answer yet, the candidate is there all the same, and
    * campaigns as soon as it does.
    *
-   * Rejects with {@link InvalidSettingError}, {@link InvalidNameError}, {@link DeniedError}, {@link BrokenError},
-   * {@link ClosedError}, and with `failFast` {@link UnreachableError}.
+   * Rejects with {@link InvalidSettingError}, {@link InvalidNameError}, {@link PermissionDeniedError}, {@link BrokenError},
+   * {@link ClosedError}, and with `failFast` {@link StoreUnavailableError}.
    */
   async campaign(election: string, settings?: CampaignSettings): Promise<Candidate> {
     const key = text(election, 'election');
@@ -77,8 +77,8 @@ export class Store implements AsyncDisposable {
   }
 
   /** All elections of the store, by key. */
-  async list(): Promise<Listed[]> {
-    const rows = await answer<ListedRow[]>(this.#native.list());
+  async list(): Promise<ElectionInfo[]> {
+    const rows = await answer<ElectionRow[]>(this.#native.list());
     return rows.map(({ election, leader }) => ({ election, leader: leaderOf(leader) }));
   }
 
@@ -100,8 +100,8 @@ export class Store implements AsyncDisposable {
  * - `memory:` and `memory:NAME`: for one process, and for tests
  *
  * What a URL can say as a parameter can be said as a setting instead. Rejects with {@link InvalidUrlError},
- * {@link InvalidSettingError}, {@link CredentialsError}, {@link NotFoundError}, {@link UnsafeStoreError},
- * {@link UnsupportedError}, {@link DeniedError}, {@link BrokenError}, {@link UnreachableError}.
+ * {@link InvalidSettingError}, {@link AuthenticationError}, {@link NotFoundError}, {@link UnsafeStoreError},
+ * {@link UnsupportedError}, {@link PermissionDeniedError}, {@link BrokenError}, {@link StoreUnavailableError}.
  */
 export async function connect(url: string, settings?: StoreSettings): Promise<Store> {
   const { address, given, names } = opening(url, settings);

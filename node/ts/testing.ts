@@ -83,8 +83,8 @@ export class ScriptedElection {
   }
 
   /** Something happens that a person should look at. */
-  trouble(): void {
-    check(this.#script.trouble());
+  warning(): void {
+    check(this.#script.warning());
   }
 
   /** What the code under test has asked for, in order. */

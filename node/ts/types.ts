@@ -41,7 +41,7 @@ export interface Leader {
 }
 
 /** Who holds the seat of an election of a store. */
-export interface Listed {
+export interface ElectionInfo {
   /** The election's key. */
   readonly election: string;
   /** Who holds the seat; null: nobody does. */
@@ -49,13 +49,13 @@ export interface Listed {
 }
 
 /** Who leads an election, as the store shows it. */
-export interface Observation extends Listed {
+export interface Observation extends ElectionInfo {
   /** For how many milliseconds it had been so when it was read. */
   readonly ageMs: number;
 }
 
 /** Something a person should look at. */
-export interface Trouble {
+export interface Warning {
   /** A stable name, or `HANDLER_FAILED` where it was the program's own handler that threw. */
   readonly code: string;
   /** What it is, and what to do. */
@@ -75,9 +75,9 @@ export type Event =
   /** The seat is known to be held by somebody else than before, or by nobody. */
   | { readonly type: 'leaderChanged'; readonly leader: Leader | null }
   /** The campaign entered another state. */
-  | { readonly type: 'campaigned'; readonly state: State }
+  | { readonly type: 'stateChanged'; readonly state: State }
   /** Something a person should look at. */
-  | { readonly type: 'trouble'; readonly trouble: Trouble };
+  | { readonly type: 'warning'; readonly warning: Warning };
 
 export function leaderOf(row: LeaderRow | null | undefined): Leader | null {
   if (row === null || row === undefined) {

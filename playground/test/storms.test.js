@@ -66,7 +66,7 @@ test(`${SEEDS} storms of ${PRESSES} buttons make no two leaders, and tokens only
     const tokens = world.told.filter(({ kind }) => kind === 'won').map(({ token }) => token);
     assert.ok(tokens.every((token, place) => place === 0 || token > tokens[place - 1]), `seed ${seed}: ${tokens}`);
     terms += tokens.length;
-    const told = world.told.filter(({ kind }) => kind === 'trouble').map(({ text }) => text);
+    const told = world.told.filter(({ kind }) => kind === 'warning').map(({ text }) => text);
     assert.ok(!told.some((text) => /reset|replaced/.test(text)), `seed ${seed}: ${told}`);
   }
   assert.ok(terms > 2 * SEEDS, `${terms} terms: the storms do something`);

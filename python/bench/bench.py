@@ -140,7 +140,7 @@ async def idle() -> None:
     async with await incumbent.connect("memory:") as store:
         # One of each kind first, so that what is loaded once is not counted.
         async with store.campaign("first", **settings) as first:
-            await first.won()
+            await first.next_term()
 
         async def cpu() -> float:
             await asyncio.sleep(0.5)
@@ -151,7 +151,7 @@ async def idle() -> None:
         gc.collect()
         alone, before = await cpu(), resident()
         campaigns = [await store.campaign(f"jobs-{n}", **settings) for n in range(1000)]
-        await asyncio.gather(*(candidate.won() for candidate in campaigns))
+        await asyncio.gather(*(candidate.next_term() for candidate in campaigns))
         gc.collect()
         figure("a thousand idle campaigns", (resident() - before) / 1e6, "MB", 1, 10)
         figure("… their share of a core, over that of none", await cpu() - alone, "%", 1, 0.2)

@@ -121,7 +121,7 @@ impl Feed {
     }
 }
 
-/// `(kind, term, detail, leader)`: the detail is a reason, a state, or a trouble's code and message.
+/// `(kind, term, detail, leader)`: the detail is a reason, a state, or a warning's code and message.
 type EventTuple = (&'static str, Option<Term>, Option<(&'static str, Option<String>)>, Option<LeaderTuple>);
 
 fn event(py: Python<'_>, event: Event) -> PyResult<Bound<'_, PyAny>> {
@@ -132,8 +132,8 @@ fn event(py: Python<'_>, event: Event) -> PyResult<Bound<'_, PyAny>> {
             (kind, Some(term.into()), Some((reason.code(), None)), None)
         }
         Event::LeaderChanged(holder) => (kind, None, None, holder.map(leader)),
-        Event::Campaigned(state) => (kind, None, Some((state.code(), None)), None),
-        Event::Trouble(trouble) => (kind, None, Some((trouble.code, Some(trouble.message))), None),
+        Event::StateChanged(state) => (kind, None, Some((state.code(), None)), None),
+        Event::Warning(warning) => (kind, None, Some((warning.code, Some(warning.message))), None),
     };
     plain.into_pyobject(py).map(Bound::into_any)
 }

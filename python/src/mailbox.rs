@@ -31,7 +31,7 @@ impl Mailbox {
 
     /// Whether it is of a process that this one was forked from, and not to be used here.
     #[getter]
-    fn is_elsewhere(&self) -> bool {
-        self.mailbox.is_elsewhere()
+    fn is_forked(&self) -> bool {
+        self.mailbox.is_forked()
     }
 }

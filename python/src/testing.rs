@@ -87,8 +87,8 @@ impl Script {
     }
 
     /// Something happens that a person should look at.
-    fn trouble(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.script.trouble()).or_raise(py)
+    fn warning(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.script.warning()).or_raise(py)
     }
 
     /// What the code under test has asked for, in order.

@@ -13,7 +13,7 @@ from incumbent import State
 AWAITS = {
     "connect": lambda store, candidate, term: incumbent.connect("memory:"),
     "campaign": lambda store, candidate, term: store.campaign("jobs", name="b", **FAST),
-    "won": lambda store, candidate, term: candidate.won(),
+    "next_term": lambda store, candidate, term: candidate.next_term(),
     "terms": lambda store, candidate, term: candidate.terms().__anext__(),
     "events": lambda store, candidate, term: drained(candidate.events()),
     "resign": lambda store, candidate, term: candidate.resign(),
@@ -42,7 +42,7 @@ async def run(begin):
 async def test_cancelling_leaves_everything_in_order(name, turns):
     store = await incumbent.connect("memory:")
     candidate = await store.campaign("jobs", name="a", drain=0.2, **FAST)
-    term = await soon(candidate.won())
+    term = await soon(candidate.next_term())
     task = asyncio.create_task(run(lambda: AWAITS[name](store, candidate, term)))
     for _ in range(turns):
         await asyncio.sleep(0)
@@ -58,13 +58,13 @@ async def test_cancelling_leaves_everything_in_order(name, turns):
         return
     async with store.campaign("jobs", name="c", **FAST) as successor:
         await soon(candidate.close())
-        await soon(successor.won())
+        await soon(successor.next_term())
     await soon(store.close())
 
 
 async def reach(candidate, state):
     async for event in candidate.events():
-        if event == incumbent.Campaigned(state):
+        if event == incumbent.StateChanged(state):
             return
 
 
@@ -74,7 +74,7 @@ async def splaying(store, faults):
 
 async def waiting(store, faults):
     leader = await store.campaign("jobs", name="leader", **FAST)
-    await soon(leader.won())
+    await soon(leader.next_term())
     candidate = await store.campaign("jobs", **FAST)
     candidate_and_leader.append(leader)
     return candidate
@@ -88,7 +88,7 @@ async def acquiring(store, faults):
 
 async def leading(store, faults):
     candidate = await store.campaign("jobs", **FAST)
-    await soon(candidate.won())
+    await soon(candidate.next_term())
     return candidate
 
 
@@ -145,5 +145,5 @@ async def test_a_campaign_is_closed_in_every_state(faulty_store, begin, state):
     candidate_and_leader.clear()
     await soon(candidate.close())
     async with store.campaign("jobs", name="next", **FAST) as successor:
-        await soon(successor.won())
+        await soon(successor.next_term())
     await soon(store.close())

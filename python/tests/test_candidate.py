@@ -10,12 +10,12 @@ import pytest
 from support import FAST, event, soon, until
 
 import incumbent
-from incumbent import Campaigned, Draining, LeaderChanged, Lost, Reason, State, TermEnded, Trouble, Won
+from incumbent import StateChanged, Draining, LeaderChanged, Lost, Reason, State, TermEnded, Warning, Won
 
 
 async def test_the_one_that_is_there_wins_and_leads(candidate):
     assert (candidate.name, candidate.election) == ("a", "jobs")
-    term = await soon(candidate.won())
+    term = await soon(candidate.next_term())
     assert candidate.is_leader and term.is_current() and candidate.term == term
     assert candidate.state is State.LEADING
     assert candidate.leader.name == "a"
@@ -34,7 +34,7 @@ async def test_every_term_comes_once_and_the_iteration_ends_with_the_campaign(st
     assert tokens == sorted(set(tokens)) and len(tokens) == 3
     assert candidate.state is State.CLOSED
     with pytest.raises(incumbent.ClosedError):
-        await candidate.won()
+        await candidate.next_term()
 
 
 async def test_what_happens_is_told_in_order(candidate):
@@ -52,7 +52,7 @@ async def test_what_happens_is_told_in_order(candidate):
             pytest.fail("the pattern does not match")
     await candidate.close()
     rest = [one async for one in events]
-    assert rest[-1] == Campaigned(State.CLOSED)
+    assert rest[-1] == StateChanged(State.CLOSED)
     assert events.missed == 0
 
 
@@ -65,11 +65,11 @@ async def test_a_reader_that_does_not_keep_up_loses_events_and_knows_how_many(sc
     assert events.missed > 0
 
 
-async def test_trouble_is_told(scripted_election):
+async def test_warning_is_told(scripted_election):
     election = scripted_election()
-    election.trouble()
-    trouble = await event(election.candidate.events(), Trouble)
-    assert trouble.code == "MARKERS_MISLEAD" and "markers" in trouble.message
+    election.warning()
+    warning = await event(election.candidate.events(), Warning)
+    assert warning.code == "MARKERS_MISLEAD" and "markers" in warning.message
 
 
 async def test_a_closed_stream_is_over_for_who_waits(candidate):
@@ -86,7 +86,7 @@ async def test_a_closed_stream_is_over_for_who_waits(candidate):
 
 
 async def test_a_drain_waits_for_the_body_and_the_lease_is_held_meanwhile(candidate):
-    term = await soon(candidate.won())
+    term = await soon(candidate.next_term())
     async with term:
         resigning = asyncio.create_task(candidate.resign())
         await soon(term.draining())
@@ -107,7 +107,7 @@ async def test_a_resignation_from_outside_waits_for_the_work(candidate):
             order.append("worked")
         done.set()
 
-    term = await soon(candidate.won())
+    term = await soon(candidate.next_term())
     task = asyncio.create_task(work(term))
     await asyncio.sleep(0)
     await soon(candidate.resign())
@@ -148,12 +148,12 @@ async def test_a_drain_handler_finishes_the_work_and_the_body_is_cancelled_then(
     async with store.campaign("jobs", drain=drain, drain_time=5, **FAST) as candidate:
 
         async def work():
-            async with await candidate.won():
+            async with await candidate.next_term():
                 steps.append("working")
                 await asyncio.sleep(3600)
 
         working = asyncio.create_task(work())
-        await soon(candidate.won())
+        await soon(candidate.next_term())
         await asyncio.sleep(0)
         await soon(candidate.resign())
         with pytest.raises(TermEnded) as ended:
@@ -174,7 +174,7 @@ async def test_a_drain_handler_that_is_late_is_cancelled_at_its_deadline(store):
 
     async with store.campaign("jobs", drain=drain, drain_time=0.1, **FAST) as candidate:
         with pytest.raises(TermEnded):
-            async with await soon(candidate.won()):
+            async with await soon(candidate.next_term()):
                 await candidate.resign()
                 await soon(asyncio.sleep(3600))
         await soon(cancelled.wait())
@@ -220,7 +220,7 @@ async def test_a_drain_handler_that_raises_is_reported_and_ends_the_term_where_a
 
     async with store.campaign("jobs", drain=drain, error_ends_term=ends, **FAST) as candidate:
         with pytest.raises(TermEnded) as ended:
-            async with await soon(candidate.won()):
+            async with await soon(candidate.next_term()):
                 await candidate.resign()
                 await soon(asyncio.sleep(3600))
         assert ended.value.reason is (Reason.HANDLER_FAILED if ends else Reason.RESIGNED)
@@ -230,14 +230,14 @@ async def test_a_drain_handler_that_raises_is_reported_and_ends_the_term_where_a
 
 async def test_the_seat_is_handed_to_the_one_that_is_named(store):
     async with store.campaign("jobs", name="a", **FAST) as first:
-        await soon(first.won())
+        await soon(first.next_term())
         async with store.campaign("jobs", name="b", **FAST) as second:
             async with store.campaign("jobs", name="c", **FAST) as third:
                 await soon(until_waiting(second, third))
                 term = first.term
                 await soon(first.hand_over(to="c"))
                 assert await soon(term.ended()) is Reason.HANDED_OVER
-                await soon(third.won())
+                await soon(third.next_term())
                 with pytest.raises(incumbent.NotLeaderError):
                     await second.hand_over("a")
 
@@ -250,15 +250,15 @@ async def until_waiting(*candidates):
 
 
 async def test_an_unhealthy_leader_leaves(candidate):
-    term = await soon(candidate.won())
+    term = await soon(candidate.next_term())
     candidate.set_healthy(False)
     assert await soon(term.ended()) is Reason.UNHEALTHY
     candidate.set_healthy(True)
-    await soon(candidate.won())
+    await soon(candidate.next_term())
 
 
 async def test_failed_work_ends_the_term_at_once(candidate):
-    term = await soon(candidate.won())
+    term = await soon(candidate.next_term())
     with pytest.raises(TermEnded) as ended:
         async with term:
             term.fail()
@@ -268,16 +268,16 @@ async def test_failed_work_ends_the_term_at_once(candidate):
 
 async def test_a_candidate_that_is_dropped_gives_its_seat_back(store):
     first = await store.campaign("jobs", name="a", **FAST)
-    await soon(first.won())
+    await soon(first.next_term())
     del first
     gc.collect()
     async with store.campaign("jobs", name="b", **FAST) as second:
-        await soon(second.won())
+        await soon(second.next_term())
 
 
 async def test_who_leads_can_be_asked_listed_and_observed(store, candidate):
     seen = store.observe("jobs").__aiter__()
-    await soon(candidate.won())
+    await soon(candidate.next_term())
     while (one := await soon(seen.__anext__())).leader is None:
         assert one.election == "jobs"
     assert one.leader.name == "a" and one.age >= 0
@@ -290,14 +290,14 @@ async def test_who_leads_can_be_asked_listed_and_observed(store, candidate):
 async def test_what_the_leader_publishes_is_seen(store):
     metadata = {"address": "10.0.0.7:8080"}
     async with store.campaign("jobs", metadata=metadata, **FAST) as candidate:
-        await soon(candidate.won())
+        await soon(candidate.next_term())
         assert (await store.leader("jobs")).metadata == metadata
 
 
 async def test_without_being_closed_a_store_is_closed_by_its_context(sqlite):
     async with incumbent.connect(sqlite) as store:
         candidate = await store.campaign("jobs", **FAST)
-        await soon(candidate.won())
+        await soon(candidate.next_term())
     assert not candidate.is_leader and candidate.state is State.CLOSED
     with pytest.raises(incumbent.ClosedError):
         await store.leader("jobs")
@@ -316,7 +316,7 @@ async def test_the_event_loop_blocked_beyond_the_lease_knows_at_the_next_line(sc
 async def test_a_store_that_is_cut_off_ends_the_term_while_the_loop_is_blocked(faulty_store):
     store, faults = await faulty_store()
     candidate = await store.campaign("jobs", **FAST)
-    term = await soon(candidate.won())
+    term = await soon(candidate.next_term())
     faults.partition()
     # Not one turn of the loop from here on.
     time.sleep(0.9)

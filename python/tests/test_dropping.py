@@ -35,7 +35,7 @@ async def test_a_close_that_is_cancelled_while_it_drains(store, with_handler):
 
     given = {"drain": drain, "drain_time": 3600} if with_handler else {"drain": 3600}
     candidate = await store.campaign("jobs", name="dropped", **given, **LONG)
-    term = await soon(candidate.won())
+    term = await soon(candidate.next_term())
     working = asyncio.create_task(work(term))
     await asyncio.sleep(0)
     closing = asyncio.create_task(candidate.close())
@@ -47,7 +47,7 @@ async def test_a_close_that_is_cancelled_while_it_drains(store, with_handler):
         del candidate, closing
         gc.collect()
         assert not term.is_current() and await soon(term.ended()) is Reason.CLOSED
-        await soon(successor.won())
+        await soon(successor.next_term())
         await soon(working)
     assert sorted(stopped) == (["handler", "work"] if with_handler else ["work"])
 
@@ -55,7 +55,7 @@ async def test_a_close_that_is_cancelled_while_it_drains(store, with_handler):
 async def test_one_whose_work_goes_on_does_not_let_another_lead_before_it_has_ended(store):
     """Work that is not cancelled, as that of another thread, is waited for."""
     candidate = await store.campaign("jobs", name="dropped", drain=3600, **LONG)
-    term = await soon(candidate.won())
+    term = await soon(candidate.next_term())
     hold = term._native.hold()
     closing = asyncio.create_task(candidate.close())
     await soon(term.draining())
@@ -65,7 +65,7 @@ async def test_one_whose_work_goes_on_does_not_let_another_lead_before_it_has_en
         del candidate, closing
         gc.collect()
         assert await soon(term.ended()) is Reason.CLOSED
-        winning = asyncio.create_task(successor.won())
+        winning = asyncio.create_task(successor.next_term())
         await asyncio.wait([winning], timeout=0.5)
         assert not winning.done()
         hold.release()
@@ -82,7 +82,7 @@ def test_for_threads_a_close_that_is_out_of_time():
                 has_begun.set()
                 term.ended(PATIENCE)
 
-        term = candidate.won(PATIENCE)
+        term = candidate.next_term(PATIENCE)
         working = threading.Thread(target=work, daemon=True)
         working.start()
         assert has_begun.wait(PATIENCE)
@@ -98,6 +98,6 @@ def test_for_threads_a_close_that_is_out_of_time():
         gc.collect()
         assert not term.is_current()
         with store.campaign("jobs", name="next", **LONG) as successor:
-            successor.won(PATIENCE)
+            successor.next_term(PATIENCE)
             working.join(PATIENCE)
             assert not working.is_alive() and term.reason is Reason.CLOSED

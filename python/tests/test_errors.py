@@ -30,8 +30,8 @@ def test_every_reason_and_state_of_the_core_has_a_name_here():
 
 
 def test_an_error_has_its_causes():
-    error = errors._make("UNREACHABLE", "the store does not answer", ["connection refused", "errno 111"], None)
-    assert isinstance(error, incumbent.UnreachableError) and isinstance(error, ConnectionError)
+    error = errors._make("STORE_UNAVAILABLE", "the store does not answer", ["connection refused", "errno 111"], None)
+    assert isinstance(error, incumbent.StoreUnavailableError) and isinstance(error, ConnectionError)
     assert str(error.__cause__) == "connection refused"
     assert str(error.__cause__.__cause__) == "errno 111"
 
@@ -43,7 +43,7 @@ def test_errors_and_values_travel_between_processes():
         incumbent.ClosedError("closed"),
         incumbent.Token(1, 2),
         incumbent.Leader("a", 3, None, [("k", "v")]),
-        incumbent.Campaigned(State.LEADING),
+        incumbent.StateChanged(State.LEADING),
     ]:
         copy = pickle.loads(pickle.dumps(value))
         assert type(copy) is type(value) and str(copy) == str(value)
@@ -73,7 +73,7 @@ def test_a_file_that_is_not_there_and_not_to_be_made(tmp_path):
 
 
 def test_a_server_that_does_not_answer_is_unreachable_and_says_why():
-    with pytest.raises(incumbent.UnreachableError) as refused:
+    with pytest.raises(incumbent.StoreUnavailableError) as refused:
         sync.connect("nats://127.0.0.1:1/ELECTIONS", fail_fast=True)
     assert refused.value.is_temporary
     causes = []
@@ -85,7 +85,7 @@ def test_a_server_that_does_not_answer_is_unreachable_and_says_why():
 
 
 def test_credentials_that_cannot_be_read_are_said_and_not_shown(tmp_path):
-    with pytest.raises(incumbent.CredentialsError, match="none.creds"):
+    with pytest.raises(incumbent.AuthenticationError, match="none.creds"):
         sync.connect("nats://127.0.0.1:1/ELECTIONS", creds=Path(tmp_path) / "none.creds", fail_fast=True)
 
 
@@ -159,9 +159,9 @@ async def test_the_store_says_no_when_it_is_full_of_permission(faulty_store):
     faults.deny_writes("no permission to publish")
     async with store.campaign("jobs", **FAST) as candidate:
         events = candidate.events()
-        while not isinstance(one := await soon(events.__anext__()), incumbent.Trouble):
+        while not isinstance(one := await soon(events.__anext__()), incumbent.Warning):
             pass
-        assert one.code == "DENIED" and "no permission" in one.message
+        assert one.code == "PERMISSION_DENIED" and "no permission" in one.message
         faults.allow_writes()
-        await soon(candidate.won())
+        await soon(candidate.next_term())
     await store.close()

@@ -16,7 +16,7 @@ LONG = {"lease": 60, "splay": 0}
 def leading():
     store = incumbent.sync.connect(sys.argv[1])
     candidate = store.campaign("jobs", name="first", **LONG)
-    return candidate, candidate.won(30)
+    return candidate, candidate.next_term(30)
 """
 
 CASES = {
@@ -35,7 +35,7 @@ async def main():
     global store, candidate, term, task
     store = await incumbent.connect(sys.argv[1])
     candidate = await store.campaign("jobs", name="first", **LONG)
-    term = await candidate.won()
+    term = await candidate.next_term()
     task = asyncio.ensure_future(term.ended())
     await asyncio.sleep(0)
 asyncio.run(main())
@@ -61,7 +61,7 @@ def test_a_process_that_exits_gives_its_seat_back(python, sqlite, case):
     assert python(LEADS + code, sqlite).ended() == (expected, "", "")
     with sync.connect(sqlite) as store, store.campaign("jobs", name="second", lease=60, splay=0) as candidate:
         # The lease of a leader that did not resign would last for a minute.
-        candidate.won(PATIENCE)
+        candidate.next_term(PATIENCE)
     assert time.monotonic() - began < 2 * PATIENCE
 
 

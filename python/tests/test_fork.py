@@ -14,7 +14,7 @@ import os, sys, time, warnings, incumbent, incumbent.sync
 warnings.simplefilter("ignore", DeprecationWarning)
 store = incumbent.sync.connect(sys.argv[1])
 candidate = store.campaign("jobs", name="parent", preset="test", lease=0.8, splay=0)
-term = candidate.won(30)
+term = candidate.next_term(30)
 events = candidate.events()
 
 def refused(call, *arguments):
@@ -36,7 +36,7 @@ def child():
     assert refused(incumbent.sync.connect, sys.argv[1])
     # A store of its own is another matter.
     with incumbent.sync.connect("memory:") as own, own.campaign("mine", preset="test", lease=0.8, splay=0) as mine:
-        with mine.won(30):
+        with mine.next_term(30):
             assert mine.is_leader
 
 def parent_leads_on():
@@ -106,13 +106,13 @@ import multiprocessing, sys, incumbent.sync
 
 def child(url):
     with incumbent.sync.connect(url) as store, store.campaign("others", preset="test", lease=0.8, splay=0) as mine:
-        with mine.won(30):
+        with mine.next_term(30):
             assert mine.is_leader
 
 if __name__ == "__main__":
     with incumbent.sync.connect(sys.argv[1]) as store:
         with store.campaign("jobs", preset="test", lease=0.8, splay=0) as candidate:
-            candidate.won(30)
+            candidate.next_term(30)
             process = multiprocessing.get_context("spawn").Process(target=child, args=(sys.argv[1],))
             process.start()
             process.join()

@@ -78,7 +78,7 @@ def test_while_a_loop_is_blocked_another_leads_and_it_campaigns_again_when_it_tu
     before = incumbent.Token.parse(worker.expect("won"))
     hangs = float(worker.expect("hangs"))
     with rival() as candidate:
-        term = candidate.won(PATIENCE)
+        term = candidate.next_term(PATIENCE)
         led = time.monotonic()
         assert term.token > before
         assert limit < led - hangs < bound + LATE
@@ -94,7 +94,7 @@ def test_while_c_code_holds_the_interpreters_lock_another_leads(python, bucket, 
     before = incumbent.Token.parse(worker.expect("won"))
     worker.expect("hangs")
     with rival() as candidate:
-        assert candidate.won(PATIENCE).token > before
+        assert candidate.next_term(PATIENCE).token > before
     assert worker.popen.poll() is None
 
 
@@ -133,7 +133,7 @@ def test_a_process_that_is_stopped_for_longer_than_the_limit_and_not_the_lease_l
 
 async def test_a_loop_that_turns_keeps_its_term_for_many_limits(store):
     async with store.campaign("jobs", watch_loop=0.1, **FAST) as candidate:
-        term = await soon(candidate.won())
+        term = await soon(candidate.next_term())
         await asyncio.sleep(2)
         assert term.is_current()
 
@@ -143,12 +143,12 @@ async def test_a_health_check_that_is_content_does_not_make_up_for_a_loop_that_h
         return True
 
     async with store.campaign("jobs", watch_loop=0.2, health=check, health_interval=30, **FAST) as candidate:
-        term = await soon(candidate.won())
+        term = await soon(candidate.next_term())
         until(lambda: not term.is_current(), "a loop that hangs keeps its term")
         assert term.reason is Reason.UNHEALTHY
         candidate.set_healthy(True)
         # It turns from here on.
-        await soon(candidate.won())
+        await soon(candidate.next_term())
 
 
 def test_a_loop_that_was_closed_is_watched_no_more():
@@ -158,7 +158,7 @@ def test_a_loop_that_was_closed_is_watched_no_more():
         store = await incumbent.connect("memory:")
         candidate = await store.campaign("jobs", watch_loop=0.1, **FAST)
         kept.extend([store, candidate, candidate.events()])
-        kept.append(await soon(candidate.won()))
+        kept.append(await soon(candidate.next_term()))
         # Told of, so that a reader of the loop that is closed stays behind.
         await soon(kept[2].__anext__())
 

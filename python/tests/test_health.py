@@ -24,14 +24,14 @@ async def test_a_leader_that_is_not_well_leaves_and_leads_again_when_it_is(store
         return well[0]
 
     async with store.campaign("jobs", health=later if is_async else lambda: well[0], **OFTEN) as candidate:
-        term = await soon(candidate.won())
+        term = await soon(candidate.next_term())
         well[0] = False
         assert await soon(term.ended()) is Reason.UNHEALTHY
         events = candidate.events()
-        while await soon(events.__anext__()) != incumbent.Campaigned(State.IDLE):
+        while await soon(events.__anext__()) != incumbent.StateChanged(State.IDLE):
             pass
         well[0] = True
-        await soon(candidate.won())
+        await soon(candidate.next_term())
 
 
 async def test_a_check_that_raises_is_reported_and_counts_as_a_no(store, monkeypatch):
@@ -45,7 +45,7 @@ async def test_a_check_that_raises_is_reported_and_counts_as_a_no(store, monkeyp
         return True
 
     async with store.campaign("jobs", health=check, **OFTEN) as candidate:
-        term = await soon(candidate.won())
+        term = await soon(candidate.next_term())
         fails.append(True)
         assert await soon(term.ended()) is Reason.UNHEALTHY
     assert type(reported[0].exc_value) is KeyError and reported[0].object is check
@@ -53,7 +53,7 @@ async def test_a_check_that_raises_is_reported_and_counts_as_a_no(store, monkeyp
 
 async def test_a_loop_that_is_blocked_for_longer_than_the_interval_is_not_well(store):
     async with store.campaign("jobs", health=lambda: True, **OFTEN) as candidate:
-        term = await soon(candidate.won())
+        term = await soon(candidate.next_term())
         # Not one turn of the loop from here on; the lease is renewed meanwhile.
         until(lambda: not term.is_current(), "a check that nobody answers counts as well")
         assert term.reason is Reason.UNHEALTHY
@@ -62,7 +62,7 @@ async def test_a_loop_that_is_blocked_for_longer_than_the_interval_is_not_well(s
 async def test_a_check_ends_with_its_campaign(store):
     asked = []
     async with store.campaign("jobs", health=lambda: asked.append(True) or True, **OFTEN) as candidate:
-        await soon(candidate.won())
+        await soon(candidate.next_term())
         while not asked:
             await asyncio.sleep(0.01)
     running = {task.get_name() for task in asyncio.all_tasks()}
@@ -83,7 +83,7 @@ def test_for_threads_it_is_asked_on_a_thread_of_its_own():
         return well[0]
 
     with sync.connect("memory:") as store, store.campaign("jobs", health=check, **OFTEN) as candidate:
-        term = candidate.won(PATIENCE)
+        term = candidate.next_term(PATIENCE)
         assert asked.get(timeout=PATIENCE) != threading.get_ident()
         well[0] = False
         assert term.ended(PATIENCE) is Reason.UNHEALTHY
@@ -94,9 +94,9 @@ def test_one_that_takes_longer_than_the_interval_counts_as_a_no():
     with sync.connect("memory:") as store:
         with store.campaign("jobs", health=lambda: release.wait(PATIENCE), **OFTEN) as candidate:
             events = candidate.events(timeout=PATIENCE)
-            assert any(event == incumbent.Campaigned(State.IDLE) for event in events)
+            assert any(event == incumbent.StateChanged(State.IDLE) for event in events)
             release.set()
-            candidate.won(PATIENCE)
+            candidate.next_term(PATIENCE)
 
 
 @pytest.mark.parametrize(

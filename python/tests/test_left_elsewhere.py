@@ -38,14 +38,14 @@ async def resigns_at_once(candidate):
 
 @pytest.mark.parametrize("error", [None, KeyError("on purpose")])
 async def test_a_term_that_another_task_leaves_is_released(candidate, error):
-    term = await soon(candidate.won())
+    term = await soon(candidate.next_term())
     await in_a_task(term.__aenter__)
     await in_a_task(lambda: term.__aexit__(type(error) if error else None, error, None))
     assert await resigns_at_once(candidate)
 
 
 async def test_an_exit_stack_that_another_task_closes_releases_the_term(candidate):
-    term = await soon(candidate.won())
+    term = await soon(candidate.next_term())
     stack = contextlib.AsyncExitStack()
     await in_a_task(lambda: stack.enter_async_context(term))
     await in_a_task(stack.aclose)
@@ -54,7 +54,7 @@ async def test_an_exit_stack_that_another_task_closes_releases_the_term(candidat
 
 async def test_a_generator_that_another_task_closes_releases_the_term(candidate):
     async def dependency():
-        async with await candidate.won() as term:
+        async with await candidate.next_term() as term:
             yield term
 
     generator = dependency()
@@ -64,7 +64,7 @@ async def test_a_generator_that_another_task_closes_releases_the_term(candidate)
 
 
 async def test_of_several_bodies_the_one_whose_task_has_ended_is_left_first(candidate):
-    term = await soon(candidate.won())
+    term = await soon(candidate.next_term())
 
     async def works():
         async with term:
@@ -83,7 +83,7 @@ async def test_of_several_bodies_the_one_whose_task_has_ended_is_left_first(cand
 
 
 async def test_a_term_that_ended_before_another_task_leaves_it_harms_neither(candidate):
-    term = await soon(candidate.won())
+    term = await soon(candidate.next_term())
     waits = asyncio.Event()
 
     async def enters():
@@ -105,7 +105,7 @@ async def test_a_term_that_ended_before_another_task_leaves_it_harms_neither(can
 
 
 async def test_one_that_was_never_entered_says_so(candidate):
-    term = await soon(candidate.won())
+    term = await soon(candidate.next_term())
     async with term:
         pass
     with pytest.raises(RuntimeError, match="left more often than it was entered"):
@@ -115,7 +115,7 @@ async def test_one_that_was_never_entered_says_so(candidate):
 
 async def test_terms_are_asked_for_by_one_task_at_a_time(store):
     async with store.campaign("jobs", name="a", **FAST) as leader:
-        await soon(leader.won())
+        await soon(leader.next_term())
         async with store.campaign("jobs", name="b", **FAST) as candidate:
             terms = candidate.terms()
             first, second = (asyncio.create_task(terms.__anext__()) for _ in range(2))
@@ -129,7 +129,7 @@ async def test_terms_are_asked_for_by_one_task_at_a_time(store):
 
 async def test_a_cancelled_wait_for_a_term_leaves_the_next_one_to_who_asks_again(store):
     async with store.campaign("jobs", name="a", **FAST) as leader:
-        await soon(leader.won())
+        await soon(leader.next_term())
         async with store.campaign("jobs", name="b", **FAST) as candidate:
             terms = candidate.terms()
             for _ in range(3):
@@ -149,7 +149,7 @@ def leading():
 
 @pytest.mark.parametrize("error", [None, KeyError("on purpose")])
 def test_a_term_that_another_thread_leaves_is_released(leading, error):
-    term = leading.won(PATIENCE)
+    term = leading.next_term(PATIENCE)
     in_a_thread(term.__enter__)
     in_a_thread(lambda: term.__exit__(type(error) if error else None, error, None))
     leading.resign(5)
@@ -158,7 +158,7 @@ def test_a_term_that_another_thread_leaves_is_released(leading, error):
 def test_a_generator_that_another_thread_closes_releases_the_term(leading):
     @contextlib.contextmanager
     def dependency():
-        with leading.won(PATIENCE) as term:
+        with leading.next_term(PATIENCE) as term:
             yield term
 
     manager = dependency()
@@ -168,7 +168,7 @@ def test_a_generator_that_another_thread_closes_releases_the_term(leading):
 
 
 def test_for_threads_one_that_was_never_entered_says_so(leading):
-    term = leading.won(PATIENCE)
+    term = leading.next_term(PATIENCE)
     with term:
         pass
     with pytest.raises(RuntimeError, match="left more often than it was entered"):
@@ -178,7 +178,7 @@ def test_for_threads_one_that_was_never_entered_says_so(leading):
 
 def test_terms_are_asked_for_by_one_thread_at_a_time():
     with sync.connect("memory:") as store, store.campaign("jobs", name="a", **FAST) as first:
-        first.won(PATIENCE)
+        first.next_term(PATIENCE)
         with store.campaign("jobs", name="b", **FAST) as candidate:
             terms, outcomes = candidate.terms(), queue.Queue()
 
@@ -203,7 +203,7 @@ async def test_what_a_web_framework_does_to_dependencies_leaves_no_hold(face):
     fastapi = pytest.importorskip("fastapi")
     httpx = pytest.importorskip("httpx")
     with sync.connect("memory:") as threads, threads.campaign("jobs", name="a", **FAST) as candidate:
-        candidate.won(PATIENCE)
+        candidate.next_term(PATIENCE)
 
         def in_threads():
             # Its beginning and its end run in threads of a pool, and seldom in the same.
@@ -212,7 +212,7 @@ async def test_what_a_web_framework_does_to_dependencies_leaves_no_hold(face):
 
         async with await incumbent.connect("memory:") as store:
             async with store.campaign("jobs", name="b", **FAST) as other:
-                await soon(other.won())
+                await soon(other.next_term())
                 # FastAPI keeps the function for good, and what it refers to.
                 held = [other]
 

@@ -13,7 +13,7 @@ async def test_terms_are_told_to_the_logger_with_what_they_are_about(caplog):
     with caplog.at_level(logging.INFO, logger="incumbent"):
         async with await incumbent.connect("memory:") as store:
             async with store.campaign("logged", name="a", **FAST) as candidate:
-                await soon(candidate.won())
+                await soon(candidate.next_term())
         ours = lambda: [one for one in caplog.records if getattr(one, "incumbent", {}).get("election") == "logged"]
         until(lambda: len(ours()) >= 2, "nothing is logged")
     assert [record.getMessage().split()[0] for record in ours()] == ["won", "lost:"]
@@ -29,11 +29,11 @@ faults.deny_writes("no permission")
 with store, store.campaign("jobs", preset="test", lease=0.8, splay=0) as candidate:
     # Logged as an error, which Python shows where a logger has no handler at all.
     for event in candidate.events(timeout=30):
-        if isinstance(event, incumbent.Trouble):
+        if isinstance(event, incumbent.Warning):
             break
     print(event.code)
 """
-    assert python("import incumbent\n" + code).ended() == (0, "DENIED\n", "")
+    assert python("import incumbent\n" + code).ended() == (0, "PERMISSION_DENIED\n", "")
 
 
 def test_a_program_that_configures_logging_sees_the_error(python):
@@ -46,7 +46,7 @@ store, faults = incumbent.testing.faulty_store_sync()
 faults.deny_writes("no permission")
 with store, store.campaign("jobs", preset="test", lease=0.8, splay=0) as candidate:
     for event in candidate.events(timeout=30):
-        if isinstance(event, incumbent.Trouble):
+        if isinstance(event, incumbent.Warning):
             break
 """
     code_, output, errors = python("import incumbent\n" + code).ended()
@@ -71,7 +71,7 @@ logging.getLogger("incumbent").setLevel("INFO")
 async def main():
     async with await incumbent.connect("memory:") as store:
         async with store.campaign("jobs", preset="test", lease=0.8, splay=0) as candidate:
-            term = await candidate.won()
+            term = await candidate.next_term()
             assert await asyncio.to_thread(stuck.wait, 30)
             await candidate.resign()
             print(term.reason.name, release.is_set())

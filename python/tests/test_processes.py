@@ -34,7 +34,7 @@ ASKED = """
 import sys, incumbent.sync
 with incumbent.sync.connect(sys.argv[1]) as store:
     candidate = store.campaign("jobs", name="asked", preset="fast", splay=0)
-    term = candidate.won()
+    term = candidate.next_term()
     print("won", term.token)
     for line in sys.stdin:
         print("leads", candidate.is_leader, term.is_current(), term.remaining)
@@ -68,7 +68,7 @@ def test_a_worker_that_is_killed_is_followed_when_its_lease_is_over(python, buck
     before = token(first.expect("won"))
     candidate = second()
     first.popen.kill()
-    assert candidate.won(PATIENCE).token > before
+    assert candidate.next_term(PATIENCE).token > before
     assert first.popen.wait() == -signal.SIGKILL
 
 
@@ -79,7 +79,7 @@ def test_a_worker_that_was_stopped_beyond_its_lease_knows_at_its_first_line(pyth
     try:
         # Asked before it runs on, so that this is the first thing it does.
         first.say("?")
-        assert second().won(PATIENCE).token > before
+        assert second().next_term(PATIENCE).token > before
     finally:
         os.kill(first.pid, signal.SIGCONT)
     assert first.expect("leads") == "False False 0.0"
@@ -109,7 +109,7 @@ def test_python_follows_the_command_line_and_the_command_line_python(bucket, cli
             tokens.append(token(supervisor.stdout.readline().strip()))
             # The child has no standard input to wait for: it ends, and with it its candidacy.
             candidate = second()
-            tokens.append(candidate.won(PATIENCE).token)
+            tokens.append(candidate.next_term(PATIENCE).token)
         finally:
             supervisor.kill()
     with start() as supervisor:
@@ -123,7 +123,7 @@ def test_python_follows_the_command_line_and_the_command_line_python(bucket, cli
 
 def test_the_command_line_sees_who_leads_in_python(bucket, cli, second):
     candidate = second()
-    term = candidate.won(PATIENCE)
+    term = candidate.next_term(PATIENCE)
     command = [cli, "status", "--store", bucket, "--json", "jobs"]
     status = subprocess.run(command, check=True, capture_output=True, text=True, timeout=PATIENCE)
     assert "second" in json.dumps(json.loads(status.stdout))
@@ -140,18 +140,18 @@ def away(cli):
 
 
 def expires_and_leads_again(candidate, go, come):
-    """The server goes and comes back: the term ends unproven, the trouble is told, and the next term has a larger token."""
+    """The server goes and comes back: the term ends unproven, the warning is told, and the next term has a larger token."""
     events = candidate.events(timeout=PATIENCE)
-    term = candidate.won(PATIENCE)
+    term = candidate.next_term(PATIENCE)
     go()
     try:
         assert term.ended(PATIENCE) is incumbent.Reason.EXPIRED
         assert not candidate.is_leader
-        troubles = (event.code for event in events if isinstance(event, incumbent.Trouble))
-        assert "UNREACHABLE" in troubles
+        warnings = (event.code for event in events if isinstance(event, incumbent.Warning))
+        assert "STORE_UNAVAILABLE" in warnings
     finally:
         come()
-    assert candidate.won(PATIENCE).token > term.token
+    assert candidate.next_term(PATIENCE).token > term.token
 
 
 def test_a_server_that_stalls_ends_the_term_and_one_that_goes_on_is_found(away):

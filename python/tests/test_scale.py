@@ -25,7 +25,7 @@ def resident() -> int:
 @pytest.mark.timeout(180)
 async def test_a_thousand_campaigns_lead_in_one_process(store):
     candidates = await asyncio.gather(*(store.campaign(f"jobs-{n}", name="a", **CAMPAIGN) for n in range(1000)))
-    terms = await soon(asyncio.gather(*(candidate.won() for candidate in candidates)))
+    terms = await soon(asyncio.gather(*(candidate.next_term() for candidate in candidates)))
     assert all(candidate.is_leader for candidate in candidates)
     assert len({term.election for term in terms}) == 1000
     assert len(await store.list()) == 1000
@@ -41,7 +41,7 @@ async def test_of_ten_thousand_campaigns_that_are_over_nothing_is_left(store):
                 events = candidate.events()
                 await events.__anext__()
                 if n % 10 == 0:
-                    async with await candidate.won():
+                    async with await candidate.next_term():
                         pass
 
     def objects():

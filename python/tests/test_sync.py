@@ -13,7 +13,7 @@ import pytest
 from support import FAST, PATIENCE, until
 
 import incumbent
-from incumbent import Campaigned, Draining, Lost, Reason, State, TermEnded, Won, sync
+from incumbent import StateChanged, Draining, Lost, Reason, State, TermEnded, Won, sync
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def beside(work):
 
 
 def test_the_one_that_is_there_wins_and_leads_until_it_resigns(candidate):
-    term = candidate.won(PATIENCE)
+    term = candidate.next_term(PATIENCE)
     assert candidate.is_leader and candidate.term == term and term.is_current()
     term.check()
     candidate.resign(PATIENCE)
@@ -67,14 +67,14 @@ def test_every_term_comes_once_and_the_iteration_ends_with_the_campaign(candidat
             assert term.is_draining
     assert tokens == sorted(set(tokens)) and len(tokens) == 3
     with pytest.raises(incumbent.ClosedError):
-        candidate.won(PATIENCE)
+        candidate.next_term(PATIENCE)
 
 
 def test_a_resignation_waits_for_the_work_of_another_thread(candidate):
     order, inside = [], threading.Event()
 
     def work():
-        with candidate.won(PATIENCE) as term:
+        with candidate.next_term(PATIENCE) as term:
             inside.set()
             term.draining(PATIENCE)
             order.append("worked")
@@ -88,24 +88,24 @@ def test_a_resignation_waits_for_the_work_of_another_thread(candidate):
 
 
 def test_events_are_an_iterator(candidate):
-    candidate.won(PATIENCE)
+    candidate.next_term(PATIENCE)
     events = candidate.events(timeout=PATIENCE)
     kinds = [type(next(events))]
     candidate.close(PATIENCE)
     kinds += [type(event) for event in events]
-    assert kinds[0] is Won and kinds[-1] is Campaigned
+    assert kinds[0] is Won and kinds[-1] is StateChanged
     assert kinds.index(Draining) < kinds.index(Lost)
 
 
 def test_nothing_within_the_time_given_is_an_error_and_the_iterator_goes_on(candidate):
-    candidate.won(PATIENCE)
+    candidate.next_term(PATIENCE)
     events = candidate.events(timeout=0.05)
     with pytest.raises(incumbent.TimedOutError) as timed_out:
         for _ in events:
             pass
     assert isinstance(timed_out.value, TimeoutError) and timed_out.value.is_temporary
     candidate.resign(PATIENCE)
-    assert isinstance(next(events), Draining | Campaigned)
+    assert isinstance(next(events), Draining | StateChanged)
 
 
 def test_callbacks_run_in_order_on_a_thread_of_their_own(candidate):
@@ -116,9 +116,9 @@ def test_callbacks_run_in_order_on_a_thread_of_their_own(candidate):
         return lambda *arguments: calls.put((what, threading.get_ident() != here, *arguments))
 
     candidate.attach(
-        on_won=note("won"), on_draining=note("draining"), on_lost=note("lost"), on_campaigned=note("state")
+        on_won=note("won"), on_draining=note("draining"), on_lost=note("lost"), on_state_changed=note("state")
     )
-    candidate.won(PATIENCE)
+    candidate.next_term(PATIENCE)
     candidate.close(PATIENCE)
     seen = []
     while not (seen and seen[-1][0] == "state" and seen[-1][2] is State.CLOSED):
@@ -156,7 +156,7 @@ def test_a_drain_waits_for_its_callback_though_the_leader_leaves_before_any_call
         heard.set()
         go_on.wait(PATIENCE)
 
-    election.candidate.attach(on_campaigned=block, on_draining=lambda term, left: drained.put(term.is_current()))
+    election.candidate.attach(on_state_changed=block, on_draining=lambda term, left: drained.put(term.is_current()))
     assert heard.wait(PATIENCE)
     election.acquire()
     election.drain()
@@ -200,7 +200,7 @@ def test_a_callback_that_raises_is_reported_and_ends_the_term_where_asked(
 def test_a_slow_callback_delays_no_renewal(candidate):
     blocked = threading.Event()
     candidate.attach(on_won=lambda term: blocked.wait(PATIENCE))
-    term = candidate.won(PATIENCE)
+    term = candidate.next_term(PATIENCE)
     began = time.monotonic()
     until(lambda: time.monotonic() - began > 2 * FAST["lease"], "")
     assert term.is_current()
@@ -235,7 +235,7 @@ def test_only_the_leader_runs_a_guarded_function(scripted_election_sync):
 @pytest.mark.parametrize("wait", ["won", "events", "ended", "observe"])
 def test_ctrl_c_works_in_every_wait(threads_store, wait):
     with threads_store.campaign("jobs", **FAST) as leader:
-        term = leader.won(PATIENCE)
+        term = leader.next_term(PATIENCE)
         follower = threads_store.campaign("jobs", name="b", **FAST)
         waits = {
             "won": follower.won,
@@ -254,9 +254,9 @@ def test_ctrl_c_works_in_every_wait(threads_store, wait):
 
 
 def test_the_interpreters_lock_is_released_while_a_thread_waits(candidate):
-    candidate.won(PATIENCE)
+    candidate.next_term(PATIENCE)
     with sync.connect("memory:") as other, other.campaign("jobs", **FAST) as leader:
-        leader.won(PATIENCE)
+        leader.next_term(PATIENCE)
         with other.campaign("jobs", name="b", **FAST) as follower:
             waiting = beside(follower.won)
             # This thread runs on, which it could not do otherwise.
@@ -267,15 +267,15 @@ def test_the_interpreters_lock_is_released_while_a_thread_waits(candidate):
 
 def test_a_candidate_that_is_dropped_gives_its_seat_back(threads_store):
     first = threads_store.campaign("jobs", name="a", **FAST)
-    first.won(PATIENCE)
+    first.next_term(PATIENCE)
     del first
     gc.collect()
     with threads_store.campaign("jobs", name="b", **FAST) as second:
-        second.won(PATIENCE)
+        second.next_term(PATIENCE)
 
 
 def test_who_leads_can_be_asked_listed_and_observed(threads_store, candidate):
-    candidate.won(PATIENCE)
+    candidate.next_term(PATIENCE)
     assert threads_store.leader("jobs").name == "a"
     assert [one.election for one in threads_store.list()] == ["jobs"]
     for one in threads_store.observe("jobs", timeout=PATIENCE):

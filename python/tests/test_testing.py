@@ -62,7 +62,7 @@ def test_a_lease_runs_out_on_a_clock_that_is_moved(scripted_election_sync):
 def test_a_leader_survives_the_faults_of_a_write(faulty_store_sync, fault):
     store, faults = faulty_store_sync()
     with store, store.campaign("jobs", **FAST) as candidate:
-        term = candidate.won(PATIENCE)
+        term = candidate.next_term(PATIENCE)
         getattr(faults, fault)(1)
         # A renewal later than the fault: the proof moves on.
         before = time.monotonic() + term.remaining
@@ -73,12 +73,12 @@ def test_a_leader_survives_the_faults_of_a_write(faulty_store_sync, fault):
 def test_a_leader_that_is_cut_off_loses_its_term_and_one_that_is_not_told_does_not_wait(faulty_store_sync):
     store, faults = faulty_store_sync()
     with store, store.campaign("jobs", **FAST) as candidate:
-        term = candidate.won(PATIENCE)
+        term = candidate.next_term(PATIENCE)
         faults.kill_watches()
         faults.partition()
         assert term.ended(PATIENCE) is Reason.EXPIRED
         faults.heal()
-        assert candidate.won(PATIENCE).token > term.token
+        assert candidate.next_term(PATIENCE).token > term.token
 
 
 def test_a_reason_that_does_not_exist_is_refused():

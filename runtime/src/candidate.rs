@@ -28,7 +28,7 @@ use crate::term::Term;
 /// let store = Store::open("memory:").await?;
 /// let candidate = store.campaign("jobs", CampaignOptions::new().name("worker-7")).await?;
 ///
-/// let term: Term = candidate.won().await?;
+/// let term: Term = candidate.next_term().await?;
 /// assert!(candidate.is_leader());
 /// println!("{} leads with token {}", candidate.name(), term.token());
 /// drop(term);
@@ -93,7 +93,7 @@ impl Candidate {
     ///
     /// # Errors
     /// `Closed` when the campaign is over, `Forked` in a forked child.
-    pub async fn won(&self) -> Result<Term> {
+    pub async fn next_term(&self) -> Result<Term> {
         let mut events = self.events();
         while let Some(event) = events.next().await {
             if let Event::Won(term) = event
@@ -158,7 +158,7 @@ impl Candidate {
     }
 
     /// Accepts that tokens may start again after the store was reset, for a candidate that stays out
-    /// because of it ([`Trouble::StoreReset`](crate::Trouble::StoreReset)).
+    /// because of it ([`Warning::StoreReset`](crate::Warning::StoreReset)).
     ///
     /// Only do it where nothing remembers the tokens from before.
     pub fn accept_reset(&self) {
@@ -179,7 +179,7 @@ impl Candidate {
     /// keep the candidate.
     pub fn closed(&self) -> impl Future<Output = ()> + Send + use<> {
         let standing = &self.inner.standing;
-        let over = (!standing.birth.is_elsewhere()).then(|| standing.over());
+        let over = (!standing.birth.is_forked()).then(|| standing.over());
         async move {
             if let Some(over) = over {
                 over.cancelled().await;
@@ -203,13 +203,13 @@ impl Candidate {
     }
 
     fn check_process(&self) -> Result<()> {
-        if self.inner.standing.birth.is_elsewhere() { Err(forked()) } else { Ok(()) }
+        if self.inner.standing.birth.is_forked() { Err(forked()) } else { Ok(()) }
     }
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        if self.standing.birth.is_elsewhere() {
+        if self.standing.birth.is_forked() {
             return;
         }
         self.standing.end(Reason::Closed);

@@ -13,11 +13,11 @@ pub enum ErrorKind {
     /// The store cannot hold this key or candidate name.
     InvalidName,
     /// Credentials cannot be read, or are malformed.
-    Credentials,
+    Authentication,
     /// The store does not answer.
-    Unreachable,
+    StoreUnavailable,
     /// The store refuses: authentication or a permission.
-    Denied,
+    PermissionDenied,
     /// The bucket, file or topic does not exist; `incumbent init` makes it.
     NotFound,
     /// The store is set up so that an election on it would be unsafe.
@@ -41,9 +41,9 @@ impl ErrorKind {
             Self::InvalidUrl => "INVALID_URL",
             Self::InvalidSetting => "INVALID_SETTING",
             Self::InvalidName => "INVALID_NAME",
-            Self::Credentials => "CREDENTIALS",
-            Self::Unreachable => "UNREACHABLE",
-            Self::Denied => "DENIED",
+            Self::Authentication => "AUTHENTICATION",
+            Self::StoreUnavailable => "STORE_UNAVAILABLE",
+            Self::PermissionDenied => "PERMISSION_DENIED",
             Self::NotFound => "NOT_FOUND",
             Self::UnsafeStore => "UNSAFE_STORE",
             Self::Unsupported => "UNSUPPORTED",
@@ -56,7 +56,7 @@ impl ErrorKind {
 
     /// Whether the same call can succeed later without anybody changing anything.
     pub const fn is_temporary(self) -> bool {
-        matches!(self, Self::Unreachable | Self::Broken)
+        matches!(self, Self::StoreUnavailable | Self::Broken)
     }
 }
 

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use futures_util::{Stream, StreamExt};
 use incumbent_core::Instant;
-use incumbent_core::campaign::{Leader, Reason, State, Trouble};
+use incumbent_core::campaign::{Leader, Reason, State, Warning};
 
 use crate::queue::{Subscription, Told};
 use crate::term::{Tenure, Term};
@@ -36,15 +36,15 @@ pub enum Event {
     /// The seat is known to be held by somebody else than before, or by nobody.
     LeaderChanged(Option<Leader>),
     /// The campaign entered another state.
-    Campaigned(State),
+    StateChanged(State),
     /// Something a person should look at.
-    Trouble(Trouble),
+    Warning(Warning),
 }
 
 /// The events of a candidate, from the moment of [`Candidate::events`](crate::Candidate::events) on.
 ///
 /// It begins with what held at that moment: the term, where the candidate leads; the leader, where one
-/// is known; the state; and trouble that nobody has been told yet. It ends when the campaign is over.
+/// is known; the state; and warning that nobody has been told yet. It ends when the campaign is over.
 ///
 /// The driver never waits for a reader. A reader that falls 1024 events behind loses the oldest that
 /// are neither `Won` nor `Lost`; where only those are left, the oldest `Won` is taken out together
@@ -89,8 +89,8 @@ pub(crate) enum Notice {
     Draining(Arc<Tenure>, Instant, Reason),
     Lost(Arc<Tenure>, Reason),
     LeaderChanged(Option<Leader>),
-    Campaigned(State),
-    Trouble(Trouble),
+    StateChanged(State),
+    Warning(Warning),
 }
 
 impl From<Notice> for Event {
@@ -103,8 +103,8 @@ impl From<Notice> for Event {
             }
             Notice::Lost(tenure, reason) => Self::Lost { term: Tenure::look(&tenure), reason },
             Notice::LeaderChanged(leader) => Self::LeaderChanged(leader),
-            Notice::Campaigned(state) => Self::Campaigned(state),
-            Notice::Trouble(trouble) => Self::Trouble(trouble),
+            Notice::StateChanged(state) => Self::StateChanged(state),
+            Notice::Warning(warning) => Self::Warning(warning),
         }
     }
 }

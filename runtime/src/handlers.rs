@@ -8,7 +8,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use incumbent_core::Instant;
-use incumbent_core::campaign::{Reason, State, Trouble};
+use incumbent_core::campaign::{Reason, State, Warning};
 
 use crate::event::{Event, Events};
 use crate::leave;
@@ -41,7 +41,7 @@ pub struct Handlers {
     draining: Option<Handler<(Term, Instant)>>,
     lost: Option<Handler<(Term, Reason)>>,
     campaigned: Option<Handler<State>>,
-    trouble: Option<Handler<Trouble>>,
+    warning: Option<Handler<Warning>>,
     panic_ends_term: bool,
 }
 
@@ -84,7 +84,7 @@ impl Handlers {
     }
 
     /// Called when the campaign enters another state.
-    pub fn on_campaigned<F, Fut>(mut self, mut handler: F) -> Self
+    pub fn on_state_changed<F, Fut>(mut self, mut handler: F) -> Self
     where
         F: FnMut(State) -> Fut + Send + 'static,
         Fut: Future<Output = ()> + Send + 'static,
@@ -94,12 +94,12 @@ impl Handlers {
     }
 
     /// Called when there is something a person should look at.
-    pub fn on_trouble<F, Fut>(mut self, mut handler: F) -> Self
+    pub fn on_warning<F, Fut>(mut self, mut handler: F) -> Self
     where
-        F: FnMut(Trouble) -> Fut + Send + 'static,
+        F: FnMut(Warning) -> Fut + Send + 'static,
         Fut: Future<Output = ()> + Send + 'static,
     {
-        self.trouble = Some(Box::new(move |trouble| handler(trouble).boxed()));
+        self.warning = Some(Box::new(move |warning| handler(warning).boxed()));
         self
     }
 
@@ -138,11 +138,11 @@ impl Handlers {
                     held = None;
                     call("on_lost", &mut self.lost, (term, reason), &standing, ends).await;
                 }
-                Event::Campaigned(state) => {
-                    call("on_campaigned", &mut self.campaigned, state, &standing, ends).await;
+                Event::StateChanged(state) => {
+                    call("on_state_changed", &mut self.campaigned, state, &standing, ends).await;
                 }
-                Event::Trouble(trouble) => {
-                    call("on_trouble", &mut self.trouble, trouble, &standing, ends).await;
+                Event::Warning(warning) => {
+                    call("on_warning", &mut self.warning, warning, &standing, ends).await;
                 }
                 Event::LeaderChanged(_) => {}
             }

@@ -50,10 +50,10 @@ impl Candidate {
     pub async fn lead<F, Fut>(&self, mut work: F) -> Result<()>
     where
         F: FnMut(Term) -> Fut,
-        Fut: Future<Output: Verdict>,
+        Fut: Future<Output: WorkResult>,
     {
         loop {
-            let term = match self.won().await {
+            let term = match self.next_term().await {
                 Ok(term) => term,
                 Err(error) if error.kind() == ErrorKind::Closed => return Ok(()),
                 Err(error) => return Err(error),
@@ -77,24 +77,24 @@ impl Candidate {
 }
 
 /// What the work of a term returns: nothing, or a result.
-pub trait Verdict {
+pub trait WorkResult {
     /// What went wrong; `None` for nothing.
     fn failure(self) -> Option<String>;
 }
 
-impl Verdict for () {
+impl WorkResult for () {
     fn failure(self) -> Option<String> {
         None
     }
 }
 
-impl Verdict for Infallible {
+impl WorkResult for Infallible {
     fn failure(self) -> Option<String> {
         match self {}
     }
 }
 
-impl<E: fmt::Display> Verdict for std::result::Result<(), E> {
+impl<E: fmt::Display> WorkResult for std::result::Result<(), E> {
     fn failure(self) -> Option<String> {
         self.err().map(|error| error.to_string())
     }

@@ -11,7 +11,7 @@ use crate::notifier::Notifier;
 /// A write that was answered, or given up.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub struct Wrote<'a> {
+pub struct WriteEvent<'a> {
     /// The election's key.
     pub election: &'a str,
     /// What was written.
@@ -22,14 +22,14 @@ pub struct Wrote<'a> {
     pub took: Duration,
 }
 
-type Listener = dyn Fn(&Wrote<'_>) + Send + Sync;
+type Listener = dyn Fn(&WriteEvent<'_>) + Send + Sync;
 
 /// Who is told, if anybody is.
 #[derive(Clone, Default)]
 pub(crate) struct Meter(Option<Arc<Listener>>);
 
 impl Meter {
-    pub(crate) fn new(listener: impl Fn(&Wrote<'_>) + Send + Sync + 'static) -> Self {
+    pub(crate) fn new(listener: impl Fn(&WriteEvent<'_>) + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(listener)))
     }
 
@@ -44,7 +44,7 @@ impl Meter {
         let (election, (action, outcome, took)) = (Arc::clone(election), wrote);
         let (action, outcome) = (action.clone(), outcome.clone());
         notifier.notify(move || {
-            listener(&Wrote { election: &election, action: &action, outcome: &outcome, took });
+            listener(&WriteEvent { election: &election, action: &action, outcome: &outcome, took });
         });
     }
 }

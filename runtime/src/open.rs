@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use incumbent_core::campaign::Leader;
 use incumbent_core::record::Entry;
-use incumbent_core::store::{Capabilities, Facts};
+use incumbent_core::store::{Capabilities, StoreInfo};
 use tokio::sync::oneshot;
 
 use crate::candidate::Candidate;
@@ -15,12 +15,12 @@ use crate::clock::Clock;
 use crate::driver::Driver;
 use crate::hub::{self, Enter, Link, Opening, Request, Requests};
 use crate::leave::forked;
-use crate::meter::{Meter, Wrote};
+use crate::meter::{Meter, WriteEvent};
 use crate::observe::Observer;
 use crate::options::CampaignOptions;
 use crate::queue::Queue;
 use crate::standing::Standing;
-use crate::store::{Adapter, Present, StoreSettings, Watched, Written, request};
+use crate::store::{Adapter, CandidateInfo, EntryInfo, StoreSettings, WatchEvent, request};
 use crate::{Error, ErrorKind, Result};
 
 /// A store that is open for elections.
@@ -46,7 +46,7 @@ struct Shared {
 
 /// Who holds the seat of an election; see [`Store::list`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
+pub struct ElectionInfo {
     /// The election's key.
     pub election: String,
     /// Who holds the seat; `None`: nobody does.
@@ -78,13 +78,13 @@ impl Store {
 
     /// Campaigns in the election of that key, from now until the candidate is closed or dropped.
     ///
-    /// Where the store does not answer yet, the candidate is returned all the same: it tells the trouble
+    /// Where the store does not answer yet, the candidate is returned all the same: it tells the warning
     /// and campaigns as soon as the store does. With [`StoreBuilder::fail_fast`] that is an error.
     ///
     /// # Errors
     /// `InvalidName` for a key or a name the store cannot hold; `InvalidSetting` for settings that do not
-    /// fit together or not to the store; `Denied` or `Broken` where somebody has to act first;
-    /// `Unreachable` with `fail_fast`; `Closed`; `Forked`.
+    /// fit together or not to the store; `PermissionDenied` or `Broken` where somebody has to act first;
+    /// `StoreUnavailable` with `fail_fast`; `Closed`; `Forked`.
     pub async fn campaign(&self, election: &str, options: CampaignOptions) -> Result<Candidate> {
         self.check_process()?;
         let id = self.shared.next_campaign.fetch_add(1, Ordering::Relaxed);
@@ -125,7 +125,7 @@ impl Store {
     /// Who holds the seat of that election now, read from whoever leads the store.
     ///
     /// # Errors
-    /// `InvalidName`, `Unreachable`, `Denied`, `Broken`, `Closed`, `Forked`.
+    /// `InvalidName`, `StoreUnavailable`, `PermissionDenied`, `Broken`, `Closed`, `Forked`.
     pub async fn leader(&self, election: &str) -> Result<Option<Leader>> {
         Ok(self.entry(election).await?.live().map(Leader::of))
     }
@@ -143,18 +143,18 @@ impl Store {
     ///
     /// # Errors
     /// Those of [`leader`](Self::leader).
-    pub async fn written(&self, election: &str) -> Result<Option<Written>> {
+    pub async fn written(&self, election: &str) -> Result<Option<EntryInfo>> {
         self.ask(|reply| Request::Written { election: election.into(), reply }).await
     }
 
     /// All elections of the store, by key.
     ///
     /// # Errors
-    /// `Unreachable`, `Denied`, `Broken`, `Closed`, `Forked`.
-    pub async fn list(&self) -> Result<Vec<Listed>> {
+    /// `StoreUnavailable`, `PermissionDenied`, `Broken`, `Closed`, `Forked`.
+    pub async fn list(&self) -> Result<Vec<ElectionInfo>> {
         let listed = self.entries().await?.into_iter();
         Ok(listed
-            .map(|seen| Listed { leader: seen.entry.live().map(Leader::of), election: seen.key })
+            .map(|seen| ElectionInfo { leader: seen.entry.live().map(Leader::of), election: seen.key })
             .collect())
     }
 
@@ -162,7 +162,7 @@ impl Store {
     ///
     /// # Errors
     /// Those of [`list`](Self::list).
-    pub async fn entries(&self) -> Result<Vec<Watched>> {
+    pub async fn entries(&self) -> Result<Vec<WatchEvent>> {
         let mut elections = self.ask(|reply| Request::List { reply }).await?;
         elections.retain(|seen| !request::is_reserved(&seen.key));
         elections.sort_by(|one, other| one.key.cmp(&other.key));
@@ -182,7 +182,7 @@ impl Store {
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> incumbent::Result<()> {
     /// # let store = Store::open("memory:").await?;
     /// let ada = store.campaign("jobs", CampaignOptions::new().name("ada")).await?;
-    /// # drop(ada.won().await?);
+    /// # drop(ada.next_term().await?);
     /// for present in store.candidates("jobs").await?.unwrap_or_default() {
     ///     println!("{} has stood for {:?}", present.name, present.standing_for);
     /// #   assert_eq!((&*present.election, &*present.name), ("jobs", "ada"));
@@ -192,7 +192,7 @@ impl Store {
     ///
     /// # Errors
     /// Those of [`leader`](Self::leader).
-    pub async fn candidates(&self, election: &str) -> Result<Option<Vec<Present>>> {
+    pub async fn candidates(&self, election: &str) -> Result<Option<Vec<CandidateInfo>>> {
         self.ask(|reply| Request::RollCall { election: Some(election.into()), reply }).await
     }
 
@@ -200,15 +200,15 @@ impl Store {
     ///
     /// # Errors
     /// Those of [`list`](Self::list).
-    pub async fn roll_call(&self) -> Result<Option<Vec<Present>>> {
+    pub async fn all_candidates(&self) -> Result<Option<Vec<CandidateInfo>>> {
         self.ask(|reply| Request::RollCall { election: None, reply }).await
     }
 
     /// What the store says of itself: its age, its limits, which life of it this is.
     ///
     /// # Errors
-    /// `Unreachable`, `Denied`, `Broken`, `Closed`, `Forked`.
-    pub async fn facts(&self) -> Result<Facts> {
+    /// `StoreUnavailable`, `PermissionDenied`, `Broken`, `Closed`, `Forked`.
+    pub async fn store_info(&self) -> Result<StoreInfo> {
         self.ask(|reply| Request::Inspect { reply }).await
     }
 
@@ -249,7 +249,7 @@ impl Store {
     }
 
     fn check_process(&self) -> Result<()> {
-        if self.requests.birth().is_elsewhere() { Err(forked()) } else { Ok(()) }
+        if self.requests.birth().is_forked() { Err(forked()) } else { Ok(()) }
     }
 }
 
@@ -298,7 +298,7 @@ impl StoreBuilder {
     /// Tell `listener` what became of every write of every campaign, for metrics. It is called in the order of the
     /// answers, on the thread that also writes the store's log lines: one that blocks holds those up, and no renewal.
     /// Beyond 4096 calls and lines that wait for it, further ones are dropped, and a warning gives their number.
-    pub fn on_write(mut self, listener: impl Fn(&Wrote<'_>) + Send + Sync + 'static) -> Self {
+    pub fn on_write(mut self, listener: impl Fn(&WriteEvent<'_>) + Send + Sync + 'static) -> Self {
         self.meter = Meter::new(listener);
         self
     }
@@ -306,8 +306,8 @@ impl StoreBuilder {
     /// Opens the store that `url` names.
     ///
     /// # Errors
-    /// `InvalidUrl`, `Credentials`, `Unsupported`, `NotFound`, `UnsafeStore`, `Denied`, `Broken`;
-    /// `Unreachable` with [`fail_fast`](Self::fail_fast).
+    /// `InvalidUrl`, `Authentication`, `Unsupported`, `NotFound`, `UnsafeStore`, `PermissionDenied`, `Broken`;
+    /// `StoreUnavailable` with [`fail_fast`](Self::fail_fast).
     pub async fn open(self, url: &str) -> Result<Store> {
         self.open_settings(url.parse()?).await
     }

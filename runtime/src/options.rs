@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use incumbent_core::campaign::{Backoff, Forecast, Preset, Settings, WinDelay};
-use incumbent_core::store::{Capabilities, Facts};
+use incumbent_core::store::{Capabilities, StoreInfo};
 
 use crate::health::HealthCheck;
 use crate::pulse::{LoopWatch, Pulse};
@@ -201,8 +201,8 @@ impl CampaignOptions {
     ///
     /// # Errors
     /// `InvalidSetting` for what [`Store::campaign`](crate::Store::campaign) would refuse.
-    pub fn forecast(&self, store: Capabilities, facts: &Facts) -> crate::Result<Forecast> {
-        Forecast::new(self.settings(), store, facts)
+    pub fn forecast(&self, store: Capabilities, info: &StoreInfo) -> crate::Result<Forecast> {
+        Forecast::new(self.settings(), store, info)
             .map_err(|refused| Error::new(ErrorKind::InvalidSetting, refused.to_string()))
     }
 

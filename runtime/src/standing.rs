@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
 use std::time::Duration;
 
-use incumbent_core::campaign::{self, Leader, Lease, Reason, State, Trouble};
+use incumbent_core::campaign::{self, Leader, Lease, Reason, State, Warning};
 use incumbent_core::{Instant, Token};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -13,19 +13,19 @@ use tokio_util::task::TaskTracker;
 use crate::clock::Clock;
 use crate::driver::Driver;
 use crate::event::{Events, Notice};
-use crate::fork::Birth;
+use crate::fork::ForkGuard;
 use crate::queue::Queue;
 use crate::term::{Tenure, Term, leads};
 
-/// How much trouble is kept for the first subscriber.
-const EARLY_TROUBLES: usize = 16;
+/// How much warning is kept for the first subscriber.
+const EARLY_WARNINGS: usize = 16;
 
 /// Where a candidate stands. The driver keeps it, and every handle shares it.
 pub(crate) struct Standing {
     pub(crate) election: Arc<str>,
     pub(crate) candidate: String,
     pub(crate) clock: Clock,
-    pub(crate) birth: Birth,
+    pub(crate) birth: ForkGuard,
     /// Handlers and health checks still running.
     pub(crate) tasks: TaskTracker,
     over: CancellationToken,
@@ -44,7 +44,7 @@ struct Book {
     held: Vec<Held>,
     /// The terms that a dropped candidate left behind, whose work may not have ended.
     left: Vec<Arc<Tenure>>,
-    early: Vec<Trouble>,
+    early: Vec<Warning>,
     readers: Vec<Reader>,
     /// The campaign is over, for the handles at least: nothing more is told.
     over: bool,
@@ -86,7 +86,7 @@ impl Standing {
             election,
             candidate,
             clock,
-            birth: Birth::here(),
+            birth: ForkGuard::new(),
             tasks: TaskTracker::new(),
             over: CancellationToken::new(),
             deadline: AtomicU64::new(0),
@@ -101,11 +101,11 @@ impl Standing {
     }
 
     pub(crate) fn state(&self) -> State {
-        if self.birth.is_elsewhere() { State::Closed } else { self.book().state }
+        if self.birth.is_forked() { State::Closed } else { self.book().state }
     }
 
     pub(crate) fn leader(&self) -> Option<Leader> {
-        if self.birth.is_elsewhere() { None } else { self.book().leader.clone() }
+        if self.birth.is_forked() { None } else { self.book().leader.clone() }
     }
 
     /// The present term; `None` once its deadline has passed, told or not.
@@ -135,7 +135,7 @@ impl Standing {
     /// A stream of events that begins with what holds now.
     pub(crate) fn subscribe(&self, reads: Reads) -> Events {
         let (queue, subscription) = Queue::new();
-        if self.birth.is_elsewhere() {
+        if self.birth.is_forked() {
             drop(queue.end());
             return Events(subscription);
         }
@@ -151,9 +151,9 @@ impl Standing {
         if let Some(leader) = &book.leader {
             tell(Notice::LeaderChanged(Some(leader.clone())));
         }
-        tell(Notice::Campaigned(book.state));
+        tell(Notice::StateChanged(book.state));
         if reads != Reads::Inside {
-            book.early.drain(..).map(Notice::Trouble).for_each(tell);
+            book.early.drain(..).map(Notice::Warning).for_each(tell);
         }
         if book.over {
             drop(queue.end());
@@ -250,17 +250,17 @@ impl Standing {
                 book.leader.clone_from(&leader);
                 Notice::LeaderChanged(leader)
             }
-            campaign::Event::Campaigned(state) => {
+            campaign::Event::StateChanged(state) => {
                 book.state = state;
-                Notice::Campaigned(state)
+                Notice::StateChanged(state)
             }
-            campaign::Event::Trouble(trouble) => Notice::Trouble(trouble),
+            campaign::Event::Warning(warning) => Notice::Warning(warning),
         }
     }
 
     /// Ends the campaign for its handles: a term is lost now, told once, and nothing is told after.
     pub(crate) fn end(&self, reason: Reason) {
-        if self.birth.is_elsewhere() {
+        if self.birth.is_forked() {
             return;
         }
         let mut book = self.book();
@@ -277,7 +277,7 @@ impl Standing {
         }
         book.left.extend(held.iter().map(|held| Arc::clone(&held.tenure)));
         if std::mem::replace(&mut book.state, State::Closed) != State::Closed {
-            woken.extend(book.spread(&Notice::Campaigned(State::Closed)));
+            woken.extend(book.spread(&Notice::StateChanged(State::Closed)));
         }
         woken.extend(book.readers.drain(..).filter_map(|reader| reader.queue.end()));
         drop(book);
@@ -307,11 +307,11 @@ impl Book {
     /// Puts a notice into every reader's queue, and says whom to wake once the book is free.
     fn spread(&mut self, notice: &Notice) -> Vec<Waker> {
         self.readers.retain(|reader| !reader.queue.is_deaf());
-        if let Notice::Trouble(trouble) = notice
+        if let Notice::Warning(warning) = notice
             && self.readers.iter().all(|reader| reader.reads == Reads::Inside)
-            && self.early.len() < EARLY_TROUBLES
+            && self.early.len() < EARLY_WARNINGS
         {
-            self.early.push(trouble.clone());
+            self.early.push(warning.clone());
         }
         let told = |reader: &Reader| reader.queue.push(reader.reads.notice(notice.clone()));
         self.readers.iter().filter_map(told).collect()

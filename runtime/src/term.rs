@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
 use crate::driver::{Command, Driver};
-use crate::fork::Birth;
+use crate::fork::ForkGuard;
 use crate::view::TermView;
 
 /// One uninterrupted leadership: from `Won` to `Lost`.
@@ -33,7 +33,7 @@ use crate::view::TermView;
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> incumbent::Result<()> {
 /// # let store = Store::open("memory:").await?;
 /// # let candidate = store.campaign("jobs", CampaignOptions::new()).await?;
-/// let term = candidate.won().await?;
+/// let term = candidate.next_term().await?;
 /// println!("leading with fencing token {}", term.token());
 /// let answer = term.run(async { 6 * 7 }).await.expect("nobody ended the term meanwhile");
 /// assert_eq!(answer, 42);
@@ -215,7 +215,7 @@ pub(crate) struct Tenure {
     token: Token,
     election: Arc<str>,
     clock: Clock,
-    birth: Birth,
+    birth: ForkGuard,
     driver: Weak<dyn Driver>,
     /// Written once, before the first handle is given out.
     started: Instant,
@@ -242,7 +242,7 @@ impl Tenure {
             token,
             election,
             clock,
-            birth: Birth::here(),
+            birth: ForkGuard::new(),
             driver,
             started,
             deadline: AtomicU64::new(0),
@@ -326,7 +326,7 @@ impl Tenure {
 
     pub(crate) fn remaining(&self) -> Duration {
         let deadline = self.deadline();
-        if self.birth.is_elsewhere() { Duration::ZERO } else { deadline.since(self.clock.now()) }
+        if self.birth.is_forked() { Duration::ZERO } else { deadline.since(self.clock.now()) }
     }
 
     pub(crate) fn reason(&self) -> Option<Reason> {
@@ -346,13 +346,13 @@ impl Tenure {
     }
 
     pub(crate) async fn drain_begun(&self) {
-        if !self.birth.is_elsewhere() {
+        if !self.birth.is_forked() {
             self.draining.cancelled().await;
         }
     }
 
     pub(crate) async fn over(&self) -> Reason {
-        if !self.birth.is_elsewhere() {
+        if !self.birth.is_forked() {
             self.ended.cancelled().await;
         }
         self.reason_or_expired()
@@ -375,7 +375,7 @@ impl Tenure {
     }
 
     fn send(&self, command: Command) {
-        if self.birth.is_elsewhere() {
+        if self.birth.is_forked() {
             return;
         }
         if let Some(driver) = self.driver.upgrade() {
@@ -388,7 +388,7 @@ impl Tenure {
 ///
 /// The deadline is loaded *before* the clock is read: the answer is then true of the moment of the
 /// load, however long the thread is stopped between the two.
-pub(crate) fn leads(deadline: &AtomicU64, clock: &Clock, birth: Birth) -> bool {
+pub(crate) fn leads(deadline: &AtomicU64, clock: &Clock, birth: ForkGuard) -> bool {
     let deadline = deadline.load(Ordering::Acquire);
-    clock.now().as_nanos() < deadline && !birth.is_elsewhere()
+    clock.now().as_nanos() < deadline && !birth.is_forked()
 }

@@ -19,7 +19,7 @@ use crate::term::{Tenure, Term};
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> incumbent::Result<()> {
 /// # let store = Store::open("memory:").await?;
 /// # let candidate = store.campaign("jobs", CampaignOptions::new()).await?;
-/// let view = candidate.won().await?.view();
+/// let view = candidate.next_term().await?.view();
 /// assert!(view.is_current());
 /// candidate.resign().await?; // nobody holds the term, so there is nothing to wait for
 /// assert!(!view.is_current());

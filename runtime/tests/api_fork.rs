@@ -35,7 +35,7 @@ fn wrong_answer(store: &Store, candidate: &Candidate, term: &Term) -> i32 {
         term.remaining() == Duration::ZERO,
         candidate.state() == State::Closed,
         matches!(now(events.next()), Some(None)),
-        matches!(now(candidate.won()), Some(Err(error)) if is_forked(&error)),
+        matches!(now(candidate.next_term()), Some(Err(error)) if is_forked(&error)),
         matches!(now(candidate.resign()), Some(Err(error)) if is_forked(&error)),
         matches!(now(candidate.hand_over("b")), Some(Err(error)) if is_forked(&error)),
         matches!(now(candidate.close()), Some(Err(error)) if is_forked(&error)),
@@ -76,7 +76,7 @@ async fn a_forked_child_is_not_the_leader_and_its_parent_still_is() {
     let store = Store::open("memory:").await.unwrap();
     let options = CampaignOptions::new().name("a").preset(Preset::Test).lease(LEASE).splay(Duration::ZERO);
     let candidate = store.campaign("jobs", options).await.unwrap();
-    let term = soon(candidate.won()).await.unwrap();
+    let term = soon(candidate.next_term()).await.unwrap();
     let goal = term.deadline() + 2 * LEASE;
     assert_eq!(in_a_child(|| wrong_answer(&store, &candidate, &term)), 0);
     let dropped = in_a_child(|| {

@@ -81,7 +81,7 @@ async fn a_candidate_that_waits_and_is_well_logs_nothing_above_debug() {
     LazyLock::force(&KEPT);
     let store = Store::open("memory:").await.unwrap();
     let leader = store.campaign("jobs", options("leader")).await.unwrap();
-    let term = soon(leader.won()).await.unwrap();
+    let term = soon(leader.next_term()).await.unwrap();
     let standby = store.campaign("jobs", options("standby")).await.unwrap();
     until(|| standby.leader().is_some()).await;
     let goal = term.deadline() + 2 * LEASE;
@@ -97,7 +97,7 @@ async fn a_term_is_logged_when_it_begins_and_when_it_ends() {
     LazyLock::force(&KEPT);
     let store = Store::open("memory:").await.unwrap();
     let candidate = store.campaign("jobs", options("a")).await.unwrap();
-    let token = soon(candidate.won()).await.unwrap().token().to_string();
+    let token = soon(candidate.next_term()).await.unwrap().token().to_string();
     // Once the store is closed, everything is with the subscriber.
     soon(store.close()).await.unwrap();
     let told = |message: &str| -> Fields {

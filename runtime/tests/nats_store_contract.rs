@@ -10,7 +10,7 @@ use std::time::Duration;
 use contract::Fixture;
 use incumbent::clock::Clock;
 use incumbent::store::nats::{InitOptions, init};
-use incumbent::store::{Adapter, Nats, NatsSettings, Operate};
+use incumbent::store::{Adapter, Nats, NatsSettings, StoreAdmin};
 use incumbent_testkit::nats::{NatsServer, Options};
 
 /// Long enough that a busy machine renews it in time.
@@ -67,7 +67,7 @@ macro_rules! bucket {
                     Box::new(self.0.open().await)
                 }
 
-                async fn operator(&self) -> Box<dyn Operate> {
+                async fn operator(&self) -> Box<dyn StoreAdmin> {
                     Box::new(self.0.open().await)
                 }
 

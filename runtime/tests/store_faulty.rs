@@ -9,10 +9,10 @@ use std::time::Duration;
 use contract::{Fixture, acquire, applied, next, release, renew, take};
 use futures_util::FutureExt;
 use incumbent::clock::Clock;
-use incumbent::core::record::Entry;
-use incumbent::core::store::{Expect, FaultKind, Outcome};
-use incumbent::core::{Instant, Revision};
-use incumbent::store::{Adapter, Memory, MemorySettings, Operate};
+use incumbent::incumbent_core::record::Entry;
+use incumbent::incumbent_core::store::{Expect, FaultKind, Outcome};
+use incumbent::incumbent_core::{Instant, Revision};
+use incumbent::store::{Adapter, Memory, MemorySettings, StoreAdmin};
 use incumbent::testing::{Faults, Faulty};
 
 const LEASE: Duration = Duration::from_secs(10);
@@ -31,7 +31,7 @@ impl Fixture for Wrapped {
         Box::new(Faulty::new(boxed).0)
     }
 
-    async fn operator(&self) -> Box<dyn Operate> {
+    async fn operator(&self) -> Box<dyn StoreAdmin> {
         Box::new(Faulty::new(self.0.clone()).0)
     }
 

@@ -9,10 +9,10 @@ use std::time::Duration;
 use contract::{Fixture, acquire, applied, next, renew, take};
 use incumbent::ErrorKind;
 use incumbent::clock::Clock;
-use incumbent::core::record::Entry;
-use incumbent::core::store::{Expect, Outcome};
-use incumbent::core::{Instant, Revision};
-use incumbent::store::{Adapter, Memory, MemorySettings, Operate};
+use incumbent::incumbent_core::record::Entry;
+use incumbent::incumbent_core::store::{Expect, Outcome};
+use incumbent::incumbent_core::{Instant, Revision};
+use incumbent::store::{Adapter, Memory, MemorySettings, StoreAdmin};
 
 const LEASE: Duration = Duration::from_secs(10);
 
@@ -38,7 +38,7 @@ impl Fixture for Bare {
         Box::new(self.0.clone())
     }
 
-    async fn operator(&self) -> Box<dyn Operate> {
+    async fn operator(&self) -> Box<dyn StoreAdmin> {
         Box::new(self.0.clone())
     }
 
@@ -68,7 +68,7 @@ impl Fixture for Marked {
         self.0.connect().await
     }
 
-    async fn operator(&self) -> Box<dyn Operate> {
+    async fn operator(&self) -> Box<dyn StoreAdmin> {
         self.0.operator().await
     }
 

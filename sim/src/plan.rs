@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use incumbent_core::Incarnation;
 use incumbent_core::campaign::{Forecast, Preset, Settings};
-use incumbent_core::store::{Capabilities, Facts};
+use incumbent_core::store::{Capabilities, StoreInfo};
 
 use crate::dice::Dice;
 use crate::kind::{Kind, Promise};
@@ -240,7 +240,7 @@ impl Plan {
     /// The worst fail-over that `incumbent doctor` prints for any candidate: after a crash, or after a deletion, which
     /// counts on the longest maximum age that was ever seen. Settings that the store refuses have no forecast.
     pub(crate) fn forecast(&self) -> Duration {
-        let facts = Facts {
+        let info = StoreInfo {
             asked_at: START,
             incarnation: Incarnation(0),
             age: None,
@@ -249,7 +249,7 @@ impl Plan {
             newest: None,
         };
         let raised = self.longest_age().saturating_sub(self.max_age);
-        let forecast = |node| Forecast::new(self.settings_of(node), self.capabilities(), &facts).ok();
+        let forecast = |node| Forecast::new(self.settings_of(node), self.capabilities(), &info).ok();
         let worst = |of: Forecast| of.after_a_crash.max(of.after_a_deletion + raised);
         (0..self.choice.candidates).filter_map(forecast).map(worst).max().unwrap_or_default()
     }

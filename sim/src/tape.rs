@@ -3,7 +3,7 @@
 use incumbent_core::Instant;
 use incumbent_core::campaign::{Input, Lease, Output, Settings};
 use incumbent_core::record::Nonce;
-use incumbent_core::store::{Capabilities, Facts};
+use incumbent_core::store::{Capabilities, StoreInfo};
 
 /// Something that was handed to a campaign, or came from it. Processes are numbered over the whole run.
 #[derive(Clone, Debug)]
@@ -17,7 +17,7 @@ pub enum Recorded {
         /// What the store can do.
         store: Capabilities,
         /// What the store said of itself.
-        facts: Facts,
+        info: StoreInfo,
         /// The campaign's nonce.
         nonce: Nonce,
         /// The seed of its random choices.

@@ -99,7 +99,7 @@ impl Timeline {
             }
             Moment::Says { node, output: Output::Event(event), .. } => match event {
                 Event::Won(term) => self.tokens.push((*node, now, term.token.sequence.0.to_string())),
-                Event::Campaigned(state) => {
+                Event::StateChanged(state) => {
                     let doing = match state {
                         State::Idle | State::Closed => Doing::Gone,
                         State::Holding => Doing::Holding,

@@ -96,7 +96,7 @@ fn every_error_has_a_case_for_what_nobody_thought_of() {
         }
     }
     with_other.sort();
-    assert_eq!(with_other, ["candidates.misuse", "elections.error", "events.trouble-kind", "types.fault"]);
+    assert_eq!(with_other, ["candidates.misuse", "elections.error", "events.warning-kind", "types.fault"]);
 }
 
 #[test]

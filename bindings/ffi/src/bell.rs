@@ -43,8 +43,8 @@ impl Bell {
     }
 
     /// Whether nobody is left to ring it, because the process forked.
-    pub(crate) fn is_elsewhere(&self) -> bool {
-        self.engine.is_some_and(Engine::is_elsewhere)
+    pub(crate) fn is_forked(&self) -> bool {
+        self.engine.is_some_and(Engine::is_forked)
     }
 
     pub(crate) fn ring(&self) {
@@ -83,7 +83,7 @@ impl Bell {
 
     /// Waits on this thread until it rings, up to `limit`; whether it has.
     pub(crate) fn wait(&self, limit: Option<Duration>) -> bool {
-        if self.is_elsewhere() {
+        if self.is_forked() {
             return true;
         }
         // A limit beyond what the clock can tell is none.
@@ -121,7 +121,7 @@ impl Bell {
     }
 
     fn listen(&self, listener: Listener) -> bool {
-        if self.is_elsewhere() {
+        if self.is_forked() {
             return false;
         }
         let mut state = self.lock();

@@ -100,7 +100,7 @@ impl Candidate {
             if let Some(term) = after {
                 term.view.ended().await;
             }
-            match candidate.won().await {
+            match candidate.next_term().await {
                 Ok(term) => Ok(Some(Hold::of(term))),
                 Err(error) if error.kind() == incumbent::ErrorKind::Closed => Ok(None),
                 Err(error) => Err(error.into()),

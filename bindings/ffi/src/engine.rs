@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-use incumbent::fork::Birth;
+use incumbent::fork::ForkGuard;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::here::Here;
@@ -15,7 +15,7 @@ use crate::{Code, Error, Result};
 
 /// What one process needs to run elections for another language.
 pub(crate) struct Engine {
-    birth: Birth,
+    birth: ForkGuard,
     runtime: Runtime,
     pub(crate) teller: Teller,
     /// Apart from the other: what a language does with its logs may take a while, and a loop is not to wait for it.
@@ -62,7 +62,7 @@ impl Engine {
     fn in_this_process(present: *mut Self) -> Option<&'static Self> {
         // SAFETY: null, or made by `get` from a box that was leaked and is freed by nobody once it was stored.
         let engine = unsafe { present.as_ref() }?;
-        (!engine.birth.is_elsewhere()).then_some(engine)
+        (!engine.birth.is_forked()).then_some(engine)
     }
 
     fn start() -> Result<Self> {
@@ -74,7 +74,7 @@ impl Engine {
         let mut builder = Builder::new_multi_thread();
         let runtime = builder.worker_threads(1).thread_name("incumbent-ffi").enable_time();
         Ok(Self {
-            birth: Birth::here(),
+            birth: ForkGuard::new(),
             runtime: runtime.build().map_err(refused)?,
             teller: Teller::start("incumbent-tell").map_err(refused)?,
             logs: OnceLock::new(),
@@ -102,8 +102,8 @@ impl Engine {
     }
 
     /// Whether this process is a child of the engine's.
-    pub(crate) fn is_elsewhere(&self) -> bool {
-        self.birth.is_elsewhere()
+    pub(crate) fn is_forked(&self) -> bool {
+        self.birth.is_forked()
     }
 
     pub(crate) fn open(&self) -> MutexGuard<'_, Open> {

@@ -15,11 +15,11 @@ pub enum Code {
     /// The store cannot hold this key or candidate name.
     InvalidName,
     /// Credentials cannot be read, or are malformed.
-    Credentials,
+    Authentication,
     /// The store does not answer.
-    Unreachable,
+    StoreUnavailable,
     /// The store refuses: authentication or a permission.
-    Denied,
+    PermissionDenied,
     /// The bucket, file or topic does not exist; `incumbent init` makes it.
     NotFound,
     /// The store is set up so that an election on it would be unsafe.
@@ -48,9 +48,9 @@ impl Code {
         Self::InvalidUrl,
         Self::InvalidSetting,
         Self::InvalidName,
-        Self::Credentials,
-        Self::Unreachable,
-        Self::Denied,
+        Self::Authentication,
+        Self::StoreUnavailable,
+        Self::PermissionDenied,
         Self::NotFound,
         Self::UnsafeStore,
         Self::Unsupported,
@@ -69,9 +69,9 @@ impl Code {
             Self::InvalidUrl => ErrorKind::InvalidUrl.code(),
             Self::InvalidSetting => ErrorKind::InvalidSetting.code(),
             Self::InvalidName => ErrorKind::InvalidName.code(),
-            Self::Credentials => ErrorKind::Credentials.code(),
-            Self::Unreachable => ErrorKind::Unreachable.code(),
-            Self::Denied => ErrorKind::Denied.code(),
+            Self::Authentication => ErrorKind::Authentication.code(),
+            Self::StoreUnavailable => ErrorKind::StoreUnavailable.code(),
+            Self::PermissionDenied => ErrorKind::PermissionDenied.code(),
             Self::NotFound => ErrorKind::NotFound.code(),
             Self::UnsafeStore => ErrorKind::UnsafeStore.code(),
             Self::Unsupported => ErrorKind::Unsupported.code(),
@@ -87,7 +87,7 @@ impl Code {
 
     /// Whether the same call can succeed later without anybody changing anything.
     pub const fn is_temporary(self) -> bool {
-        matches!(self, Self::Unreachable | Self::Broken | Self::TimedOut)
+        matches!(self, Self::StoreUnavailable | Self::Broken | Self::TimedOut)
     }
 }
 
@@ -98,9 +98,9 @@ impl From<ErrorKind> for Code {
             ErrorKind::InvalidUrl => Self::InvalidUrl,
             ErrorKind::InvalidSetting => Self::InvalidSetting,
             ErrorKind::InvalidName => Self::InvalidName,
-            ErrorKind::Credentials => Self::Credentials,
-            ErrorKind::Unreachable => Self::Unreachable,
-            ErrorKind::Denied => Self::Denied,
+            ErrorKind::Authentication => Self::Authentication,
+            ErrorKind::StoreUnavailable => Self::StoreUnavailable,
+            ErrorKind::PermissionDenied => Self::PermissionDenied,
             ErrorKind::NotFound => Self::NotFound,
             ErrorKind::UnsafeStore => Self::UnsafeStore,
             ErrorKind::Unsupported => Self::Unsupported,
@@ -207,8 +207,8 @@ mod tests {
     #[test]
     fn an_error_brings_its_causes_the_nearest_first() {
         let inner = incumbent::Error::new(ErrorKind::Broken, "disk").caused_by("sector 7");
-        let error = Error::from(incumbent::Error::new(ErrorKind::Unreachable, "store").caused_by(inner));
-        assert_eq!((error.code, error.message.as_str()), (Code::Unreachable, "store"));
+        let error = Error::from(incumbent::Error::new(ErrorKind::StoreUnavailable, "store").caused_by(inner));
+        assert_eq!((error.code, error.message.as_str()), (Code::StoreUnavailable, "store"));
         assert_eq!(error.causes, ["disk", "sector 7"]);
     }
 }

@@ -20,9 +20,9 @@ pub enum Event {
     /// The seat is known to be held by somebody else than before, or by nobody.
     LeaderChanged(Option<Leader>),
     /// The campaign entered another state.
-    Campaigned(State),
+    StateChanged(State),
     /// Something a person should look at.
-    Trouble(Trouble),
+    Warning(Warning),
 }
 
 /// The name of an event's kind.
@@ -36,10 +36,10 @@ pub enum EventKind {
     Lost,
     /// [`Event::LeaderChanged`]
     LeaderChanged,
-    /// [`Event::Campaigned`]
-    Campaigned,
-    /// [`Event::Trouble`]
-    Trouble,
+    /// [`Event::StateChanged`]
+    StateChanged,
+    /// [`Event::Warning`]
+    Warning,
 }
 
 /// Who holds the seat.
@@ -57,7 +57,7 @@ pub struct Leader {
 
 /// Something a person should look at.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trouble {
+pub struct Warning {
     /// A stable name.
     pub code: &'static str,
     /// What it is, and what to do.
@@ -72,8 +72,8 @@ impl Event {
             Self::Draining(..) => EventKind::Draining,
             Self::Lost(..) => EventKind::Lost,
             Self::LeaderChanged(_) => EventKind::LeaderChanged,
-            Self::Campaigned(_) => EventKind::Campaigned,
-            Self::Trouble(_) => EventKind::Trouble,
+            Self::StateChanged(_) => EventKind::StateChanged,
+            Self::Warning(_) => EventKind::Warning,
         }
     }
 }
@@ -86,8 +86,8 @@ impl EventKind {
             Self::Draining => "DRAINING",
             Self::Lost => "LOST",
             Self::LeaderChanged => "LEADER_CHANGED",
-            Self::Campaigned => "CAMPAIGNED",
-            Self::Trouble => "TROUBLE",
+            Self::StateChanged => "STATE_CHANGED",
+            Self::Warning => "WARNING",
         }
     }
 }
@@ -102,9 +102,9 @@ impl From<incumbent::Event> for Event {
             }
             incumbent::Event::Lost { term: lost, reason } => Self::Lost(term(lost), reason),
             incumbent::Event::LeaderChanged(leader) => Self::LeaderChanged(leader.map(Leader::from)),
-            incumbent::Event::Campaigned(state) => Self::Campaigned(state),
-            incumbent::Event::Trouble(trouble) => {
-                Self::Trouble(Trouble { code: trouble.code(), message: trouble.to_string() })
+            incumbent::Event::StateChanged(state) => Self::StateChanged(state),
+            incumbent::Event::Warning(warning) => {
+                Self::Warning(Warning { code: warning.code(), message: warning.to_string() })
             }
         }
     }

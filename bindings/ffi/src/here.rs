@@ -1,6 +1,6 @@
 //! What belongs to the process that made it.
 
-use incumbent::fork::Birth;
+use incumbent::fork::ForkGuard;
 
 use crate::{Error, Result};
 
@@ -8,18 +8,18 @@ use crate::{Error, Result};
 /// have, and what it would send is the parent's to send.
 #[derive(Debug)]
 pub(crate) struct Here<T> {
-    birth: Birth,
+    birth: ForkGuard,
     inner: Option<T>,
 }
 
 impl<T> Here<T> {
     pub(crate) fn new(inner: T) -> Self {
-        Self { birth: Birth::here(), inner: Some(inner) }
+        Self { birth: ForkGuard::new(), inner: Some(inner) }
     }
 
     /// It, where this is its process and it was not [released](Self::release).
     pub(crate) fn get(&self, what: &str) -> Result<&T> {
-        if self.birth.is_elsewhere() {
+        if self.birth.is_forked() {
             return Err(Error::forked());
         }
         self.inner.as_ref().ok_or_else(|| Error::closed(what))
@@ -32,13 +32,13 @@ impl<T> Here<T> {
 
     /// Takes it out, in its own process.
     pub(crate) fn release(&mut self) -> Option<T> {
-        if self.birth.is_elsewhere() { None } else { self.inner.take() }
+        if self.birth.is_forked() { None } else { self.inner.take() }
     }
 }
 
 impl<T> Drop for Here<T> {
     fn drop(&mut self) {
-        if self.birth.is_elsewhere() {
+        if self.birth.is_forked() {
             std::mem::forget(self.inner.take());
         }
     }

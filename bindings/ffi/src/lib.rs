@@ -48,7 +48,7 @@ pub mod testing;
 
 pub use candidate::Candidate;
 pub use error::{Code, Error, Result};
-pub use event::{Event, EventKind, Leader, Trouble};
+pub use event::{Event, EventKind, Leader, Warning};
 pub use exit::shut_down;
 pub use feed::{Feed, Taken};
 pub use health::Question;
@@ -56,6 +56,6 @@ pub use incumbent::{Pulse, Reason, State, Token};
 pub use mailbox::Mailbox;
 pub use observer::Observed;
 pub use operation::Operation;
-pub use store::{Listed, Store};
+pub use store::{ElectionInfo, Store};
 pub use teller::{Wake, pulse};
 pub use term::{Hold, Term};

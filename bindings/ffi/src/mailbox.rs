@@ -12,7 +12,7 @@ use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use incumbent::Pulse;
-use incumbent::fork::Birth;
+use incumbent::fork::ForkGuard;
 
 use crate::{Code, Error, Result};
 
@@ -23,7 +23,7 @@ const ASKED: u64 = u64::MAX;
 pub struct Mailbox {
     letters: Mutex<Vec<u64>>,
     line: Line,
-    birth: Birth,
+    birth: ForkGuard,
     pulse: OnceLock<Pulse>,
 }
 
@@ -41,7 +41,12 @@ impl Mailbox {
             )
         };
         let line = Line::open().map_err(refused)?;
-        Ok(Arc::new(Self { letters: Mutex::default(), line, birth: Birth::here(), pulse: OnceLock::new() }))
+        Ok(Arc::new(Self {
+            letters: Mutex::default(),
+            line,
+            birth: ForkGuard::new(),
+            pulse: OnceLock::new(),
+        }))
     }
 
     /// The file descriptor, which can be read while there is something in it. It is only watched: [`take`](Self::take)
@@ -52,7 +57,7 @@ impl Mailbox {
 
     /// What is in it; nothing in a forked child, where nobody puts anything in.
     pub fn take(&self) -> Vec<u64> {
-        if self.birth.is_elsewhere() {
+        if self.birth.is_forked() {
             return Vec::new();
         }
         // Read first: what is put in from here on is either taken below, or wakes the loop again.
@@ -76,8 +81,8 @@ impl Mailbox {
     }
 
     /// Whether it is of a process that this one was forked from, and not to be used here.
-    pub fn is_elsewhere(&self) -> bool {
-        self.birth.is_elsewhere()
+    pub fn is_forked(&self) -> bool {
+        self.birth.is_forked()
     }
 
     /// Puts a letter in, and wakes the loop. Never waits.

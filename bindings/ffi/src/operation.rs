@@ -81,7 +81,7 @@ impl<T: Send + 'static> Operation<T> {
     ///
     /// `Forked` in a forked child.
     pub fn take(&self) -> Option<Result<T>> {
-        if self.bell.is_elsewhere() {
+        if self.bell.is_forked() {
             return Some(Err(Error::forked()));
         }
         self.answer.lock().unwrap_or_else(PoisonError::into_inner).take()
@@ -90,7 +90,7 @@ impl<T: Send + 'static> Operation<T> {
     /// Gives up what was asked for, as dropping it does: an answer that is there or comes all the same is
     /// dropped, and so is every wake.
     pub fn cancel(&self) {
-        if self.bell.is_elsewhere() {
+        if self.bell.is_forked() {
             return;
         }
         if let Some(task) = &self.task {
@@ -130,7 +130,7 @@ impl<T: Send + 'static> Operation<T> {
 
 impl<T> Drop for Operation<T> {
     fn drop(&mut self) {
-        if self.bell.is_elsewhere() {
+        if self.bell.is_forked() {
             // Aborting takes locks that the parent's threads may have held, and so may the answer.
             std::mem::forget(self.task.take());
             std::mem::forget(Arc::clone(&self.answer));

@@ -20,7 +20,7 @@ pub struct Store {
 
 /// Who holds the seat of an election of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
+pub struct ElectionInfo {
     /// The election's key.
     pub election: String,
     /// Who holds the seat; `None`: nobody does.
@@ -72,11 +72,11 @@ impl Store {
     }
 
     /// All elections of the store, by key.
-    pub fn list(&self) -> Operation<Vec<Listed>> {
+    pub fn list(&self) -> Operation<Vec<ElectionInfo>> {
         self.ask(|store| async move {
             let listed = store.list().await?.into_iter();
             Ok(listed
-                .map(|one| Listed { election: one.election, leader: one.leader.map(Leader::from) })
+                .map(|one| ElectionInfo { election: one.election, leader: one.leader.map(Leader::from) })
                 .collect())
         })
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use incumbent::clock::Clock;
 use incumbent::store::StoreSettings;
-use incumbent::{Instant, Leader, Reason, Token, Trouble};
+use incumbent::{Instant, Leader, Reason, Token, Warning};
 
 use crate::here::Here;
 use crate::settings::Opening;
@@ -87,19 +87,19 @@ impl Script {
         let leader = |name: &str| Leader {
             name: name.to_owned(),
             nonce: None,
-            revision: incumbent::core::Revision(1),
+            revision: incumbent::incumbent_core::Revision(1),
             metadata: Vec::new(),
         };
         self.get()?.leader(name.map(leader));
         Ok(())
     }
 
-    /// Another process is seen to campaign under the candidate's name: trouble of the mildest kind.
+    /// Another process is seen to campaign under the candidate's name: a a warning of the mildest kind.
     ///
     /// # Errors
     /// `Forked`.
-    pub fn trouble(&self) -> Result<()> {
-        self.get()?.trouble(Trouble::MarkersMislead);
+    pub fn warning(&self) -> Result<()> {
+        self.get()?.warning(Warning::MarkersMislead);
         Ok(())
     }
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use incumbent::Clock;
-use incumbent::core::record::{Attempt, Headers, LONGEST};
-use incumbent::core::store::{Action, Expect, Fault, FaultKind, Outcome, Put, Write};
-use incumbent::core::{Instant, Revision};
+use incumbent::incumbent_core::record::{Attempt, Headers, LONGEST};
+use incumbent::incumbent_core::store::{Action, Expect, Fault, FaultKind, Outcome, Put, Write};
+use incumbent::incumbent_core::{Instant, Revision};
 use incumbent::store::Adapter;
 use tokio::sync::{Mutex, Notify};
 
@@ -52,18 +52,21 @@ impl Bucket {
         Duration::from_nanos(nanos).min(self.longest)
     }
 
-    pub(crate) async fn inspect(&mut self, limit: u64) -> Result<incumbent::core::store::Facts, Fault> {
+    pub(crate) async fn inspect(
+        &mut self,
+        limit: u64,
+    ) -> Result<incumbent::incumbent_core::store::StoreInfo, Fault> {
         let limit = self.begin(limit);
-        let facts = self.answer(limit, "an inspection", self.shared.adapter.inspect()).await?;
-        self.shared.feed.shown(facts.incarnation);
-        Ok(facts)
+        let info = self.answer(limit, "an inspection", self.shared.adapter.inspect()).await?;
+        self.shared.feed.shown(info.incarnation);
+        Ok(info)
     }
 
     pub(crate) async fn read(
         &mut self,
         key: &str,
         limit: u64,
-    ) -> Result<incumbent::core::record::Entry, Fault> {
+    ) -> Result<incumbent::incumbent_core::record::Entry, Fault> {
         let limit = self.begin(limit);
         self.answer(limit, "a read", self.shared.adapter.read(key)).await
     }

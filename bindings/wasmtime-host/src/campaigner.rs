@@ -1,6 +1,6 @@
 //! The campaigner, compiled and ready to campaign.
 
-use incumbent::core::campaign::Settings;
+use incumbent::incumbent_core::campaign::Settings;
 use wasmtime::component::{Component, Linker};
 
 use crate::bindings::CampaignerPre;

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use incumbent::core::Instant;
-use incumbent::core::campaign::{Event, Leader, Lease, Reason, State, Term};
+use incumbent::incumbent_core::Instant;
+use incumbent::incumbent_core::campaign::{Event, Leader, Lease, Reason, State, Term};
 use incumbent::{Clock, Token};
 use tokio::sync::{Notify, mpsc, oneshot};
 use wasmtime::Store;
@@ -256,8 +256,8 @@ impl Task {
             Event::Won(term) => self.term = Some(*term),
             Event::Lost { .. } => self.term = None,
             Event::LeaderChanged(leader) => lock(&self.shared.seen).leader.clone_from(leader),
-            Event::Campaigned(state) => lock(&self.shared.seen).state = *state,
-            Event::Draining { .. } | Event::Trouble(_) => {}
+            Event::StateChanged(state) => lock(&self.shared.seen).state = *state,
+            Event::Draining { .. } | Event::Warning(_) => {}
         }
         // A handle that was dropped hears nothing.
         let _ = self.told.send(event);

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use incumbent::Clock;
-use incumbent::core::Revision;
-use incumbent::core::store::Expect;
+use incumbent::incumbent_core::Revision;
+use incumbent::incumbent_core::store::Expect;
 use incumbent::store::Adapter;
 use tokio::sync::Notify;
 use wasmtime::component::{HasSelf, Linker, Resource, ResourceTable};
@@ -166,9 +166,9 @@ impl kv::HostBucket for Provision {
         &mut self,
         bucket: Resource<Bucket>,
         limit: u64,
-    ) -> Trap<Result<stores::Facts, types::Fault>> {
+    ) -> Trap<Result<stores::StoreInfo, types::Fault>> {
         let answer = self.asked(&bucket)?.inspect(limit).await;
-        Ok(answer.map(translate::facts).map_err(translate::fault))
+        Ok(answer.map(translate::store_info).map_err(translate::fault))
     }
 
     async fn read(

@@ -7,10 +7,10 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use incumbent::Clock;
-use incumbent::core::Incarnation;
-use incumbent::core::record::Entry;
-use incumbent::core::store::{Fault, FaultKind};
-use incumbent::store::{Adapter, Watched};
+use incumbent::incumbent_core::Incarnation;
+use incumbent::incumbent_core::record::Entry;
+use incumbent::incumbent_core::store::{Fault, FaultKind};
+use incumbent::store::{Adapter, WatchEvent};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
@@ -100,7 +100,7 @@ impl Present {
 }
 
 /// Reads a watch to its end.
-async fn read(mut stream: BoxStream<'static, Watched>, present: Weak<Mutex<Present>>, number: u64) {
+async fn read(mut stream: BoxStream<'static, WatchEvent>, present: Weak<Mutex<Present>>, number: u64) {
     loop {
         let next = stream.next().await;
         let Some(present) = present.upgrade() else { return };
@@ -108,7 +108,7 @@ async fn read(mut stream: BoxStream<'static, Watched>, present: Weak<Mutex<Prese
         if present.number != number {
             return;
         }
-        let (Some(Watched { key, entry }), Some(stream)) = (next, &mut present.stream) else {
+        let (Some(WatchEvent { key, entry }), Some(stream)) = (next, &mut present.stream) else {
             // Dropped, it tells its followers.
             present.stream = None;
             return;

@@ -21,8 +21,8 @@ pub(super) struct Audience {
     means: Means,
     /// What was told last: when, how, what.
     log: VecDeque<(Duration, Mood, String)>,
-    /// What somebody was in trouble with already: the others have the same.
-    troubles: HashSet<String>,
+    /// What a candidate was in trouble with already: the others have the same.
+    warnings: HashSet<String>,
     has_left: bool,
 }
 
@@ -42,7 +42,7 @@ impl Audience {
             (false, true) => Means::Table(Screen::open()?),
             (false, false) => Means::Lines,
         };
-        Ok(Self { means, log: VecDeque::new(), troubles: HashSet::new(), has_left: false })
+        Ok(Self { means, log: VecDeque::new(), warnings: HashSet::new(), has_left: false })
     }
 
     /// Whether nobody reads any more: `incumbent demo | head`.
@@ -80,8 +80,8 @@ impl Audience {
         if let Means::Json = self.means {
             return self.write(timed(at, happening.json()));
         }
-        if let Happening::Trouble { message, .. } = happening
-            && !self.troubles.insert(message.clone())
+        if let Happening::Warning { message, .. } = happening
+            && !self.warnings.insert(message.clone())
         {
             return Ok(());
         }

@@ -121,8 +121,8 @@ fn take(event: Event, witness: &Witness, work: &mut Option<Term>, tell: &impl Fn
             witness.ended(term.token(), reason);
             tell(Report::Lost { token: term.token().to_string(), reason: reason.code().into() });
         }
-        Event::Campaigned(state) => tell(Report::State { state: state.code().into() }),
-        Event::Trouble(trouble) => tell(Report::Trouble { message: trouble.to_string() }),
+        Event::StateChanged(state) => tell(Report::State { state: state.code().into() }),
+        Event::Warning(warning) => tell(Report::Warning { message: warning.to_string() }),
         Event::LeaderChanged(_) => {}
     }
 }

@@ -138,7 +138,7 @@ impl History {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use incumbent::core::{Incarnation, Revision};
+    use incumbent::incumbent_core::{Incarnation, Revision};
 
     fn token(sequence: u64) -> Token {
         Token { incarnation: Incarnation(1), sequence: Revision(sequence) }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use incumbent::core::store::Facts;
+use incumbent::incumbent_core::store::StoreInfo;
 use incumbent::store::nats::{InitOptions, init};
-use incumbent::store::{NatsSettings, Operate, Sqlite, SqliteSettings, StoreSettings};
+use incumbent::store::{NatsSettings, Sqlite, SqliteSettings, StoreAdmin, StoreSettings};
 use incumbent::{CampaignOptions, Clock, Error, ErrorKind, Store};
 use tempfile::TempDir;
 
@@ -43,7 +43,7 @@ pub(super) struct Plan {
     /// What the viewer should know beforehand.
     pub(super) notes: Vec<String>,
     /// Writes that no candidate would make.
-    pub(super) operator: Arc<dyn Operate>,
+    pub(super) operator: Arc<dyn StoreAdmin>,
     /// What witnesses write, and the store where it is none of the user's.
     pub(super) folder: TempDir,
     /// Keeps a store in memory alive between two candidates; others are closed, for what they say of
@@ -67,8 +67,8 @@ impl Plan {
             return Err(Failure::usage("processes cannot share a store in memory; use --in-process"));
         }
         let store = open(&args.store, &url, args.lease.lease, &mut notes).await?;
-        let facts = store.facts().await?;
-        let lease = args.lease.lease.unwrap_or_else(|| lease_of(&store, &facts, args.lease.preset));
+        let info = store.store_info().await?;
+        let lease = args.lease.lease.unwrap_or_else(|| lease_of(&store, &info, args.lease.preset));
         let preset = args.lease.preset.unwrap_or(if lease < STANDARD { Pace::Fast } else { Pace::Standard });
         let key = match args.key {
             Some(key) => key,
@@ -201,8 +201,8 @@ async fn make(bucket: &NatsSettings, lease: Duration) -> Result<(), Error> {
 }
 
 /// What the store says, or a lease short enough to watch.
-fn lease_of(store: &Store, facts: &Facts, preset: Option<Pace>) -> Duration {
-    match (facts.max_age, preset) {
+fn lease_of(store: &Store, info: &StoreInfo, preset: Option<Pace>) -> Duration {
+    match (info.max_age, preset) {
         (Some(age), _) if !store.capabilities().own_lease => age,
         (Some(age), None) => age,
         (age, preset) => {

@@ -46,7 +46,7 @@ pub(super) enum Report {
     /// It leads no more.
     Lost { token: String, reason: String },
     /// Something is not as it should be.
-    Trouble { message: String },
+    Warning { message: String },
     /// An order could not be carried out.
     Refused { message: String },
     /// It cannot take part.

@@ -68,7 +68,7 @@ pub(super) fn read(path: &Path) -> io::Result<Vec<Line>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use incumbent::core::{Incarnation, Revision};
+    use incumbent::incumbent_core::{Incarnation, Revision};
 
     fn line(ended: Option<Reason>) -> Line {
         Line {

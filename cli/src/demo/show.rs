@@ -189,7 +189,7 @@ impl Show {
                 actor.is_silent = true;
                 Ok(())
             }
-            What::Said(message) => self.tell(Happening::Trouble { candidate, message }),
+            What::Said(message) => self.tell(Happening::Warning { candidate, message }),
             What::Report(Report::State { state }) => {
                 actor.state = state;
                 Ok(())
@@ -208,10 +208,10 @@ impl Show {
                 let is_news = !self.is_closing && !self.blow.is_some_and(caused);
                 self.tell(Happening::Lost { candidate, token, reason, is_news })
             }
-            What::Report(Report::Trouble { message }) => self.tell(Happening::Trouble { candidate, message }),
+            What::Report(Report::Warning { message }) => self.tell(Happening::Warning { candidate, message }),
             What::Report(Report::Refused { message }) => self.missed(message),
             What::Report(Report::Failed { failure }) if self.is_closing => {
-                self.tell(Happening::Trouble { candidate, message: failure.to_string() })
+                self.tell(Happening::Warning { candidate, message: failure.to_string() })
             }
             What::Report(Report::Failed { failure }) => Err(failure),
         }

@@ -35,7 +35,7 @@ pub(super) enum Happening {
     /// Nobody took over.
     Vacant { fault: Fault, after: Duration },
     /// A candidate says that something is wrong.
-    Trouble { candidate: String, message: String },
+    Warning { candidate: String, message: String },
     /// A candidate's process has ended, and nobody asked it to.
     Gone { candidate: String },
     /// Two leaders at once.
@@ -62,7 +62,7 @@ impl Happening {
             Self::Note(_) | Self::Mended { .. } | Self::Lost { .. } | Self::Missed { .. } => Mood::Plain,
             Self::Won { .. } => Mood::Good,
             Self::Fault { .. } => Mood::Fault,
-            Self::Vacant { .. } | Self::Trouble { .. } | Self::Gone { .. } | Self::Overlap(_) => Mood::Bad,
+            Self::Vacant { .. } | Self::Warning { .. } | Self::Gone { .. } | Self::Overlap(_) => Mood::Bad,
         }
     }
 
@@ -102,7 +102,7 @@ impl Happening {
             Self::Mended { victim, .. } => format!("{victim} is started again"),
             Self::Missed { fault, message } => format!("no {}: {message}", fault.name()),
             Self::Vacant { after, .. } => format!("nobody leads, {} after that", span(*after)),
-            Self::Trouble { candidate, message } => format!("{candidate}: {message}"),
+            Self::Warning { candidate, message } => format!("{candidate}: {message}"),
             Self::Gone { candidate } => format!("{candidate}'s process has ended, and nobody asked it to"),
             Self::Overlap(overlap) => {
                 let (one, other) = (&overlap.one.candidate, &overlap.other.candidate);
@@ -142,8 +142,8 @@ impl Happening {
             Self::Vacant { fault, after } => {
                 json!({ "event": "vacant", "fault": fault.name(), "after_ms": millis(*after) })
             }
-            Self::Trouble { candidate, message } => {
-                json!({ "event": "trouble", "candidate": candidate, "message": message })
+            Self::Warning { candidate, message } => {
+                json!({ "event": "warning", "candidate": candidate, "message": message })
             }
             Self::Gone { candidate } => json!({ "event": "gone", "candidate": candidate }),
             Self::Overlap(overlap) => json!({

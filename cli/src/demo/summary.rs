@@ -101,7 +101,7 @@ mod tests {
     use super::*;
     use crate::demo::history::Stretch;
     use crate::demo::record::Line;
-    use incumbent::core::{Incarnation, Revision};
+    use incumbent::incumbent_core::{Incarnation, Revision};
     use incumbent::{Instant, Token};
 
     fn summary() -> Summary {

@@ -147,7 +147,7 @@ impl Book {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use incumbent::core::{Incarnation, Revision};
+    use incumbent::incumbent_core::{Incarnation, Revision};
 
     fn at(nanos: u64) -> Instant {
         Instant::from_nanos(nanos)

@@ -31,7 +31,7 @@ pub(super) async fn examine(
         report.find(Finding::broken(flaw.what.clone(), flaw.remedy.clone()));
     }
     if survey.flaws.is_empty() {
-        report.foretell(options, survey.capabilities, &survey.facts);
+        report.foretell(options, survey.capabilities, &survey.info);
         let store = args.open(Store::builder(), StoreSettings::Nats(Box::new(settings))).await?;
         let elections = Elections::of(&store).await?;
         store.close().await?;
@@ -81,7 +81,7 @@ fn describe(report: &mut Report, survey: &Survey) {
         None => format!("{} bytes", survey.bytes),
     };
     report.set("size", size, json!({ "bytes": survey.bytes, "max_bytes": survey.max_bytes }));
-    if let Some(age) = survey.facts.age {
+    if let Some(age) = survey.info.age {
         report.set("made", format!("{} ago", span(age)), json!({ "ms_ago": millis(age) }));
     }
     if let Some(clock) = survey.clock {
@@ -139,8 +139,8 @@ fn judge(report: &mut Report, survey: &Survey) {
         "leave the bucket out of backups, and make it again with `incumbent init`; or stop every candidate before a \
          restore, and start none for a lease after it",
     ));
-    let young = survey.facts.age.zip(survey.max_age).and_then(|(age, lease)| lease.checked_sub(age));
-    if let Some(left) = young.filter(|_| !survey.facts.never_used) {
+    let young = survey.info.age.zip(survey.max_age).and_then(|(age, lease)| lease.checked_sub(age));
+    if let Some(left) = young.filter(|_| !survey.info.never_used) {
         report.find(Finding::note(
             format!("the bucket is younger than a lease: nobody is told that it leads for {}", span(left)),
             "wait; where no election was ever held under this name and nothing was written yet, `incumbent init \

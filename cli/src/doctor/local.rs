@@ -56,9 +56,9 @@ async fn examine(
     options: &CampaignOptions,
 ) -> Result<(), Failure> {
     let store = args.open(Store::builder(), settings).await?;
-    let facts = store.facts().await?;
+    let info = store.store_info().await?;
     report.judge_this_machine();
-    report.foretell(options, store.capabilities(), &facts);
+    report.foretell(options, store.capabilities(), &info);
     report.has(Elections::of(&store).await?);
     Ok(store.close().await?)
 }

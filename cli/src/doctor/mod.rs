@@ -6,7 +6,7 @@ mod local;
 mod report;
 
 use incumbent::store::StoreSettings;
-use incumbent::{Listed, Store};
+use incumbent::{ElectionInfo, Store};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -73,7 +73,7 @@ struct Elections {
 impl Elections {
     async fn of(store: &Store) -> Result<Self, Failure> {
         let mut elections = Self::default();
-        for Listed { leader, .. } in store.list().await? {
+        for ElectionInfo { leader, .. } in store.list().await? {
             elections.total += 1;
             elections.led += u64::from(leader.is_some());
             elections.foreign += u64::from(leader.is_some_and(|leader| leader.nonce.is_none()));

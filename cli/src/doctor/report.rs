@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use incumbent::core::store::{Capabilities, Facts};
+use incumbent::incumbent_core::store::{Capabilities, StoreInfo};
 use incumbent::{CampaignOptions, Clock, Forecast};
 use serde_json::{Map, Value, json};
 
@@ -39,8 +39,8 @@ impl Report {
     }
 
     /// Computes what candidates with these options can count on.
-    pub(super) fn foretell(&mut self, options: &CampaignOptions, store: Capabilities, facts: &Facts) {
-        match options.forecast(store, facts) {
+    pub(super) fn foretell(&mut self, options: &CampaignOptions, store: Capabilities, info: &StoreInfo) {
+        match options.forecast(store, info) {
             Err(error) => {
                 self.find(Finding::broken(error.message(), "no candidate with these settings is let in"))
             }

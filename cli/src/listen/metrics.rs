@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use incumbent::core::store::{Action, Outcome};
-use incumbent::{Candidate, Reason, Wrote};
+use incumbent::incumbent_core::store::{Action, Outcome};
+use incumbent::{Candidate, Reason, WriteEvent};
 
 const ACTIONS: [&str; 3] = ["acquire", "renew", "release"];
 const OUTCOMES: [&str; 6] = ["applied", "refused", "busy", "not_sent", "unknown", "failed"];
@@ -21,7 +21,7 @@ pub(super) struct Metrics(Mutex<Counts>);
 struct Counts {
     terms: u64,
     ended: [u64; Reason::ALL.len()],
-    troubles: u64,
+    warnings: u64,
     writes: [[u64; OUTCOMES.len()]; ACTIONS.len()],
     latency: [Latency; ACTIONS.len()],
 }
@@ -61,11 +61,11 @@ impl Metrics {
         }
     }
 
-    pub(super) fn trouble(&self) {
-        self.counts().troubles += 1;
+    pub(super) fn warning(&self) {
+        self.counts().warnings += 1;
     }
 
-    pub(super) fn wrote(&self, wrote: &Wrote<'_>) {
+    pub(super) fn wrote(&self, wrote: &WriteEvent<'_>) {
         let action = match wrote.action {
             Action::Acquire(_) => 0,
             Action::Renew(_) => 1,
@@ -118,11 +118,11 @@ impl Metrics {
             page.sample("incumbent_terms_ended_total", &label, count);
         }
         page.head(
-            "incumbent_troubles",
+            "incumbent_warnings",
             "counter",
             "Times that something was told that a person should look at.",
         );
-        page.sample("incumbent_troubles_total", "", counts.troubles);
+        page.sample("incumbent_warnings_total", "", counts.warnings);
         page.head(
             "incumbent_writes",
             "counter",

@@ -77,8 +77,8 @@ impl Listener {
                 match event {
                     Event::Won(_) => metrics.won(),
                     Event::Lost { reason, .. } => metrics.lost(reason),
-                    Event::Trouble(_) => metrics.trouble(),
-                    Event::Draining { .. } | Event::LeaderChanged(_) | Event::Campaigned(_) => {}
+                    Event::Warning(_) => metrics.warning(),
+                    Event::Draining { .. } | Event::LeaderChanged(_) | Event::StateChanged(_) => {}
                 }
             }
         });

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use incumbent::core::{Revision, Token};
+use incumbent::incumbent_core::{Revision, Token};
 use incumbent::store::AcceptReset;
 use incumbent::{Leader, Observer};
 use serde_json::json;
@@ -63,9 +63,9 @@ async fn accept(bench: &Bench, args: &Args, as_json: bool) -> Result<(), Failure
     let Args { key, seen, .. } = args;
     // Refuses a key that no election can have.
     bench.leader(key).await?;
-    let facts = bench.store.facts().await?;
-    let newest = facts.newest.unwrap_or_default();
-    let next = Token { incarnation: facts.incarnation, sequence: Revision(newest.0.saturating_add(1)) };
+    let info = bench.store.store_info().await?;
+    let newest = info.newest.unwrap_or_default();
+    let next = Token { incarnation: info.incarnation, sequence: Revision(newest.0.saturating_add(1)) };
     if next > *seen {
         if as_json {
             let nothing = json!({ "election": key, "seen": seen.to_string(), "next": next.to_string(), "accepted": false });
@@ -79,7 +79,7 @@ async fn accept(bench: &Bench, args: &Args, as_json: bool) -> Result<(), Failure
     }
     confirm(question(key, *seen, next), args.yes).await?;
     let mut observer = bench.store.observe(key).await?;
-    let request = AcceptReset { seen: *seen, incarnation: facts.incarnation };
+    let request = AcceptReset { seen: *seen, incarnation: info.incarnation };
     request.ask(&*bench.operator, key).await?;
     let asked = Instant::now();
     let Ok(Some(leader)) = timeout(args.patience, holder(&mut observer)).await else {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use incumbent::Leader;
-use incumbent::core::record::Entry;
+use incumbent::incumbent_core::record::Entry;
 use serde_json::json;
 
 use super::Bench;
@@ -56,7 +56,7 @@ async fn evict(bench: &Bench, args: &Args, as_json: bool) -> Result<(), Failure>
         }
         return Ok(());
     };
-    let wait = wait_of_the_next(&entry, bench.store.facts().await?.max_age);
+    let wait = wait_of_the_next(&entry, bench.store.store_info().await?.max_age);
     confirm(question(key, &leader, wait), args.yes).await?;
     bench.evict(key, &leader).await?;
     if as_json {
@@ -91,8 +91,8 @@ pub(crate) fn wait_of_the_next(entry: &Entry, max_age: Option<Duration>) -> Opti
 #[cfg(test)]
 mod tests {
     use super::*;
-    use incumbent::core::Revision;
-    use incumbent::core::record::Record;
+    use incumbent::incumbent_core::Revision;
+    use incumbent::incumbent_core::record::Record;
 
     fn waits(lease: Option<u64>, max_age: Option<u64>) -> Option<u64> {
         let record = Record {

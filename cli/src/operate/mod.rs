@@ -5,7 +5,7 @@ mod confirm;
 pub(crate) mod evict;
 pub(crate) mod hand_over;
 
-use incumbent::store::{Operate, StoreSettings};
+use incumbent::store::{StoreAdmin, StoreSettings};
 use incumbent::{Leader, Store};
 
 use crate::failure::Failure;
@@ -14,7 +14,7 @@ use crate::store::{StoreArgs, Teller};
 /// The store, for looking and for an operator's writes.
 pub(crate) struct Bench {
     pub(crate) store: Store,
-    operator: Box<dyn Operate>,
+    operator: Box<dyn StoreAdmin>,
 }
 
 impl Bench {

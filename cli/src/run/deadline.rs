@@ -127,7 +127,7 @@ fn write_all(folder: &Path, lines: &Receiver<Line>) {
 
 #[cfg(test)]
 mod tests {
-    use incumbent::core::{Incarnation, Revision};
+    use incumbent::incumbent_core::{Incarnation, Revision};
 
     use super::*;
 

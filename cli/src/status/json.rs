@@ -1,8 +1,8 @@
 //! An election as JSON has it.
 
 use incumbent::Leader;
-use incumbent::core::record::Entry;
-use incumbent::store::Present;
+use incumbent::incumbent_core::record::Entry;
+use incumbent::store::CandidateInfo;
 use serde_json::{Value, json};
 
 use super::seen::{Led, Seen};
@@ -29,8 +29,8 @@ pub(super) fn json_of(seen: &Seen) -> Value {
         Led::For(led) | Led::AtLeast(led) => Some(millis(led)),
         Led::SinceItsWin(_) | Led::NotYet => None,
     });
-    let candidate = |candidate: &Present| {
-        let Present { name, nonce, standing_for, .. } = candidate;
+    let candidate = |candidate: &CandidateInfo| {
+        let CandidateInfo { name, nonce, standing_for, .. } = candidate;
         json!({
             "name": name,
             "nonce": nonce.map(|nonce| nonce.to_string()),

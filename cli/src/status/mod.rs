@@ -8,7 +8,7 @@ mod text;
 
 use futures_util::{StreamExt as _, stream};
 use incumbent::Store;
-use incumbent::store::Present;
+use incumbent::store::CandidateInfo;
 
 use crate::failure::Failure;
 use crate::output::line;
@@ -87,11 +87,11 @@ async fn one(store: &Store, key: &str, as_json: bool) -> Result<(), Failure> {
 }
 
 async fn all(store: &Store, as_json: bool) -> Result<(), Failure> {
-    let roll = store.roll_call().await?;
+    let roll = store.all_candidates().await?;
     let entries = store.entries().await?;
     let standing_in = |key: &str| {
         let all = roll.as_ref()?.iter().filter(|candidate| *candidate.election == *key);
-        Some(all.cloned().collect::<Vec<Present>>())
+        Some(all.cloned().collect::<Vec<CandidateInfo>>())
     };
     let asked = entries.into_iter().map(|watched| async move {
         let seen = Seen::now(store, &watched.key, Some(watched.entry)).await;

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use incumbent::Store;
-use incumbent::core::Token;
-use incumbent::core::campaign::usual_margin;
-use incumbent::core::record::{Entry, Record};
-use incumbent::store::Present;
+use incumbent::incumbent_core::Token;
+use incumbent::incumbent_core::campaign::default_margin;
+use incumbent::incumbent_core::record::{Entry, Record};
+use incumbent::store::CandidateInfo;
 
 use crate::failure::Failure;
 
@@ -21,7 +21,7 @@ pub(super) struct Seen {
     /// How long ago a live record was written, where the store says so.
     pub(super) ago: Option<Duration>,
     /// Who said to stand in it, the longest first; none where the store has no way to ask.
-    pub(super) candidates: Option<Vec<Present>>,
+    pub(super) candidates: Option<Vec<CandidateInfo>>,
 }
 
 /// How long somebody has led.
@@ -85,16 +85,16 @@ impl Seen {
 
     /// How long before the end of its lease the leader stops, unless it was set otherwise.
     pub(super) fn margin(&self) -> Option<Duration> {
-        self.lease().map(usual_margin)
+        self.lease().map(default_margin)
     }
 
     /// Whether this candidate is the one that holds the seat.
-    pub(super) fn holds(&self, candidate: &Present) -> bool {
+    pub(super) fn holds(&self, candidate: &CandidateInfo) -> bool {
         self.entry.live().is_some_and(|record| is_of(record, candidate))
     }
 }
 
 /// Whether the record is that candidate's.
-pub(crate) fn is_of(record: &Record, candidate: &Present) -> bool {
+pub(crate) fn is_of(record: &Record, candidate: &CandidateInfo) -> bool {
     record.candidate == candidate.name && record.stamp.map(|stamp| stamp.nonce) == candidate.nonce
 }

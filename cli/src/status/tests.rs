@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use incumbent::core::record::{Attempt, Claim, Entry, Nonce, Record, Release, Stamp};
-use incumbent::core::{Incarnation, Revision, Token};
-use incumbent::store::Present;
+use incumbent::incumbent_core::record::{Attempt, Claim, Entry, Nonce, Record, Release, Stamp};
+use incumbent::incumbent_core::{Incarnation, Revision, Token};
+use incumbent::store::CandidateInfo;
 use serde_json::json;
 
 use super::json::json_of;
@@ -13,8 +13,8 @@ use super::text::{HEADINGS, aligned, row, text_of};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-fn candidate(name: &str, nonce: u128, seconds: u64) -> Present {
-    Present {
+fn candidate(name: &str, nonce: u128, seconds: u64) -> CandidateInfo {
+    CandidateInfo {
         election: "jobs".into(),
         name: name.into(),
         nonce: Some(Nonce(nonce)),

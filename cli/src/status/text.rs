@@ -1,6 +1,6 @@
 //! An election as a person reads it.
 
-use incumbent::core::record::Entry;
+use incumbent::incumbent_core::record::Entry;
 
 use super::seen::{Led, Seen};
 use crate::output::span;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use incumbent::core::record::{Entry, Nonce};
-use incumbent::store::{Present, Watched};
+use incumbent::incumbent_core::record::{Entry, Nonce};
+use incumbent::store::{CandidateInfo, WatchEvent};
 use incumbent::{Instant, Leader};
 
 use crate::status::is_of;
@@ -45,7 +45,7 @@ pub(super) struct Row {
     /// How long the lease is that is shown.
     lease: Option<Duration>,
     /// Who else stands in the election, the longest first; none where the store has no way to ask.
-    pub(super) waiting: Option<Vec<Present>>,
+    pub(super) waiting: Option<Vec<CandidateInfo>>,
 }
 
 /// Whose a seat is, of one campaign; none where it is vacant.
@@ -99,21 +99,21 @@ pub(super) struct Board {
     pub(super) answered: Option<Instant>,
     pub(super) began: Instant,
     /// Why it does not answer.
-    pub(super) trouble: Option<String>,
+    pub(super) warning: Option<String>,
     /// Who stands in the elections, as last answered; none where the store has no way to ask.
-    roll: Option<Vec<Present>>,
+    roll: Option<Vec<CandidateInfo>>,
 }
 
 impl Board {
     pub(super) fn new(now: Instant) -> Self {
-        Self { rows: BTreeMap::new(), max_age: None, answered: None, began: now, trouble: None, roll: None }
+        Self { rows: BTreeMap::new(), max_age: None, answered: None, began: now, warning: None, roll: None }
     }
 
     /// Takes in what the store says now.
-    pub(super) fn take(&mut self, now: Instant, seen: Vec<Watched>, max_age: Option<Duration>) {
+    pub(super) fn take(&mut self, now: Instant, seen: Vec<WatchEvent>, max_age: Option<Duration>) {
         let is_first = self.answered.is_none();
         let mut before = std::mem::take(&mut self.rows);
-        for Watched { key, entry } in seen {
+        for WatchEvent { key, entry } in seen {
             let fresh = Since::seen(now, !is_first);
             let lease = entry.live().and_then(|record| record.lease).or(max_age);
             let mut row = match before.remove(&key) {
@@ -141,7 +141,7 @@ impl Board {
         for (key, row) in before {
             self.rows.insert(key, Row { entry: Entry::Vacant, ..row });
         }
-        (self.max_age, self.answered, self.trouble) = (max_age, Some(now), None);
+        (self.max_age, self.answered, self.warning) = (max_age, Some(now), None);
         self.settle_waiting();
     }
 
@@ -159,7 +159,7 @@ impl Board {
     }
 
     /// Takes in who stands in the elections.
-    pub(super) fn call(&mut self, roll: Option<Vec<Present>>) {
+    pub(super) fn call(&mut self, roll: Option<Vec<CandidateInfo>>) {
         self.roll = roll;
         self.settle_waiting();
     }
@@ -167,7 +167,7 @@ impl Board {
     /// Who holds a seat does not wait for it.
     fn settle_waiting(&mut self) {
         for (key, row) in &mut self.rows {
-            let waits = |candidate: &&Present| {
+            let waits = |candidate: &&CandidateInfo| {
                 candidate.election == *key && !row.entry.live().is_some_and(|record| is_of(record, candidate))
             };
             row.waiting = self.roll.as_ref().map(|roll| roll.iter().filter(waits).cloned().collect());
@@ -175,8 +175,8 @@ impl Board {
     }
 
     /// The store does not answer.
-    pub(super) fn trouble(&mut self, what: String) {
-        self.trouble = Some(what);
+    pub(super) fn warning(&mut self, what: String) {
+        self.warning = Some(what);
     }
 }
 
@@ -186,8 +186,8 @@ fn holder_of(entry: &Entry) -> Holder {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use incumbent::core::record::{Attempt, Claim, Record, Stamp};
-    use incumbent::core::{Incarnation, Revision, Token};
+    use incumbent::incumbent_core::record::{Attempt, Claim, Record, Stamp};
+    use incumbent::incumbent_core::{Incarnation, Revision, Token};
 
     use super::*;
 
@@ -195,7 +195,7 @@ pub(super) mod tests {
         Instant::ZERO + Duration::from_secs(seconds)
     }
 
-    pub(crate) fn held(key: &str, by: &str, revision: u64) -> Watched {
+    pub(crate) fn held(key: &str, by: &str, revision: u64) -> WatchEvent {
         let stamp = Stamp { nonce: Nonce(by.len() as u128), attempt: Attempt(1) };
         let record = Record {
             revision: Revision(revision),
@@ -206,16 +206,16 @@ pub(super) mod tests {
             metadata: Vec::new(),
             oversize: None,
         };
-        Watched { key: key.into(), entry: Entry::Live(record) }
+        WatchEvent { key: key.into(), entry: Entry::Live(record) }
     }
 
-    pub(crate) fn present(election: &str, name: &str, nonce: u128) -> Present {
+    pub(crate) fn present(election: &str, name: &str, nonce: u128) -> CandidateInfo {
         let (election, name, nonce) = (election.into(), name.into(), Some(Nonce(nonce)));
-        Present { election, name, nonce, standing_for: Duration::from_secs(70) }
+        CandidateInfo { election, name, nonce, standing_for: Duration::from_secs(70) }
     }
 
-    pub(crate) fn deleted(key: &str, revision: u64) -> Watched {
-        Watched { key: key.into(), entry: Entry::Deleted { revision: Revision(revision), lease: None } }
+    pub(crate) fn deleted(key: &str, revision: u64) -> WatchEvent {
+        WatchEvent { key: key.into(), entry: Entry::Deleted { revision: Revision(revision), lease: None } }
     }
 
     #[test]

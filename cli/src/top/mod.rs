@@ -16,7 +16,7 @@ use std::io::IsTerminal as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use incumbent::store::{Present, Watched};
+use incumbent::store::{CandidateInfo, WatchEvent};
 use incumbent::{Clock, Leader, Observation};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
@@ -109,13 +109,13 @@ pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
 enum News {
     Looked(Result<Look, Failure>),
     Observed(Observation),
-    Called(Option<Vec<Present>>),
+    Called(Option<Vec<CandidateInfo>>),
     Evicted { key: String, result: Result<Leader, Failure> },
 }
 
 /// What the store says.
 struct Look {
-    elections: Vec<Watched>,
+    elections: Vec<WatchEvent>,
     max_age: Option<Duration>,
 }
 
@@ -235,7 +235,7 @@ impl Top {
                 self.look_again.notify_one();
             }
             News::Called(roll) => self.board.call(roll),
-            News::Looked(Err(failure)) => self.board.trouble(failure.to_string()),
+            News::Looked(Err(failure)) => self.board.warning(failure.to_string()),
             News::Evicted { key, result: Ok(leader) } => {
                 self.controls.say(format!("{} is evicted from {key}", leader.name));
             }
@@ -248,7 +248,7 @@ impl Top {
 async fn look(bench: Arc<Bench>, every: Duration, again: Arc<Notify>, tell: mpsc::UnboundedSender<News>) {
     let once = async || {
         let elections = bench.store.entries().await?;
-        let max_age = bench.store.facts().await?.max_age;
+        let max_age = bench.store.store_info().await?.max_age;
         Ok(Look { elections, max_age })
     };
     while tell.send(News::Looked(once().await)).is_ok() {
@@ -264,7 +264,7 @@ async fn look(bench: Arc<Bench>, every: Duration, again: Arc<Notify>, tell: mpsc
 async fn call(bench: Arc<Bench>, every: Duration, tell: mpsc::UnboundedSender<News>) {
     loop {
         // That a store does not answer is told by whoever looks at it.
-        if let Ok(roll) = bench.store.roll_call().await
+        if let Ok(roll) = bench.store.all_candidates().await
             && tell.send(News::Called(roll)).is_err()
         {
             return;

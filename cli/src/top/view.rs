@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use incumbent::Instant;
-use incumbent::core::record::Entry;
+use incumbent::incumbent_core::record::Entry;
 
 use super::board::{Board, Row, Since};
 use super::controls::{Controls, Mode, Sort};
@@ -151,12 +151,12 @@ impl View<'_> {
     fn word(&self, chosen: Option<(&str, &Row)>) -> Line {
         let controls = self.controls;
         let silent = self.now.since(self.board.answered.unwrap_or(self.board.began));
-        let (tone, text) = match (&controls.mode, &controls.said, &self.board.trouble) {
+        let (tone, text) = match (&controls.mode, &controls.said, &self.board.warning) {
             (Mode::Confirm { question, .. }, _, _) => (Tone::Strong, question.clone()),
             (Mode::Filter, _, _) => (Tone::Strong, format!("filter: {}▏", controls.filter)),
             (Mode::Look, Some(said), _) => (Tone::Strong, said.clone()),
-            (Mode::Look, None, Some(trouble)) => {
-                (Tone::Bad, format!("as it was {} ago: {trouble}", span(silent)))
+            (Mode::Look, None, Some(warning)) => {
+                (Tone::Bad, format!("as it was {} ago: {warning}", span(silent)))
             }
             (Mode::Look, None, None) if silent > SILENCE => {
                 (Tone::Bad, format!("the store has not answered for {}", span(silent)))
@@ -325,7 +325,7 @@ mod tests {
             text(&view.lines(80, 12))[10].clone()
         };
         assert_eq!(word(&board), " the store has not answered for 5.00 s");
-        board.trouble("no answer".into());
+        board.warning("no answer".into());
         assert_eq!(word(&board), " as it was 5.00 s ago: no answer");
     }
 

@@ -91,7 +91,7 @@ fn a_server_that_does_not_answer_is_waited_for_and_that_is_told() {
     assert_eq!(ended(&["init", "--store", &url]).code, Some(0));
     server.stop();
     let mut status = Running::start(incumbent(&["status", "jobs", "--store", &url]));
-    status.until_told("the trouble", |line| line.starts_with("incumbent: waiting for the store: "));
+    status.until_told("the warning", |line| line.starts_with("incumbent: waiting for the store: "));
     server.restart();
     status.until_told("its end", |line| line == "incumbent: the store answers");
     let status = status.wait();

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use incumbent::Clock;
-use incumbent::store::{Operate as _, Sqlite, SqliteSettings};
+use incumbent::store::{Sqlite, SqliteSettings, StoreAdmin as _};
 use incumbent_testkit::nats::{NatsServer, Options};
 use serde_json::json;
 

@@ -143,7 +143,7 @@ fn told(server: &NatsServer, user: &str) -> Option<Vec<String>> {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let present = runtime.block_on(async {
         let store = incumbent::Store::open(&store(server, user)).await.unwrap();
-        let present = store.roll_call().await.unwrap();
+        let present = store.all_candidates().await.unwrap();
         store.close().await.unwrap();
         present
     });

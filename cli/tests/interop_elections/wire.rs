@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use incumbent::core::record::Entry;
+use incumbent::incumbent_core::record::Entry;
 use incumbent::store::nats::InitOptions;
-use incumbent::{CampaignOptions, Candidate, Event, Leader, Preset, Reason, Store, Trouble};
+use incumbent::{CampaignOptions, Candidate, Event, Leader, Preset, Reason, Store, Warning};
 use incumbent_testkit::nats::{NatsServer, Options};
 use incumbent_testkit::tools::NatsVersion;
 use incumbent_testkit::wait::{self, GENEROUS};
@@ -86,7 +86,7 @@ async fn a_term_of_ours_is_puts_of_the_bare_name_and_a_deletion_to_a_go_watcher(
         let bench = Bench::start(version).await;
         let watch = bench.go_watches();
         let ada = bench.campaign(named("ada").metadata("address", "10.0.0.7:8080")).await;
-        drop(within(ada.won()).await.unwrap());
+        drop(within(ada.next_term()).await.unwrap());
         let renewals = || seen(&watch).len() >= 3;
         wait::until("two renewals", GENEROUS, renewals);
         within(ada.close()).await.unwrap();
@@ -104,11 +104,11 @@ async fn a_hand_over_of_ours_is_a_deletion_and_the_successors_bare_name_to_a_go_
     for version in NatsVersion::tested() {
         let bench = Bench::start(version).await;
         let ada = bench.campaign(named("ada")).await;
-        drop(within(ada.won()).await.unwrap());
+        drop(within(ada.next_term()).await.unwrap());
         let ben = bench.campaign(named("ben")).await;
         let watch = bench.go_watches();
         within(ada.hand_over("ben")).await.unwrap();
-        drop(within(ben.won()).await.unwrap());
+        drop(within(ben.next_term()).await.unwrap());
         await_operation(&watch, "put", "ben");
 
         let mut seen = seen(&watch);
@@ -124,7 +124,7 @@ async fn go_creates_over_our_release_and_its_record_is_a_bare_one() {
     for version in NatsVersion::tested() {
         let bench = Bench::start(version).await;
         let ada = bench.campaign(named("ada")).await;
-        drop(within(ada.won()).await.unwrap());
+        drop(within(ada.next_term()).await.unwrap());
         within(ada.close()).await.unwrap();
         let Entry::Released(release) = bench.entry().await else { panic!("{version}: not released") };
 
@@ -142,7 +142,7 @@ async fn go_can_neither_create_our_live_record_nor_update_another_revision_of_it
     for version in NatsVersion::tested() {
         let bench = Bench::start(version).await;
         let ada = bench.campaign(named("ada")).await;
-        let term = within(ada.won()).await.unwrap();
+        let term = within(ada.next_term()).await.unwrap();
         wait::until_async("a renewal", GENEROUS, || async {
             bench.entry().await.revision().unwrap() > term.token().sequence
         })
@@ -165,7 +165,7 @@ async fn an_update_by_go_of_our_live_record_ends_our_term_at_once() {
     for version in NatsVersion::tested() {
         let bench = Bench::start(version).await;
         let ada = bench.campaign(named("ada")).await;
-        let term = within(ada.won()).await.unwrap();
+        let term = within(ada.next_term()).await.unwrap();
         // A renewal may always come in between.
         wait::until_async("an update", GENEROUS, || async {
             let revision = bench.entry().await.revision().unwrap().0;
@@ -189,30 +189,30 @@ async fn a_bare_record_is_a_leader_that_observers_name() {
         let go = Leader {
             name: "go-1".into(),
             nonce: None,
-            revision: incumbent::core::Revision(revision),
+            revision: incumbent::incumbent_core::Revision(revision),
             metadata: vec![],
         };
         assert_eq!(within(observer.next()).await.unwrap().leader, Some(go), "{version}");
     }
 }
 
-/// Campaigns where Go has just written; returns what trouble ours was told until it won, having checked
+/// Campaigns where Go has just written; returns what warning ours was told until it won, having checked
 /// that this was not before `lease` was over.
-async fn win_after_go(bench: &Bench, options: CampaignOptions, lease: Duration) -> Vec<Trouble> {
+async fn win_after_go(bench: &Bench, options: CampaignOptions, lease: Duration) -> Vec<Warning> {
     bench.go_creates("go-1").unwrap();
     let before = bench.store.clock().now();
     let ada = bench.campaign(options).await;
     let mut events = ada.events();
-    let mut troubles = Vec::new();
+    let mut warnings = Vec::new();
     loop {
         match within(events.next()).await.unwrap() {
             // The tests' leases are that short.
-            Event::Trouble(Trouble::ShortLease { .. }) => {}
-            Event::Trouble(trouble) => troubles.push(trouble),
+            Event::Warning(Warning::ShortLease { .. }) => {}
+            Event::Warning(warning) => warnings.push(warning),
             Event::Won(term) => {
                 let waited = term.started().since(before);
                 assert!(waited >= lease, "told after {waited:?}");
-                return troubles;
+                return warnings;
             }
             _ => {}
         }
@@ -220,7 +220,7 @@ async fn win_after_go(bench: &Bench, options: CampaignOptions, lease: Duration) 
 }
 
 #[tokio::test]
-async fn a_bare_record_is_waited_for_as_long_as_the_buckets_ttl_and_is_no_trouble() {
+async fn a_bare_record_is_waited_for_as_long_as_the_buckets_ttl_and_is_no_warning() {
     for version in NatsVersion::tested() {
         let bench = Bench::start(version).await;
         assert_eq!(win_after_go(&bench, named("ada"), LEASE).await, [], "{version}");
@@ -241,11 +241,11 @@ async fn the_lease_of_a_bare_record_is_the_buckets_where_ours_is_shorter() {
 }
 
 #[tokio::test]
-async fn where_go_takes_part_and_the_server_writes_markers_the_trouble_is_told() {
+async fn where_go_takes_part_and_the_server_writes_markers_the_warning_is_told() {
     for version in versions_since_2_11() {
         let bench = Bench::with(version, InitOptions::new(LEASE).markers(true)).await;
-        let troubles = win_after_go(&bench, named("ada"), LEASE).await;
-        assert_eq!(troubles, [Trouble::MarkersMislead], "{version}");
+        let warnings = win_after_go(&bench, named("ada"), LEASE).await;
+        assert_eq!(warnings, [Warning::MarkersMislead], "{version}");
     }
 }
 

@@ -8,7 +8,7 @@
 
 use super::Campaign;
 use super::backoff::FIRST;
-use super::event::Trouble;
+use super::event::Warning;
 use crate::record::Record;
 use crate::token::Token;
 
@@ -64,7 +64,7 @@ impl Campaign {
     pub(super) fn tell_reset(&mut self) {
         let (seen, next) = (self.life.largest_token(), Some(self.life.next_token()));
         let barred = self.stays_out();
-        self.trouble(Trouble::StoreReset { seen, next, barred });
+        self.warning(Warning::StoreReset { seen, next, barred });
     }
 
     /// An operator accepts that tokens start again. Only where they keep this candidate out: a request that comes late, or

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use super::backoff::{FIRST, LONGEST, up_to};
-use super::event::Trouble;
+use super::event::Warning;
 use super::ledger::{Answered, Purpose, Sent};
 use super::settings::WinDelay;
 use super::sight::Wait;
@@ -26,7 +26,7 @@ impl Campaign {
         let fail_over = self.rules.store.fail_over;
         if survives < fail_over && !self.told.short_lease {
             self.told.short_lease = true;
-            self.trouble(Trouble::ShortLease { survives, fail_over });
+            self.warning(Warning::ShortLease { survives, fail_over });
         }
         if self.splayed || self.rules.splay.is_zero() {
             return self.stand();

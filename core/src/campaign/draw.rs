@@ -6,7 +6,7 @@
 
 use alloc::format;
 
-use super::settings::Refused;
+use super::settings::InvalidSettings;
 use crate::record::Nonce;
 use crate::time::Instant;
 
@@ -28,9 +28,9 @@ pub struct Identity<'a> {
 /// # Errors
 /// The setting `random` is refused where a number is zero or two are equal. Of numbers that are random, one in
 /// 10^18 draws would be.
-pub fn draw([high, low, seed]: [u64; 3], identity: Identity<'_>) -> Result<(Nonce, u64), Refused> {
+pub fn draw([high, low, seed]: [u64; 3], identity: Identity<'_>) -> Result<(Nonce, u64), InvalidSettings> {
     if [high, low, seed].contains(&0) || high == low || low == seed || seed == high {
-        return Err(Refused {
+        return Err(InvalidSettings {
             setting: "random",
             value: format!("{high:#018x}, {low:#018x}, {seed:#018x}"),
             limit: "three different numbers other than zero".into(),

@@ -35,9 +35,9 @@ pub enum Event {
     /// The seat is known to be held by somebody else than before, or by nobody.
     LeaderChanged(Option<Leader>),
     /// The campaign entered another state.
-    Campaigned(State),
+    StateChanged(State),
     /// Something a person should look at.
-    Trouble(Trouble),
+    Warning(Warning),
 }
 
 /// One uninterrupted leadership.
@@ -225,7 +225,7 @@ impl Leader {
 
 /// Something a person should look at. Told once when it begins, not again while it lasts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub enum Warning {
     /// The store does not answer, refuses, or cannot serve.
     Store(Fault),
     /// The store was replaced, restored, or lost writes that it had acknowledged.
@@ -283,13 +283,13 @@ pub enum Trouble {
     MarkersMislead,
 }
 
-impl Trouble {
+impl Warning {
     /// A stable, machine-readable name, the same in every language.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Store(fault) => match fault.kind {
-                FaultKind::Unreachable => "UNREACHABLE",
-                FaultKind::Denied => "DENIED",
+                FaultKind::Unreachable => "STORE_UNAVAILABLE",
+                FaultKind::Denied => "PERMISSION_DENIED",
                 FaultKind::Broken => "BROKEN",
             },
             Self::StoreReset { .. } => "STORE_RESET",
@@ -304,7 +304,7 @@ impl Trouble {
     }
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Store(fault) => write!(f, "{fault}"),

@@ -9,7 +9,7 @@ impl Campaign {
     /// Feeds a hasher with all that decides what this campaign will do, its future inputs being equal.
     ///
     /// Left out is what cannot decide that: its settings, which never change; the latest reading of a clock
-    /// that only goes forward; and what it was told of, and told, about troubles and other leaders. Left out
+    /// that only goes forward; and what it was told of, and told, about warnings and other leaders. Left out
     /// too is the state of its random numbers: what they have decided already is in its timers.
     ///
     /// Call it when [`poll`](Self::poll) has been drained.

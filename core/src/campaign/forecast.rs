@@ -3,8 +3,8 @@
 use core::time::Duration;
 
 use super::pace;
-use super::settings::{Refused, Rules, Settings};
-use crate::store::{Capabilities, Facts};
+use super::settings::{InvalidSettings, Rules, Settings};
+use crate::store::{Capabilities, StoreInfo};
 
 /// What settings come to on a store, in numbers.
 ///
@@ -33,13 +33,13 @@ pub struct Forecast {
 }
 
 impl Forecast {
-    /// What `settings` come to on a store that can do what `store` says, and says `facts` of itself.
+    /// What `settings` come to on a store that can do what `store` says, and says `info` of itself.
     ///
     /// # Errors
     ///
     /// A setting that [`Campaign::new`](super::Campaign::new) refuses.
-    pub fn new(settings: Settings, store: Capabilities, facts: &Facts) -> Result<Self, Refused> {
-        let rules = Rules::new(settings, store, facts)?;
+    pub fn new(settings: Settings, store: Capabilities, info: &StoreInfo) -> Result<Self, InvalidSettings> {
+        let rules = Rules::new(settings, store, info)?;
         let lease = rules.lease;
         let attempt = pace::attempt_limit(lease);
         // Where the store does not tell of an expiry, the read that finds it may come just too early.
@@ -52,7 +52,7 @@ impl Forecast {
             survives: rules.survives(),
             store_fail_over: store.fail_over,
             after_a_crash: lease + store.granularity + looking + attempt,
-            after_a_deletion: facts.max_age.map_or(lease, |age| age.max(lease)) + attempt,
+            after_a_deletion: info.max_age.map_or(lease, |age| age.max(lease)) + attempt,
         })
     }
 
@@ -76,7 +76,7 @@ mod tests {
 
     const MILLI: Duration = Duration::from_millis(1);
 
-    fn store(max_age: u64, expiry_pushed: bool, fail_over: u64) -> (Capabilities, Facts) {
+    fn store(max_age: u64, expiry_pushed: bool, fail_over: u64) -> (Capabilities, StoreInfo) {
         let age = Duration::from_secs(max_age);
         let store = Capabilities {
             own_lease: false,
@@ -88,7 +88,7 @@ mod tests {
             incarnation_acked: false,
             fail_over: Duration::from_secs(fail_over),
         };
-        let facts = Facts {
+        let info = StoreInfo {
             asked_at: Instant::ZERO,
             incarnation: Incarnation(1),
             age: None,
@@ -96,13 +96,13 @@ mod tests {
             max_age: Some(age),
             newest: None,
         };
-        (store, facts)
+        (store, info)
     }
 
     #[test]
     fn a_bucket_of_thirty_seconds_on_three_servers() {
-        let (store, facts) = store(30, false, 7);
-        let forecast = Forecast::new(Settings::new("a"), store, &facts).unwrap();
+        let (store, info) = store(30, false, 7);
+        let forecast = Forecast::new(Settings::new("a"), store, &info).unwrap();
         let expected = Forecast {
             lease: MILLI * 30_000,
             margin: MILLI * 1_550,
@@ -120,15 +120,15 @@ mod tests {
 
     #[test]
     fn a_pushed_expiry_spares_the_poll_and_a_short_lease_does_not_outlast_a_server() {
-        let (store, facts) = store(6, true, 7);
-        let forecast = Forecast::new(Settings::new("a"), store, &facts).unwrap();
+        let (store, info) = store(6, true, 7);
+        let forecast = Forecast::new(Settings::new("a"), store, &info).unwrap();
         assert_eq!(forecast.after_a_crash, MILLI * (6_000 + 350 + 500));
         assert!(!forecast.survives_a_server());
     }
 
     #[test]
     fn what_a_campaign_refuses_is_not_foretold() {
-        let (store, facts) = store(4, true, 7);
-        assert_eq!(Forecast::new(Settings::new("a"), store, &facts).unwrap_err().setting, "lease");
+        let (store, info) = store(4, true, 7);
+        assert_eq!(Forecast::new(Settings::new("a"), store, &info).unwrap_err().setting, "lease");
     }
 }

@@ -2,12 +2,12 @@
 
 use core::time::Duration;
 
-use super::event::{Reason, Trouble};
+use super::event::{Reason, Warning};
 use super::io::Output;
 use super::life::Inspection;
 use super::timers::Timer;
 use super::{Campaign, Stage, backoff, pace};
-use crate::store::{Facts, Fault};
+use crate::store::{Fault, StoreInfo};
 use crate::time::Instant;
 
 impl Campaign {
@@ -28,9 +28,9 @@ impl Campaign {
         }
     }
 
-    pub(super) fn inspected(&mut self, result: Result<Facts, Fault>) {
-        let facts = match result {
-            Ok(facts) => facts,
+    pub(super) fn inspected(&mut self, result: Result<StoreInfo, Fault>) {
+        let info = match result {
+            Ok(info) => info,
             Err(fault) => {
                 // Writes may work meanwhile: they do not end this fault.
                 if self.told.inspection != Some(fault.kind) {
@@ -47,20 +47,20 @@ impl Campaign {
         };
         self.told.inspection = None;
         self.inspections_failed = 0;
-        if self.inspecting.is_some_and(|since| facts.asked_at >= since) {
+        if self.inspecting.is_some_and(|since| info.asked_at >= since) {
             self.inspecting = None;
             self.timers.stop(Timer::Inspect);
         }
         let before = self.life.max_age();
         let skew = self.rules.margin.skew(self.lease);
         let trusted_after = if broken!(LoweredAgeTrusted) { self.lease } else { self.longest_lease() };
-        let inspection = self.life.inspect(&facts, trusted_after, skew, self.now);
+        let inspection = self.life.inspect(&info, trusted_after, skew, self.now);
         if inspection == Inspection::Old {
             return;
         }
-        if before != facts.max_age {
+        if before != info.max_age {
             self.adjust_lease();
-            self.trouble(Trouble::MaxAgeChanged { from: before, to: facts.max_age });
+            self.warning(Warning::MaxAgeChanged { from: before, to: info.max_age });
         }
         if inspection == Inspection::New {
             broken!(NewLifeIgnored => return);

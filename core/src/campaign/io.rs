@@ -6,7 +6,7 @@ use core::fmt;
 use super::event::Event;
 use super::timers::Wake;
 use crate::record::{Attempt, Entry};
-use crate::store::{Facts, Fault, Outcome, Write};
+use crate::store::{Fault, Outcome, StoreInfo, Write};
 use crate::time::Instant;
 
 /// Something that happened outside.
@@ -48,7 +48,7 @@ pub enum Input {
         result: Result<Entry, Fault>,
     },
     /// The store was inspected.
-    Inspected(Result<Facts, Fault>),
+    Inspected(Result<StoreInfo, Fault>),
     /// The watch saw the key change, or tells what is there.
     ///
     /// A revision means nothing without the life of the store it belongs to. So a watch sees one life

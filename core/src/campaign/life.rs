@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::cmp::Ordering;
 use core::time::Duration;
 
-use crate::store::Facts;
+use crate::store::StoreInfo;
 use crate::time::Instant;
 use crate::token::{Incarnation, Revision, Token};
 
@@ -61,54 +61,54 @@ pub(super) struct Life {
 }
 
 impl Life {
-    pub(super) fn new(facts: &Facts, lease: Duration, skew: Duration, now: Instant) -> Self {
+    pub(super) fn new(info: &StoreInfo, lease: Duration, skew: Duration, now: Instant) -> Self {
         let mut life = Self {
-            incarnation: facts.incarnation,
-            shown: facts.asked_at,
+            incarnation: info.incarnation,
+            shown: info.asked_at,
             old_at: Instant::ZERO,
-            max_age: facts.max_age,
-            longest_age: facts.max_age.unwrap_or_default(),
-            newest: facts.newest,
+            max_age: info.max_age,
+            longest_age: info.max_age.unwrap_or_default(),
+            newest: info.newest,
             marks: Vec::new(),
             doubt: None,
             connection: 0,
             seen: None,
         };
         // Only here: a candidate that knew another life has seen the name used, whatever an operator states.
-        life.begin(facts, facts.never_used, lease, skew, now);
+        life.begin(info, info.never_used, lease, skew, now);
         life
     }
 
     /// Takes in an inspection.
     pub(super) fn inspect(
         &mut self,
-        facts: &Facts,
+        info: &StoreInfo,
         lease: Duration,
         skew: Duration,
         now: Instant,
     ) -> Inspection {
-        if facts.asked_at < self.shown && !broken!(OldInspectionCounts) {
+        if info.asked_at < self.shown && !broken!(OldInspectionCounts) {
             return Inspection::Old;
         }
-        self.shown = if broken!(LifeFromReceipt) { now } else { facts.asked_at };
-        self.max_age = facts.max_age;
-        self.longest_age = self.longest_age.max(facts.max_age.unwrap_or_default());
-        self.newest = facts.newest;
-        if facts.incarnation == self.incarnation {
+        self.shown = if broken!(LifeFromReceipt) { now } else { info.asked_at };
+        self.max_age = info.max_age;
+        self.longest_age = self.longest_age.max(info.max_age.unwrap_or_default());
+        self.newest = info.newest;
+        if info.incarnation == self.incarnation {
             return Inspection::Same;
         }
-        self.incarnation = facts.incarnation;
+        self.incarnation = info.incarnation;
         self.doubt = None;
-        self.begin(facts, broken!(NewBelievedLater) && facts.never_used, lease, skew, now);
+        self.begin(info, broken!(NewBelievedLater) && info.never_used, lease, skew, now);
         Inspection::New
     }
 
     /// A life is trusted when it is a lease old, by the store's clocks or by ours; or at once where the store's name was
     /// never used before.
-    fn begin(&mut self, facts: &Facts, never_used: bool, lease: Duration, skew: Duration, now: Instant) {
+    fn begin(&mut self, info: &StoreInfo, never_used: bool, lease: Duration, skew: Duration, now: Instant) {
         let ours = now + lease;
         let skew = if broken!(AgeWithoutSkew) { Duration::ZERO } else { skew };
-        let theirs = facts.age.map(|age| now + lease.saturating_add(skew).saturating_sub(age));
+        let theirs = info.age.map(|age| now + lease.saturating_add(skew).saturating_sub(age));
         let trusted = never_used || broken!(YoungStoreTrusted);
         let old_at = if trusted { Instant::ZERO } else { theirs.map_or(ours, |at| at.min(ours)) };
         self.old_at = self.old_at.max(old_at);
@@ -249,8 +249,8 @@ mod tests {
         Instant::ZERO + Duration::from_secs(secs)
     }
 
-    fn facts(incarnation: u64, asked_at: u64, age: Option<u64>) -> Facts {
-        Facts {
+    fn store_info(incarnation: u64, asked_at: u64, age: Option<u64>) -> StoreInfo {
+        StoreInfo {
             asked_at: at(asked_at),
             incarnation: Incarnation(incarnation),
             age: age.map(Duration::from_secs),
@@ -261,11 +261,11 @@ mod tests {
     }
 
     fn life(age: Option<u64>) -> Life {
-        Life::new(&facts(1, 100, age), LEASE, SKEW, at(100))
+        Life::new(&store_info(1, 100, age), LEASE, SKEW, at(100))
     }
 
-    fn inspect(life: &mut Life, facts: &Facts) -> Inspection {
-        life.inspect(facts, LEASE, SKEW, facts.asked_at)
+    fn inspect(life: &mut Life, info: &StoreInfo) -> Inspection {
+        life.inspect(info, LEASE, SKEW, info.asked_at)
     }
 
     fn token(incarnation: u64, sequence: u64) -> Token {
@@ -283,14 +283,14 @@ mod tests {
 
     #[test]
     fn a_name_that_was_never_used_is_old_enough_at_once() {
-        let new = Facts { never_used: true, ..facts(1, 100, Some(0)) };
+        let new = StoreInfo { never_used: true, ..store_info(1, 100, Some(0)) };
         assert_eq!(Life::new(&new, LEASE, SKEW, at(100)).old_at(), Instant::ZERO);
     }
 
     #[test]
     fn a_name_whose_use_was_seen_is_not_believed_to_be_new() {
         let mut life = life(Some(5000));
-        let new = Facts { never_used: true, ..facts(2, 110, Some(0)) };
+        let new = StoreInfo { never_used: true, ..store_info(2, 110, Some(0)) };
         assert_eq!(inspect(&mut life, &new), Inspection::New);
         assert_eq!(life.old_at(), at(110 + 30));
     }
@@ -298,16 +298,16 @@ mod tests {
     #[test]
     fn a_new_life_is_trusted_no_earlier_than_the_old_one_was() {
         let mut life = life(None);
-        assert_eq!(inspect(&mut life, &facts(2, 105, Some(5000))), Inspection::New);
+        assert_eq!(inspect(&mut life, &store_info(2, 105, Some(5000))), Inspection::New);
         assert_eq!(life.old_at(), at(130));
     }
 
     #[test]
     fn inspections_count_in_the_order_they_were_asked_in() {
         let mut life = life(None);
-        assert_eq!(inspect(&mut life, &facts(1, 110, None)), Inspection::Same);
+        assert_eq!(inspect(&mut life, &store_info(1, 110, None)), Inspection::Same);
         assert_eq!(life.shown(), at(110));
-        assert_eq!(inspect(&mut life, &facts(2, 109, None)), Inspection::Old);
+        assert_eq!(inspect(&mut life, &store_info(2, 109, None)), Inspection::Old);
         assert_eq!((life.shown(), life.incarnation()), (at(110), Incarnation(1)));
     }
 
@@ -325,10 +325,10 @@ mod tests {
         life.saw(Revision(50));
         life.saw(Revision(40));
         assert_eq!(life.mark(), Revision(50));
-        inspect(&mut life, &facts(2, 101, None));
+        inspect(&mut life, &store_info(2, 101, None));
         assert_eq!(life.mark(), Revision(0));
         life.saw(Revision(3));
-        inspect(&mut life, &facts(1, 102, None));
+        inspect(&mut life, &store_info(1, 102, None));
         assert_eq!(life.mark(), Revision(50), "a life that comes back is remembered");
     }
 
@@ -337,9 +337,9 @@ mod tests {
         let mut life = life(None);
         life.saw(Revision(50));
         for incarnation in 2..=5 {
-            inspect(&mut life, &facts(incarnation, 100 + incarnation, None));
+            inspect(&mut life, &store_info(incarnation, 100 + incarnation, None));
         }
-        inspect(&mut life, &facts(1, 110, None));
+        inspect(&mut life, &store_info(1, 110, None));
         assert_eq!(life.mark(), Revision(0));
     }
 
@@ -393,9 +393,9 @@ mod tests {
         assert_eq!(life.missing(), Some(0), "the next is 51 at least");
         life.regress(Revision(9), LEASE, at(300));
         assert_eq!((life.next_token(), life.missing()), (token(1, 10), Some(41)));
-        inspect(&mut life, &Facts { newest: Some(Revision(50)), ..facts(1, 301, None) });
+        inspect(&mut life, &StoreInfo { newest: Some(Revision(50)), ..store_info(1, 301, None) });
         assert_eq!(life.missing(), Some(0), "other keys of the store count too");
-        inspect(&mut life, &facts(2, 302, None));
+        inspect(&mut life, &store_info(2, 302, None));
         assert_eq!(life.missing(), Some(0), "a newer life exceeds every older one");
         life.saw_token(token(3, 0));
         assert_eq!(life.missing(), None, "an older life never exceeds a newer one");
@@ -406,7 +406,7 @@ mod tests {
         let mut life = life(None);
         life.saw_token(token(1, 50));
         life.saw_token(token(1, 40));
-        inspect(&mut life, &facts(2, 101, None));
+        inspect(&mut life, &store_info(2, 101, None));
         assert_eq!(life.largest_token(), Some(token(1, 50)));
         life.saw_token(token(2, 1));
         assert_eq!(life.largest_token(), Some(token(2, 1)));

@@ -68,14 +68,14 @@ use oorandom::Rand64;
 
 pub use backoff::Backoff;
 pub use draw::{Identity, draw};
-pub use event::{Event, Leader, Lease, Reason, State, Term, Trouble};
+pub use event::{Event, Leader, Lease, Reason, State, Term, Warning};
 pub use forecast::Forecast;
 pub use io::{Input, Misuse, Output, ReadId};
-pub use settings::{Preset, Refused, Settings, WinDelay, check_name, usual_margin};
+pub use settings::{InvalidSettings, Preset, Settings, WinDelay, check_name, default_margin};
 pub use timers::{Timer, Wake};
 
 use crate::record::{Attempt, Nonce, Record, Release, Stamp};
-use crate::store::{Capabilities, Facts};
+use crate::store::{Capabilities, StoreInfo};
 use crate::time::Instant;
 use crate::token::Revision;
 use ledger::{Answered, Ledger, Purpose, Sent};
@@ -153,7 +153,7 @@ enum Stage {
 impl Campaign {
     /// A campaign that has not begun; [`Input::Campaign`] begins it.
     ///
-    /// `facts` come from an inspection of the store. `nonce` is used for no other campaign; `seed` decides
+    /// `info` come from an inspection of the store. `nonce` is used for no other campaign; `seed` decides
     /// every random choice, so that the same seed and inputs give the same outputs. [`draw`] makes both of
     /// random numbers of the operating system. `now` is a reading of the clock that all later inputs use.
     ///
@@ -163,15 +163,15 @@ impl Campaign {
     pub fn new(
         settings: Settings,
         store: Capabilities,
-        facts: &Facts,
+        info: &StoreInfo,
         nonce: Nonce,
         seed: u64,
         now: Instant,
-    ) -> Result<Self, Refused> {
-        let rules = Rules::new(settings, store, facts)?;
+    ) -> Result<Self, InvalidSettings> {
+        let rules = Rules::new(settings, store, info)?;
         let lease = rules.lease;
-        let longest = facts.max_age.map_or(lease, |age| age.max(lease));
-        let life = Life::new(facts, longest, rules.margin.skew(lease), now);
+        let longest = info.max_age.map_or(lease, |age| age.max(lease));
+        let life = Life::new(info, longest, rules.margin.skew(lease), now);
         Ok(Self {
             nonce: if broken!(OneNonce) { Nonce(nonce.0 / 2) } else { nonce },
             rng: Rand64::new(seed.into()),

@@ -8,7 +8,7 @@ use core::time::Duration;
 
 use super::backoff::{Backoff, FIRST, STRAY_PERCENT};
 use super::pace;
-use crate::store::{Capabilities, Facts};
+use crate::store::{Capabilities, StoreInfo};
 use crate::time::rounded;
 
 /// How careful a campaign is with time; each preset has its own bounds for the lease.
@@ -121,7 +121,7 @@ impl Settings {
 
 /// A setting that is refused, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
+pub struct InvalidSettings {
     /// The setting's name.
     pub setting: &'static str,
     /// Its value.
@@ -132,22 +132,27 @@ pub struct Refused {
     pub remedy: String,
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for InvalidSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { setting, value, limit, remedy } = self;
         write!(f, "{setting} is {value}, and must be {limit}: {remedy}")
     }
 }
 
-impl core::error::Error for Refused {}
+impl core::error::Error for InvalidSettings {}
 
 fn refuse<T>(
     setting: &'static str,
     value: impl ToString,
     limit: impl ToString,
     remedy: impl ToString,
-) -> Result<T, Refused> {
-    Err(Refused { setting, value: value.to_string(), limit: limit.to_string(), remedy: remedy.to_string() })
+) -> Result<T, InvalidSettings> {
+    Err(InvalidSettings {
+        setting,
+        value: value.to_string(),
+        limit: limit.to_string(),
+        remedy: remedy.to_string(),
+    })
 }
 
 /// The longest metadata, keys and texts together, in bytes: it travels with every renewal.
@@ -170,10 +175,14 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    pub(super) fn new(settings: Settings, store: Capabilities, facts: &Facts) -> Result<Self, Refused> {
+    pub(super) fn new(
+        settings: Settings,
+        store: Capabilities,
+        info: &StoreInfo,
+    ) -> Result<Self, InvalidSettings> {
         check_name(&settings.name)?;
         check_metadata(&settings.metadata)?;
-        let lease = lease_in_force(&settings, &store, facts)?;
+        let lease = lease_in_force(&settings, &store, info)?;
         let margin = Margin::set_by(&settings);
         let rules = Self {
             name: settings.name,
@@ -198,7 +207,7 @@ impl Rules {
         (self.lease - self.margin.of(self.lease)).saturating_sub(pace::renew_every(self.lease))
     }
 
-    fn check_margin(&self) -> Result<(), Refused> {
+    fn check_margin(&self) -> Result<(), InvalidSettings> {
         let margin = self.margin.of(self.lease);
         if self.lease < margin.saturating_mul(5) {
             return refuse(
@@ -225,7 +234,7 @@ impl Rules {
         Ok(())
     }
 
-    fn check_interval(&self, preset: Preset) -> Result<(), Refused> {
+    fn check_interval(&self, preset: Preset) -> Result<(), InvalidSettings> {
         let Some(interval) = self.interval else { return Ok(()) };
         let shown = format!("{interval:?}");
         if preset == Preset::GoCompatible {
@@ -285,7 +294,7 @@ impl Margin {
 }
 
 /// The margin between a leader's deadline and the end of a lease of that length, where no setting says otherwise.
-pub fn usual_margin(lease: Duration) -> Duration {
+pub fn default_margin(lease: Duration) -> Duration {
     Margin::set_by(&Settings::new("")).of(lease)
 }
 
@@ -294,7 +303,7 @@ pub fn usual_margin(lease: Duration) -> Duration {
 ///
 /// # Errors
 /// What is wrong with it, and a remedy.
-pub fn check_name(name: &str) -> Result<(), Refused> {
+pub fn check_name(name: &str) -> Result<(), InvalidSettings> {
     let remedy = "a host name and process number make a good one";
     if name.is_empty() || name.len() > 255 {
         return refuse("name", format!("{} bytes long", name.len()), "1 to 255 bytes long", remedy);
@@ -305,7 +314,7 @@ pub fn check_name(name: &str) -> Result<(), Refused> {
     Ok(())
 }
 
-fn check_metadata(metadata: &[(String, String)]) -> Result<(), Refused> {
+fn check_metadata(metadata: &[(String, String)]) -> Result<(), InvalidSettings> {
     let size = metadata.iter().map(|(key, text)| key.len() + text.len()).sum::<usize>();
     if size > METADATA_LIMIT {
         let remedy = "publish an address, and serve the rest from there";
@@ -330,8 +339,12 @@ fn check_metadata(metadata: &[(String, String)]) -> Result<(), Refused> {
 }
 
 /// The lease time `T`: the smallest of the configured one and what the store keeps.
-fn lease_in_force(settings: &Settings, store: &Capabilities, facts: &Facts) -> Result<Duration, Refused> {
-    let lease = settings.lease.unwrap_or_else(|| match facts.max_age {
+fn lease_in_force(
+    settings: &Settings,
+    store: &Capabilities,
+    info: &StoreInfo,
+) -> Result<Duration, InvalidSettings> {
+    let lease = settings.lease.unwrap_or_else(|| match info.max_age {
         Some(age) if !store.own_lease => age,
         Some(age) => age.min(settings.preset.lease()),
         None => settings.preset.lease(),
@@ -354,7 +367,7 @@ fn lease_in_force(settings: &Settings, store: &Capabilities, facts: &Facts) -> R
         };
         return refuse("lease", shown, format!("at most {most:?}"), remedy);
     }
-    match facts.max_age {
+    match info.max_age {
         None if store.own_lease => {}
         None => {
             let remedy = "records would never expire; give the bucket a TTL (`incumbent init`)";
@@ -380,7 +393,7 @@ fn lease_in_force(settings: &Settings, store: &Capabilities, facts: &Facts) -> R
         return refuse("lease", shown, limit, "this is what the store can keep");
     }
     let step = store.lease_step.as_nanos();
-    if facts.max_age != Some(lease) && step > 0 && !lease.as_nanos().is_multiple_of(step) {
+    if info.max_age != Some(lease) && step > 0 && !lease.as_nanos().is_multiple_of(step) {
         let limit = format!("a multiple of {:?}", store.lease_step);
         return refuse("lease", shown, limit, "the store keeps records for whole steps only");
     }
@@ -397,7 +410,7 @@ mod tests {
     fn the_default_margin_is_in_proportion_up_to_a_second_and_a_quarter_and_the_drift_of_two_clocks() {
         let margins = [1, 5, 20, 30, 3600].map(|secs| DEFAULTS.of(Duration::from_secs(secs)).as_millis());
         assert_eq!(
-            [1, 5, 20, 30, 3600].map(|secs| usual_margin(Duration::from_secs(secs)).as_millis()),
+            [1, 5, 20, 30, 3600].map(|secs| default_margin(Duration::from_secs(secs)).as_millis()),
             margins
         );
         assert_eq!(

@@ -1,7 +1,7 @@
 //! What there is to tell, and what was told already.
 
 use super::Campaign;
-use super::event::{Event, Leader, State, Trouble};
+use super::event::{Event, Leader, State, Warning};
 use super::io::Output;
 use crate::record::{Entry, Nonce, Record};
 use crate::store::{Fault, FaultKind};
@@ -41,7 +41,7 @@ impl Campaign {
         let state = self.state();
         if state != self.told.state {
             self.told.state = state;
-            self.tell(Event::Campaigned(state));
+            self.tell(Event::StateChanged(state));
         }
     }
 
@@ -49,15 +49,15 @@ impl Campaign {
         self.outputs.push_back(Output::Event(event));
     }
 
-    pub(super) fn trouble(&mut self, trouble: Trouble) {
-        self.tell(Event::Trouble(trouble));
+    pub(super) fn warning(&mut self, warning: Warning) {
+        self.tell(Event::Warning(warning));
     }
 
     /// Tells a fault of the store when it begins.
     pub(super) fn fault(&mut self, fault: Fault) {
         if self.told.fault != Some(fault.kind) {
             self.told.fault = Some(fault.kind);
-            self.trouble(Trouble::Store(fault));
+            self.warning(Warning::Store(fault));
         }
     }
 
@@ -66,7 +66,7 @@ impl Campaign {
         let oversize = entry.live().and_then(|record| Some((record.revision, record.oversize?)));
         let is_news = !core::mem::replace(&mut self.told.oversize, oversize.is_some());
         if let Some((revision, bytes)) = oversize.filter(|_| is_news) {
-            self.trouble(Trouble::NotARecord { revision, bytes });
+            self.warning(Warning::NotARecord { revision, bytes });
         }
     }
 
@@ -79,7 +79,7 @@ impl Campaign {
         if record.stamp.is_some_and(|stamp| stamp.nonce == self.nonce) {
             if !self.told.twin {
                 self.told.twin = true;
-                self.trouble(Trouble::SameNonce { name: record.candidate.clone() });
+                self.warning(Warning::SameNonce { name: record.candidate.clone() });
             }
             return;
         }
@@ -90,7 +90,7 @@ impl Campaign {
             // A bare value: the Go library's, or an operator's.
             if self.rules.store.expiry_pushed && !self.told.markers {
                 self.told.markers = true;
-                self.trouble(Trouble::MarkersMislead);
+                self.warning(Warning::MarkersMislead);
             }
             return;
         };
@@ -103,7 +103,7 @@ impl Campaign {
             Some((nonce, revision, false)) if nonce == stamp.nonce => {
                 if record.revision > revision {
                     self.told.namesake = Some((nonce, revision, true));
-                    self.trouble(Trouble::SameName { nonce });
+                    self.warning(Warning::SameName { nonce });
                 }
             }
             _ => self.told.namesake = Some((stamp.nonce, record.revision, false)),
@@ -117,7 +117,7 @@ impl Campaign {
         let overdue = unchanged > lease.saturating_mul(2).saturating_add(self.rules.store.granularity);
         if overdue && self.seat().is_none() && self.told.not_expiring != Some(revision) {
             self.told.not_expiring = Some(revision);
-            self.trouble(Trouble::NotExpiring { revision, unchanged });
+            self.warning(Warning::NotExpiring { revision, unchanged });
         }
     }
 }

@@ -123,7 +123,7 @@ fn of_attempts_repeated_with_the_same_compare_the_number_says_which_was_applied(
         assert_eq!(bench.next(), ["inspect", "renew 3 over 10"]);
         sent.push(bench.now);
         bench.inspected();
-        assert_eq!(bench.pass(secs(2)), ["trouble Unreachable"], "a reconnection is on its way");
+        assert_eq!(bench.pass(secs(2)), ["warning Unreachable"], "a reconnection is on its way");
         assert_eq!(bench.next(), ["inspect", "renew 4 over 10"]);
         sent.push(bench.now);
         bench.inspected();
@@ -298,7 +298,7 @@ fn a_fault_is_told_once_and_tried_again_until_the_deadline() {
     bench.pass(secs(10));
     bench.inspected();
     let denied = Outcome::Failed(fault(FaultKind::Denied));
-    assert_eq!(bench.wrote(2, denied.clone()), ["trouble Denied"]);
+    assert_eq!(bench.wrote(2, denied.clone()), ["warning Denied"]);
     assert_eq!(bench.pass(ms(120)), ["inspect", "renew 3 over 10"]);
     assert_eq!(bench.wrote(3, denied), NOTHING);
     assert!(bench.leads());

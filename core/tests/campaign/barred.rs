@@ -1,7 +1,7 @@
 //! Tokens only grow, also in a store that lost what it had acknowledged: a few missing numbers are used up, for many a
 //! candidate stays out.
 
-use incumbent_core::campaign::{Event, Input, Output, State, Trouble};
+use incumbent_core::campaign::{Event, Input, Output, State, Warning};
 use incumbent_core::record::{Claim, Entry, Record};
 use incumbent_core::{Instant, Revision, Token};
 use std::time::Duration;
@@ -71,7 +71,7 @@ fn count(seen: &[(Instant, String)], begins: &str) -> usize {
 fn renewals_that_the_store_lost_bar_no_candidate() {
     let (mut bench, outputs) = after_a_power_cut(60, 10, 51);
     let seen = goes_on(&mut bench, outputs, &mut 51, T + secs(1));
-    assert_eq!(seen[0].1, "trouble StoreReset");
+    assert_eq!(seen[0].1, "warning StoreReset");
     assert_eq!(count(&seen, "release"), 0, "no number is missing: {seen:?}");
     assert_eq!(seen.last().map(|(_, output)| output.as_str()), Some("won 52"));
 }
@@ -99,31 +99,31 @@ fn a_gap_is_used_up_with_a_short_rest_between_two_acquires() {
     let acquires: Vec<Instant> =
         seen.iter().filter(|(_, output)| output.starts_with("acquire")).map(|(at, _)| *at).collect();
     assert!(acquires.windows(2).all(|pair| pair[1].since(pair[0]) >= ms(100)), "{acquires:?}");
-    assert_eq!(count(&seen, "trouble"), 1, "it is told once");
+    assert_eq!(count(&seen, "warning"), 1, "it is told once");
     let won = seen.last().and_then(|(_, output)| output.strip_prefix("won ")?.parse::<u64>().ok());
     assert_eq!(won, Some(302), "{:?}", seen.last());
 }
 
-/// The trouble that a store gives which goes back from this token to this revision.
-fn trouble(sequence: u64, next: u64) -> Trouble {
+/// The warning that a store gives which goes back from this token to this revision.
+fn warning(sequence: u64, next: u64) -> Warning {
     let mut bench = Bench::candidate(of_term(sequence, sequence));
     bench.watched(Entry::Vacant);
     let outcome = acknowledged(next, None);
     let attempt = incumbent_core::record::Attempt(1);
     let outputs = bench.give_in_full(Input::Wrote { attempt, outcome });
-    let trouble = outputs.into_iter().find_map(|output| match output {
-        Output::Event(Event::Trouble(trouble)) => Some(trouble),
+    let warning = outputs.into_iter().find_map(|output| match output {
+        Output::Event(Event::Warning(warning)) => Some(warning),
         _ => None,
     });
-    trouble.expect("it is told")
+    warning.expect("it is told")
 }
 
 #[test]
 fn what_an_election_writes_in_two_minutes_is_used_up_and_for_more_it_stays_out() {
     let told =
-        |seen, next, barred| Trouble::StoreReset { seen: Some(token(seen)), next: Some(token(next)), barred };
-    assert_eq!(trouble(361, 1), told(361, 2, false));
-    assert_eq!(trouble(362, 1), told(362, 2, true));
+        |seen, next, barred| Warning::StoreReset { seen: Some(token(seen)), next: Some(token(next)), barred };
+    assert_eq!(warning(361, 1), told(361, 2, false));
+    assert_eq!(warning(362, 1), told(362, 2, true));
     let (mut bench, outputs) = after_a_power_cut(1_000, 1_000, 1);
     let seen = goes_on(&mut bench, outputs, &mut 1, secs(600));
     assert_eq!((count(&seen, "acquire"), count(&seen, "won")), (0, 0));
@@ -147,21 +147,21 @@ fn a_store_that_goes_back_again_and_again_is_not_written_to_without_end() {
         };
     }
     assert_eq!(acquires, 359, "and the first one");
-    assert!(outputs.contains(&"trouble StoreReset, barred".to_owned()), "{outputs:?}");
+    assert!(outputs.contains(&"warning StoreReset, barred".to_owned()), "{outputs:?}");
 }
 
 #[test]
 fn a_claim_above_its_own_record_is_no_token() {
     let mut bench = Bench::candidate(of_term(20, 5_000));
     bench.watched(Entry::Vacant);
-    assert_eq!(bench.applied(1, 20)[0], "trouble StoreReset", "it is no more than its own revision");
+    assert_eq!(bench.applied(1, 20)[0], "warning StoreReset", "it is no more than its own revision");
 }
 
 #[test]
 fn a_record_without_a_claim_may_be_the_one_that_won() {
     let mut bench = Bench::candidate(bare(1_000));
     bench.watched(Entry::Vacant);
-    assert_eq!(bench.applied(1, 20)[0], "trouble StoreReset, barred");
+    assert_eq!(bench.applied(1, 20)[0], "warning StoreReset, barred");
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn a_reset_is_accepted_only_by_a_candidate_that_it_keeps_out() {
     let mut bench = Bench::leader_far_on();
     assert_eq!(bench.give(Input::Accept), NOTHING);
     bench.pass(secs(10));
-    assert_eq!(bench.applied(2, 6)[1], "trouble StoreReset, barred", "what came too early accepts nothing");
+    assert_eq!(bench.applied(2, 6)[1], "warning StoreReset, barred", "what came too early accepts nothing");
     bench.applied(3, 7);
     bench.give(Input::Accept);
     assert_eq!(bench.next(), ["acquire 4 over 7", "state ACQUIRING"]);

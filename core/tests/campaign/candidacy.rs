@@ -5,7 +5,7 @@ use std::sync::Arc;
 use incumbent_core::Incarnation;
 use incumbent_core::campaign::{Backoff, Input, Settings, Timer};
 use incumbent_core::record::Entry;
-use incumbent_core::store::{Capabilities, Facts, FaultKind, Outcome};
+use incumbent_core::store::{Capabilities, FaultKind, Outcome, StoreInfo};
 
 use crate::harness::*;
 
@@ -144,7 +144,7 @@ fn the_users_back_off_does_not_keep_a_record_of_ours_in_the_way_that_is_seen_aft
     let applied = bench.wrote(1, acknowledged(2, Some(Incarnation(2_000))));
     assert_eq!(applied, ["inspect", "read 2", "state WAITING"]);
     assert_eq!(bench.read(2, mine(2, 1)), ["reconnect"]);
-    bench.inspected_as(|facts| Facts { incarnation: Incarnation(2_000), ..facts });
+    bench.inspected_as(|info| StoreInfo { incarnation: Incarnation(2_000), ..info });
     assert_eq!(bench.watched(mine(2, 1)), ["leader me"]);
     assert_eq!(bench.wake(), Some((Timer::Acquire, secs(1))));
     assert_eq!(bench.pass(secs(1)), ["acquire 2 over 2", "state ACQUIRING"]);
@@ -163,10 +163,10 @@ fn others_hold_back_for_a_named_successor() {
 
 #[test]
 fn others_hold_back_for_a_tenth_of_a_short_lease() {
-    let mut bench = Bench::with_facts(
+    let mut bench = Bench::with_info(
         Settings { preset: incumbent_core::campaign::Preset::Standard, ..settings() },
         bucket(),
-        Facts { max_age: Some(secs(5)), ..facts(incumbent_core::Instant::ZERO) },
+        StoreInfo { max_age: Some(secs(5)), ..store_info(incumbent_core::Instant::ZERO) },
     )
     .expect("settings that fit");
     bench.give(Input::Campaign);

@@ -67,7 +67,7 @@ fn a_read_is_answered_once() {
 fn a_call_between_two_outputs_loses_none_of_them() {
     let mut bench = Bench::candidate(Entry::Vacant);
     bench.applied(1, 10);
-    bench.campaign.handle(bench.now, Input::Inspected(Ok(facts(bench.now)))).expect("asked for");
+    bench.campaign.handle(bench.now, Input::Inspected(Ok(store_info(bench.now)))).expect("asked for");
     assert_eq!(in_short(&bench.campaign.poll()), "won 10");
     assert_eq!(
         bench.give(Input::Close),

@@ -4,7 +4,7 @@
 use incumbent_core::Instant;
 use incumbent_core::campaign::Settings;
 use incumbent_core::record::Entry;
-use incumbent_core::store::Facts;
+use incumbent_core::store::StoreInfo;
 use std::time::Duration;
 
 use crate::harness::*;
@@ -17,13 +17,13 @@ const LEASES: [Duration; 9] =
 const MILLION: u128 = 1_000_000;
 
 fn bench(settings: &Settings, lease: Duration) -> Bench {
-    let first = Facts { max_age: Some(lease), ..facts(Instant::ZERO) };
-    Bench::with_facts(settings.clone(), bucket(), first).expect("settings that fit the store")
+    let first = StoreInfo { max_age: Some(lease), ..store_info(Instant::ZERO) };
+    Bench::with_info(settings.clone(), bucket(), first).expect("settings that fit the store")
 }
 
 /// For how long by its own clock a leader leads that has just sent a renewal, and hears nothing after its answer.
 fn leads_on(settings: &Settings, lease: Duration) -> Duration {
-    let aged = |facts: Facts| Facts { max_age: Some(lease), ..facts };
+    let aged = |info: StoreInfo| StoreInfo { max_age: Some(lease), ..info };
     let mut leader = bench(settings, lease);
     leader.begin(Entry::Vacant);
     leader.applied(1, 10);
@@ -40,7 +40,7 @@ fn waits(settings: &Settings, lease: Duration) -> Duration {
     waiter.begin(with_lease(theirs(11), lease));
     waiter.watched(deleted(12));
     waiter.applied(1, 13);
-    told_after(&mut waiter, 13, |facts| Facts { max_age: Some(lease), ..facts })
+    told_after(&mut waiter, 13, |info| StoreInfo { max_age: Some(lease), ..info })
 }
 
 /// By how much the leader's lease is over before the other leads, in real nanoseconds, the clocks drifting apart by

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use incumbent_core::campaign::{
-    Campaign, Event, Input, Output, ReadId, Refused, Settings, State, Timer, Trouble,
+    Campaign, Event, Input, InvalidSettings, Output, ReadId, Settings, State, Timer, Warning,
 };
 use incumbent_core::record::{Attempt, Entry, Nonce, Record, Release, Stamp};
-use incumbent_core::store::{Action, Capabilities, Expect, Facts, Fault, FaultKind, Outcome, Write};
+use incumbent_core::store::{Action, Capabilities, Expect, Fault, FaultKind, Outcome, StoreInfo, Write};
 use incumbent_core::{Incarnation, Instant, Revision};
 
 /// The lease of the bench, and the margin that follows from it: 1 s of skew, 0.15 s of drift for each of two
@@ -45,8 +45,8 @@ pub fn bucket_with_markers() -> Capabilities {
 }
 
 /// What an inspection of an old store of lease [`T`] says.
-pub fn facts(asked_at: Instant) -> Facts {
-    Facts {
+pub fn store_info(asked_at: Instant) -> StoreInfo {
+    StoreInfo {
         asked_at,
         incarnation: LIFE,
         age: Some(secs(100_000)),
@@ -72,21 +72,30 @@ impl Bench {
     }
 
     pub fn with(settings: Settings, store: Capabilities) -> Self {
-        Self::with_facts(settings, store, facts(Instant::ZERO)).expect("settings that fit the store")
+        Self::with_info(settings, store, store_info(Instant::ZERO)).expect("settings that fit the store")
     }
 
-    pub fn with_facts(settings: Settings, store: Capabilities, facts: Facts) -> Result<Self, Refused> {
-        Self::with_all(settings, store, facts, 7)
+    pub fn with_info(
+        settings: Settings,
+        store: Capabilities,
+        info: StoreInfo,
+    ) -> Result<Self, InvalidSettings> {
+        Self::with_all(settings, store, info, 7)
     }
 
     pub fn seeded(settings: Settings, store: Capabilities, seed: u64) -> Self {
-        Self::with_all(settings, store, facts(Instant::ZERO), seed).expect("settings that fit the store")
+        Self::with_all(settings, store, store_info(Instant::ZERO), seed).expect("settings that fit the store")
     }
 
-    fn with_all(settings: Settings, store: Capabilities, facts: Facts, seed: u64) -> Result<Self, Refused> {
+    fn with_all(
+        settings: Settings,
+        store: Capabilities,
+        info: StoreInfo,
+        seed: u64,
+    ) -> Result<Self, InvalidSettings> {
         let now = Instant::ZERO + secs(3600);
-        let facts = Facts { asked_at: now.before(secs(1)), ..facts };
-        let campaign = Campaign::new(settings, store, &facts, ME, seed, now)?;
+        let info = StoreInfo { asked_at: now.before(secs(1)), ..info };
+        let campaign = Campaign::new(settings, store, &info, ME, seed, now)?;
         Ok(Self { campaign, now })
     }
 
@@ -257,12 +266,12 @@ impl Bench {
 
     /// An inspection asked and answered now, of the life known.
     pub fn inspected(&mut self) -> Vec<String> {
-        self.inspected_as(|facts| facts)
+        self.inspected_as(|info| info)
     }
 
     /// An inspection asked and answered now that says something else.
-    pub fn inspected_as(&mut self, change: impl FnOnce(Facts) -> Facts) -> Vec<String> {
-        self.give(Input::Inspected(Ok(change(facts(self.now)))))
+    pub fn inspected_as(&mut self, change: impl FnOnce(StoreInfo) -> StoreInfo) -> Vec<String> {
+        self.give(Input::Inspected(Ok(change(store_info(self.now)))))
     }
 
     pub fn leads(&self) -> bool {
@@ -397,22 +406,22 @@ fn event_in_short(event: &Event) -> String {
         Event::LeaderChanged(leader) => {
             format!("leader {}", leader.as_ref().map_or("nobody", |leader| leader.name.as_str()))
         }
-        Event::Campaigned(state) => format!("state {}", state.code()),
-        Event::Trouble(trouble) => format!("trouble {}", trouble_in_short(trouble)),
+        Event::StateChanged(state) => format!("state {}", state.code()),
+        Event::Warning(warning) => format!("warning {}", warning_in_short(warning)),
     }
 }
 
-fn trouble_in_short(trouble: &Trouble) -> String {
-    match trouble {
-        Trouble::Store(fault) => format!("{:?}", fault.kind),
-        Trouble::StoreReset { barred: true, .. } => "StoreReset, barred".into(),
-        Trouble::StoreReset { barred: false, .. } => "StoreReset".into(),
-        Trouble::NotExpiring { revision, .. } => format!("NotExpiring {}", revision.0),
-        Trouble::NotARecord { bytes, .. } => format!("NotARecord {bytes}"),
-        Trouble::SameName { .. } => "SameName".into(),
-        Trouble::SameNonce { name } => format!("SameNonce {name}"),
-        Trouble::ShortLease { .. } => "ShortLease".into(),
-        Trouble::MaxAgeChanged { .. } => "MaxAgeChanged".into(),
-        Trouble::MarkersMislead => "MarkersMislead".into(),
+fn warning_in_short(warning: &Warning) -> String {
+    match warning {
+        Warning::Store(fault) => format!("{:?}", fault.kind),
+        Warning::StoreReset { barred: true, .. } => "StoreReset, barred".into(),
+        Warning::StoreReset { barred: false, .. } => "StoreReset".into(),
+        Warning::NotExpiring { revision, .. } => format!("NotExpiring {}", revision.0),
+        Warning::NotARecord { bytes, .. } => format!("NotARecord {bytes}"),
+        Warning::SameName { .. } => "SameName".into(),
+        Warning::SameNonce { name } => format!("SameNonce {name}"),
+        Warning::ShortLease { .. } => "ShortLease".into(),
+        Warning::MaxAgeChanged { .. } => "MaxAgeChanged".into(),
+        Warning::MarkersMislead => "MarkersMislead".into(),
     }
 }

@@ -2,7 +2,7 @@
 
 use incumbent_core::campaign::{Input, Timer};
 use incumbent_core::record::Entry;
-use incumbent_core::store::{Capabilities, Facts, FaultKind, Outcome};
+use incumbent_core::store::{Capabilities, FaultKind, Outcome, StoreInfo};
 use incumbent_core::{Incarnation, Revision};
 
 use crate::harness::*;
@@ -10,15 +10,15 @@ use crate::lowered_age::told_after;
 
 const NEXT: Incarnation = Incarnation(2_000);
 
-fn made_anew(facts: Facts) -> Facts {
-    Facts { incarnation: NEXT, age: Some(secs(1)), ..facts }
+fn made_anew(info: StoreInfo) -> StoreInfo {
+    StoreInfo { incarnation: NEXT, age: Some(secs(1)), ..info }
 }
 
 #[test]
 fn a_store_that_was_deleted_is_told_and_the_term_ends_at_its_deadline() {
     let mut bench = Bench::leader();
     bench.pass(secs(10));
-    assert_eq!(bench.wrote(2, Outcome::Failed(fault(FaultKind::Broken))), ["trouble Broken"]);
+    assert_eq!(bench.wrote(2, Outcome::Failed(fault(FaultKind::Broken))), ["warning Broken"]);
     assert_eq!(bench.give(Input::Inspected(Err(fault(FaultKind::Broken)))), NOTHING);
     assert!(bench.leads());
     bench.sleep(bench.remaining().expect("a lease"));
@@ -29,7 +29,7 @@ fn a_store_that_was_deleted_is_told_and_the_term_ends_at_its_deadline() {
 fn another_life_ends_the_term_and_everything_is_looked_at_anew() {
     let mut bench = Bench::leader();
     bench.pass(secs(10));
-    assert_eq!(bench.inspected_as(made_anew), ["lost 10 STORE_RESET", "trouble StoreReset", "state WAITING"]);
+    assert_eq!(bench.inspected_as(made_anew), ["lost 10 STORE_RESET", "warning StoreReset", "state WAITING"]);
     assert!(!bench.leads());
     assert_eq!(bench.wrote(2, Outcome::Unknown), NOTHING);
     bench.pass(ms(120));
@@ -40,10 +40,10 @@ fn another_life_ends_the_term_and_everything_is_looked_at_anew() {
 
 #[test]
 fn a_candidate_that_knew_another_life_does_not_believe_that_the_name_was_never_used() {
-    let made_as_new = |facts: Facts| Facts { never_used: true, age: Some(secs(0)), ..made_anew(facts) };
+    let made_as_new = |info: StoreInfo| StoreInfo { never_used: true, age: Some(secs(0)), ..made_anew(info) };
     let mut bench = Bench::candidate(theirs(4));
     let seen = bench.now;
-    assert_eq!(bench.inspected_as(made_as_new)[0], "trouble StoreReset");
+    assert_eq!(bench.inspected_as(made_as_new)[0], "warning StoreReset");
     bench.read(2, Entry::Vacant);
     bench.applied(1, 1);
     told_after(&mut bench, 1, made_as_new);
@@ -76,7 +76,7 @@ fn in_a_young_life_nobody_is_told_before_it_is_a_lease_old() {
 fn in_a_young_life_nobody_is_told_before_the_last_holders_lease_is_over() {
     let mut bench = Bench::candidate(with_lease(theirs(10), secs(50)));
     let seen = bench.now;
-    assert_eq!(bench.inspected_as(made_anew), ["trouble StoreReset", "read 2"]);
+    assert_eq!(bench.inspected_as(made_anew), ["warning StoreReset", "read 2"]);
     bench.read(2, Entry::Vacant);
     let mut attempt = 1;
     let mut outputs = bench.applied(1, 1);
@@ -99,7 +99,7 @@ fn a_renewal_that_happens_to_match_the_new_lifes_sequence_makes_no_leader() {
     assert_eq!(bench.remaining(), Some(T - M - secs(10)), "and nothing is proven by it");
     assert_eq!(
         bench.inspected_as(made_anew),
-        ["lost 10 STORE_RESET", "trouble StoreReset", "read 2", "state WAITING"]
+        ["lost 10 STORE_RESET", "warning StoreReset", "read 2", "state WAITING"]
     );
     assert!(!bench.leads());
     assert_eq!(bench.read(2, mine(11, 2)), ["acquire 3 over 11", "state ACQUIRING"]);
@@ -113,14 +113,14 @@ fn a_renewal_that_happens_to_match_the_new_lifes_sequence_makes_no_leader() {
 fn an_acquire_that_matches_the_new_lifes_sequence_is_not_told_either() {
     let mut bench = Bench::candidate(deleted(5));
     assert_eq!(bench.applied(1, 6)[0], "inspect");
-    assert_eq!(bench.inspected_as(made_anew), ["trouble StoreReset", "read 2", "state WAITING"]);
+    assert_eq!(bench.inspected_as(made_anew), ["warning StoreReset", "read 2", "state WAITING"]);
     assert_eq!(bench.campaign.lease(), None);
 }
 
 #[test]
 fn an_acquire_meant_for_the_old_life_is_looked_into_when_it_is_acknowledged_in_the_new_one() {
     let mut bench = Bench::candidate(deleted(5));
-    assert_eq!(bench.inspected_as(made_anew), ["trouble StoreReset"]);
+    assert_eq!(bench.inspected_as(made_anew), ["warning StoreReset"]);
     assert_eq!(bench.applied(1, 6), ["read 2", "state WAITING"], "it is not known what it replaced");
     assert_eq!(bench.read(2, mine(6, 1)), ["acquire 2 over 6", "leader me", "state ACQUIRING"]);
 }
@@ -131,7 +131,7 @@ fn an_acknowledgement_from_a_life_that_is_over_does_not_end_a_term_of_the_next()
     let mut bench = Bench::leader_with(settings(), store);
     bench.sleep(secs(10));
     assert_eq!(bench.tick()[0], "renew 2 over 10");
-    let next = |facts: Facts| Facts { age: Some(T * 2), ..made_anew(facts) };
+    let next = |info: StoreInfo| StoreInfo { age: Some(T * 2), ..made_anew(info) };
     bench.inspected_as(next);
     assert_eq!(bench.pass(secs(3)), ["reconnect", "read 2"], "the renewal is not answered");
     bench.read(2, Entry::Expired { revision: Revision(3) });
@@ -144,7 +144,7 @@ fn an_acknowledgement_from_a_life_that_is_over_does_not_end_a_term_of_the_next()
 
 #[test]
 fn the_wait_of_an_attempt_meant_for_another_life_is_not_believed() {
-    let old = |facts: Facts| Facts { incarnation: NEXT, ..facts };
+    let old = |info: StoreInfo| StoreInfo { incarnation: NEXT, ..info };
     let mut bench = Bench::candidate(Entry::Vacant);
     bench.inspected_as(old);
     bench.applied(1, 6);
@@ -167,7 +167,7 @@ fn the_wait_of_an_attempt_meant_for_another_life_is_not_believed() {
 fn a_held_seat_is_not_told_while_the_store_cannot_be_inspected() {
     let mut bench = Bench::candidate(Entry::Vacant);
     bench.applied(1, 10);
-    assert_eq!(bench.give(Input::Inspected(Err(fault(FaultKind::Unreachable)))), ["trouble Unreachable"]);
+    assert_eq!(bench.give(Input::Inspected(Err(fault(FaultKind::Unreachable)))), ["warning Unreachable"]);
     bench.pass(secs(9));
     assert_eq!(bench.campaign.lease(), None);
     assert_eq!(bench.inspected(), ["won 10", "state LEADING"]);
@@ -206,8 +206,8 @@ fn one_who_cannot_find_out_whether_it_leads_gives_way_after_a_lease() {
 fn an_older_life_is_a_restored_backup_and_bars_the_candidate() {
     let mut bench = Bench::candidate(theirs(10));
     let restored =
-        |facts: Facts| Facts { incarnation: Incarnation(500), newest: Some(Revision(80)), ..facts };
-    assert_eq!(bench.inspected_as(restored), ["trouble StoreReset, barred"]);
+        |info: StoreInfo| StoreInfo { incarnation: Incarnation(500), newest: Some(Revision(80)), ..info };
+    assert_eq!(bench.inspected_as(restored), ["warning StoreReset, barred"]);
     assert_eq!(bench.watched(deleted(9)), ["leader nobody"], "not campaigned for");
     let outputs = bench.pass(secs(60));
     assert!(outputs.iter().all(|output| output == "inspect"), "{outputs:?}");
@@ -221,7 +221,7 @@ fn a_backup_of_this_life_bars_until_its_sequences_are_beyond_every_token_seen() 
     let mut bench = Bench::leader_far_on();
     bench.pass(secs(10));
     bench.inspected();
-    assert_eq!(bench.applied(2, 4)[..2], ["lost 1000 STORE_RESET", "trouble StoreReset, barred"]);
+    assert_eq!(bench.applied(2, 4)[..2], ["lost 1000 STORE_RESET", "warning StoreReset, barred"]);
 }
 
 #[test]
@@ -229,7 +229,7 @@ fn memory_storage_that_comes_back_empty_is_noticed_by_its_small_acknowledgements
     let mut bench = Bench::candidate(theirs(1_000));
     bench.watched(Entry::Vacant);
     let outputs = bench.applied(1, 1);
-    assert_eq!(outputs[0], "trouble StoreReset, barred");
+    assert_eq!(outputs[0], "warning StoreReset, barred");
     assert!(outputs.contains(&"release 2 over 1 owing 30000ms".to_string()), "{outputs:?}");
     assert_eq!(bench.campaign.lease(), None);
 }
@@ -241,7 +241,7 @@ fn the_life_ends_for_a_release_too() {
     bench.give(Input::Drained);
     assert_eq!(
         bench.inspected_as(made_anew),
-        ["trouble StoreReset", "state CLOSED"],
+        ["warning StoreReset", "state CLOSED"],
         "nothing is left there"
     );
 }
@@ -262,8 +262,8 @@ fn an_inspection_asked_before_a_newer_one_says_nothing() {
     bench.sleep(secs(1));
     bench.inspected();
     let asked_at = bench.now.before(ms(500));
-    assert_eq!(bench.inspected_as(|facts| Facts { asked_at, ..made_anew(facts) }), NOTHING);
-    assert_eq!(bench.inspected_as(|facts| Facts { asked_at, max_age: Some(secs(9)), ..facts }), NOTHING);
+    assert_eq!(bench.inspected_as(|info| StoreInfo { asked_at, ..made_anew(info) }), NOTHING);
+    assert_eq!(bench.inspected_as(|info| StoreInfo { asked_at, max_age: Some(secs(9)), ..info }), NOTHING);
     assert!(bench.leads());
 }
 

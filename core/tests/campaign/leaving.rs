@@ -473,7 +473,7 @@ fn a_failed_read_does_not_cut_the_wait_after_a_handlers_failure_short() {
     assert_eq!(bench.refused(2, 11), ["read 2"]);
     assert_eq!(bench.watched(deleted(13)), ["leader nobody", "state WAITING"]);
     let fault = fault(FaultKind::Unreachable);
-    assert_eq!(bench.give(Input::Read { read: ReadId(2), result: Err(fault) }), ["trouble Unreachable"]);
+    assert_eq!(bench.give(Input::Read { read: ReadId(2), result: Err(fault) }), ["warning Unreachable"]);
     assert_eq!(bench.wake(), Some((Timer::Acquire, secs(30))));
 }
 

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use incumbent_core::record::{Entry, Record};
-use incumbent_core::store::Facts;
+use incumbent_core::store::StoreInfo;
 use incumbent_core::{Incarnation, Revision};
 
 use crate::harness::*;
@@ -14,18 +14,18 @@ const LOW: Duration = secs(12);
 /// The lease of a holder that was seen, which is longer than any of ours.
 const LONG: Duration = secs(50);
 
-fn lowered(facts: Facts) -> Facts {
-    Facts { max_age: Some(LOW), ..facts }
+fn lowered(info: StoreInfo) -> StoreInfo {
+    StoreInfo { max_age: Some(LOW), ..info }
 }
 
-fn made_anew(facts: Facts) -> Facts {
-    Facts { incarnation: Incarnation(2_000), age: None, ..lowered(facts) }
+fn made_anew(info: StoreInfo) -> StoreInfo {
+    StoreInfo { incarnation: Incarnation(2_000), age: None, ..lowered(info) }
 }
 
 /// A candidate that saw `entry` and then learned that the maximum age was lowered.
 fn candidate(entry: Entry) -> Bench {
     let mut bench = Bench::candidate(entry);
-    assert_eq!(bench.inspected_as(lowered), ["trouble MaxAgeChanged"]);
+    assert_eq!(bench.inspected_as(lowered), ["warning MaxAgeChanged"]);
     bench
 }
 
@@ -38,7 +38,7 @@ pub fn unreadable(entry: Entry) -> Entry {
 }
 
 /// From now on everything is answered at once: after how long the win is told.
-pub fn told_after(bench: &mut Bench, mut revision: u64, change: impl Fn(Facts) -> Facts) -> Duration {
+pub fn told_after(bench: &mut Bench, mut revision: u64, change: impl Fn(StoreInfo) -> StoreInfo) -> Duration {
     let began = bench.now;
     let mut outputs: Vec<String> = Vec::new();
     loop {
@@ -64,7 +64,7 @@ pub fn told_after(bench: &mut Bench, mut revision: u64, change: impl Fn(Facts) -
 fn another_life_of_the_store_is_trusted_after_the_lease_that_was_agreed_on() {
     let mut bench = candidate(Entry::Vacant);
     let seen = bench.now;
-    assert_eq!(bench.inspected_as(made_anew), ["trouble StoreReset"], "attempt 1 is on its way still");
+    assert_eq!(bench.inspected_as(made_anew), ["warning StoreReset"], "attempt 1 is on its way still");
     assert_eq!(bench.applied(1, 1), ["read 2", "state WAITING"]);
     assert_eq!(bench.read(2, Entry::Vacant), ["acquire 2 over absent", "state ACQUIRING"]);
     bench.applied(2, 2);
@@ -75,7 +75,7 @@ fn another_life_of_the_store_is_trusted_after_the_lease_that_was_agreed_on() {
 #[test]
 fn another_life_of_the_store_is_trusted_after_the_last_holders_lease_where_that_is_longer() {
     let mut bench = candidate(with_lease(theirs(10), LONG));
-    assert_eq!(bench.inspected_as(made_anew), ["trouble StoreReset", "read 2"]);
+    assert_eq!(bench.inspected_as(made_anew), ["warning StoreReset", "read 2"]);
     assert_eq!(bench.read(2, Entry::Vacant), ["acquire 1 over absent", "leader nobody", "state ACQUIRING"]);
     bench.applied(1, 1);
     assert_eq!(told_after(&mut bench, 1, made_anew), LONG);
@@ -83,10 +83,10 @@ fn another_life_of_the_store_is_trusted_after_the_last_holders_lease_where_that_
 
 #[test]
 fn a_store_that_went_back_is_trusted_after_the_lease_that_was_agreed_on() {
-    let far = |facts: Facts| Facts { newest: Some(Revision(90)), ..lowered(facts) };
+    let far = |info: StoreInfo| StoreInfo { newest: Some(Revision(90)), ..lowered(info) };
     let mut bench = candidate(expired(10));
     let seen = bench.now;
-    assert_eq!(bench.applied(1, 9), ["trouble StoreReset", "leader me", "state WAITING"]);
+    assert_eq!(bench.applied(1, 9), ["warning StoreReset", "leader me", "state WAITING"]);
     assert_eq!(bench.pass(ms(100)), ["acquire 2 over 9", "state ACQUIRING"]);
     bench.applied(2, 91);
     told_after(&mut bench, 91, far);
@@ -96,7 +96,7 @@ fn a_store_that_went_back_is_trusted_after_the_lease_that_was_agreed_on() {
 #[test]
 fn a_record_of_ours_of_which_nothing_is_known_is_retaken_for_the_lease_that_was_agreed_on() {
     let mut bench = Bench::new();
-    assert_eq!(bench.inspected_as(lowered), ["trouble MaxAgeChanged"]);
+    assert_eq!(bench.inspected_as(lowered), ["warning MaxAgeChanged"]);
     bench.begin(Entry::Vacant);
     let awaited = bench.forget_the_first_attempt();
     let seen = bench.retake_a_forgotten_record(unreadable(mine(10, 1)), awaited);
@@ -108,7 +108,7 @@ fn a_record_of_ours_of_which_nothing_is_known_is_retaken_for_the_lease_that_was_
 fn a_record_of_ours_of_which_nothing_is_known_is_waited_for_when_it_has_vanished() {
     // Where there are markers such a record is never retaken.
     let mut bench = Bench::with(settings(), bucket_with_markers());
-    assert_eq!(bench.inspected_as(lowered), ["trouble MaxAgeChanged"]);
+    assert_eq!(bench.inspected_as(lowered), ["warning MaxAgeChanged"]);
     bench.begin(Entry::Vacant);
     let awaited = bench.forget_the_first_attempt();
     let seen = bench.now;

@@ -27,10 +27,10 @@
 //! | 37 restored from a backup | `incarnation::an_older_life_is_a_restored_backup_and_bars_the_candidate` |
 //! | | `incarnation::a_backup_of_this_life_bars_until_its_sequences_are_beyond_every_token_seen` |
 //! | 38 acknowledged writes lost | `staleness::a_lower_acknowledgement_ends_the_term_as_a_reset` |
-//! | 39 maximum age changed | `trouble::a_lower_maximum_age_shrinks_the_deadline_and_is_told` |
-//! | | `trouble::a_maximum_age_of_zero_or_none_is_told_and_spins_nothing` |
-//! | 47 two processes of one name | `trouble::another_process_of_the_same_name_is_told_once_it_is_known_to_be_alive` |
-//! | 48 an expired key stays | `trouble::a_record_that_the_store_does_not_remove_is_told_once` |
+//! | 39 maximum age changed | `warning::a_lower_maximum_age_shrinks_the_deadline_and_is_told` |
+//! | | `warning::a_maximum_age_of_zero_or_none_is_told_and_spins_nothing` |
+//! | 47 two processes of one name | `warning::another_process_of_the_same_name_is_told_once_it_is_known_to_be_alive` |
+//! | 48 an expired key stays | `warning::a_record_that_the_store_does_not_remove_is_told_once` |
 //! | 50 starved | `time::the_deadline_is_met_though_no_timer_ever_fires` |
 //! | | `time::whatever_a_late_call_brings_the_term_ends_first` |
 //! | 63 released during the win delay | `leaving::an_untold_seat_is_given_back_without_a_drain_and_the_wait_goes_with_it` |
@@ -58,7 +58,7 @@
 //! | | `orphans::with_markers_a_retaking_acknowledged_after_the_orphans_deadline_is_not_told` |
 //! | 95 random numbers repeat | `twins::of_two_candidates_with_one_nonce_one_leads_and_the_other_follows_it` |
 //! | | `twins::of_two_candidates_with_one_nonce_and_one_name_one_leads_at_a_time` |
-//! | 96 a huge value under the key | `trouble::what_is_too_long_for_a_record_is_told_once_and_waited_for_as_a_foreign_record` |
+//! | 96 a huge value under the key | `warning::what_is_too_long_for_a_record_is_told_once_and_waited_for_as_a_foreign_record` |
 //!
 //! `random` checks what must hold after every step of one candidate that is told nonsense.
 
@@ -85,8 +85,8 @@ mod settings_refused;
 mod splay;
 mod staleness;
 mod time;
-mod trouble;
 mod twins;
+mod warning;
 mod watch;
 mod win_delay;
 
@@ -101,7 +101,7 @@ fn every_test_in_the_table_exists() {
         ("splay", include_str!("splay.rs")),
         ("staleness", include_str!("staleness.rs")),
         ("time", include_str!("time.rs")),
-        ("trouble", include_str!("trouble.rs")),
+        ("warning", include_str!("warning.rs")),
         ("twins", include_str!("twins.rs")),
         ("watch", include_str!("watch.rs")),
         ("win_delay", include_str!("win_delay.rs")),

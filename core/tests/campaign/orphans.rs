@@ -2,7 +2,7 @@
 
 use incumbent_core::campaign::{Input, Timer};
 use incumbent_core::record::Entry;
-use incumbent_core::store::{Facts, Outcome};
+use incumbent_core::store::{Outcome, StoreInfo};
 use incumbent_core::{Incarnation, Instant};
 
 use crate::harness::*;
@@ -226,7 +226,7 @@ fn while_no_token_is_large_enough_an_orphan_is_removed_and_not_retaken() {
     bench.begin(theirs(100));
     bench.watched(deleted(101));
     bench.wrote(1, Outcome::Unknown);
-    bench.inspected_as(|facts| Facts { incarnation: Incarnation(LIFE.0 - 1), ..facts });
+    bench.inspected_as(|info| StoreInfo { incarnation: Incarnation(LIFE.0 - 1), ..info });
     assert_eq!(bench.watched(mine(7, 1)), ["release 2 over 7 owing 30000ms", "leader me", "state RELEASING"]);
 }
 
@@ -279,7 +279,7 @@ fn an_acquire_that_is_acknowledged_when_something_newer_is_known_makes_no_holder
 
 #[test]
 fn a_record_of_ours_of_which_nothing_is_known_is_waited_for_also_when_it_vanishes() {
-    let elsewhere = |facts: Facts| Facts { incarnation: Incarnation(2_000), ..facts };
+    let elsewhere = |info: StoreInfo| StoreInfo { incarnation: Incarnation(2_000), ..info };
     let mut bench = Bench::with(settings(), bucket_with_markers());
     bench.begin(deleted(5));
     bench.applied(1, 6);

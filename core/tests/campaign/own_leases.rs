@@ -6,7 +6,7 @@ use std::time::Duration;
 use incumbent_core::Incarnation;
 use incumbent_core::campaign::{Input, Output};
 use incumbent_core::record::Entry;
-use incumbent_core::store::{Action, Capabilities, Facts, Write};
+use incumbent_core::store::{Action, Capabilities, StoreInfo, Write};
 
 use crate::harness::*;
 use crate::lowered_age::{told_after, unreadable};
@@ -14,24 +14,24 @@ use crate::lowered_age::{told_after, unreadable};
 /// The store's maximum age; our own lease is `T`, a third of it.
 const AGE: Duration = secs(90);
 
-fn aged(facts: Facts) -> Facts {
-    Facts { max_age: Some(AGE), ..facts }
+fn aged(info: StoreInfo) -> StoreInfo {
+    StoreInfo { max_age: Some(AGE), ..info }
 }
 
-fn made_anew(facts: Facts) -> Facts {
-    Facts { incarnation: Incarnation(2_000), age: None, ..aged(facts) }
+fn made_anew(info: StoreInfo) -> StoreInfo {
+    StoreInfo { incarnation: Incarnation(2_000), age: None, ..aged(info) }
 }
 
 /// A campaign that has not begun.
-fn bench(first: Facts) -> Bench {
+fn bench(first: StoreInfo) -> Bench {
     let settings = incumbent_core::campaign::Settings { lease: Some(T), ..settings() };
     let store = Capabilities { own_lease: true, ..bucket() };
-    Bench::with_facts(settings, store, first).expect("settings that fit the store")
+    Bench::with_info(settings, store, first).expect("settings that fit the store")
 }
 
 #[test]
 fn a_life_of_the_store_is_trusted_after_the_longest_lease_there_may_be() {
-    let young = Facts { age: None, ..aged(facts(incumbent_core::Instant::ZERO)) };
+    let young = StoreInfo { age: None, ..aged(store_info(incumbent_core::Instant::ZERO)) };
     let mut bench = bench(young);
     bench.begin(Entry::Vacant);
     bench.applied(1, 1);
@@ -55,7 +55,7 @@ fn said_after(bench: &mut Bench, input: Input) -> Option<String> {
 
 #[test]
 fn a_holder_that_still_waits_says_the_larger_of_its_lease_and_what_it_waits_for() {
-    let mut bench = bench(aged(facts(incumbent_core::Instant::ZERO)));
+    let mut bench = bench(aged(store_info(incumbent_core::Instant::ZERO)));
     bench.begin(with_lease(theirs(10), AGE));
     assert_eq!(said_after(&mut bench, Input::Watched(expired(11))).as_deref(), Some("90000"));
     bench.applied(1, 12);
@@ -70,10 +70,10 @@ fn a_holder_that_still_waits_says_the_larger_of_its_lease_and_what_it_waits_for(
 
 #[test]
 fn another_life_of_the_store_is_trusted_after_the_longest_lease_there_may_have_been() {
-    let mut bench = bench(aged(facts(incumbent_core::Instant::ZERO)));
+    let mut bench = bench(aged(store_info(incumbent_core::Instant::ZERO)));
     bench.begin(with_lease(theirs(10), secs(5)));
     let seen = bench.now;
-    assert_eq!(bench.inspected_as(made_anew), ["trouble StoreReset", "read 2"]);
+    assert_eq!(bench.inspected_as(made_anew), ["warning StoreReset", "read 2"]);
     bench.read(2, Entry::Vacant);
     bench.applied(1, 1);
     told_after(&mut bench, 1, made_anew);
@@ -82,11 +82,11 @@ fn another_life_of_the_store_is_trusted_after_the_longest_lease_there_may_have_b
 
 #[test]
 fn a_lowered_maximum_age_is_not_the_longest_there_was() {
-    let lowered = |facts: Facts| Facts { max_age: Some(secs(40)), ..made_anew(facts) };
-    let mut bench = bench(aged(facts(incumbent_core::Instant::ZERO)));
+    let lowered = |info: StoreInfo| StoreInfo { max_age: Some(secs(40)), ..made_anew(info) };
+    let mut bench = bench(aged(store_info(incumbent_core::Instant::ZERO)));
     bench.begin(Entry::Vacant);
     let seen = bench.now;
-    assert_eq!(bench.inspected_as(lowered), ["trouble MaxAgeChanged", "trouble StoreReset"]);
+    assert_eq!(bench.inspected_as(lowered), ["warning MaxAgeChanged", "warning StoreReset"]);
     bench.applied(1, 1);
     bench.read(2, Entry::Vacant);
     bench.applied(2, 2);
@@ -96,7 +96,7 @@ fn a_lowered_maximum_age_is_not_the_longest_there_was() {
 
 #[test]
 fn a_record_of_ours_of_which_nothing_is_known_may_have_replaced_the_longest_lease_there_may_be() {
-    let mut bench = bench(aged(facts(incumbent_core::Instant::ZERO)));
+    let mut bench = bench(aged(store_info(incumbent_core::Instant::ZERO)));
     bench.begin(Entry::Vacant);
     let awaited = bench.forget_the_first_attempt();
     let seen = bench.retake_a_forgotten_record(unreadable(mine(10, 1)), awaited);
@@ -106,11 +106,11 @@ fn a_record_of_ours_of_which_nothing_is_known_may_have_replaced_the_longest_leas
 
 #[test]
 fn where_records_have_no_maximum_age_a_tombstone_says_how_long_a_leader_never_seen_may_lead() {
-    let ageless = Facts { max_age: None, ..facts(incumbent_core::Instant::ZERO) };
+    let ageless = StoreInfo { max_age: None, ..store_info(incumbent_core::Instant::ZERO) };
     let mut bench = bench(ageless);
     bench.begin(Entry::Deleted { revision: incumbent_core::Revision(5), lease: Some(AGE) });
     bench.applied(1, 6);
-    assert_eq!(told_after(&mut bench, 6, |facts| Facts { max_age: None, ..facts }), AGE);
+    assert_eq!(told_after(&mut bench, 6, |info| StoreInfo { max_age: None, ..info }), AGE);
 }
 
 /// How long a write's record is to live in the store.
@@ -123,7 +123,7 @@ fn lives(output: &Output) -> Option<Duration> {
 
 #[test]
 fn a_record_lives_as_long_as_it_says_that_others_wait() {
-    let mut bench = bench(aged(facts(incumbent_core::Instant::ZERO)));
+    let mut bench = bench(aged(store_info(incumbent_core::Instant::ZERO)));
     let outputs = bench.give_in_full(Input::Campaign);
     assert_eq!(outputs.iter().find_map(lives), None);
     bench.read(1, with_lease(theirs(10), AGE));
@@ -143,7 +143,7 @@ fn a_record_lives_as_long_as_it_says_that_others_wait() {
 
 #[test]
 fn the_deadline_counts_on_the_lease_and_not_on_how_long_the_record_lives() {
-    let mut bench = bench(aged(facts(incumbent_core::Instant::ZERO)));
+    let mut bench = bench(aged(store_info(incumbent_core::Instant::ZERO)));
     bench.begin(with_lease(theirs(10), AGE));
     bench.watched(deleted(11));
     bench.applied(1, 12);

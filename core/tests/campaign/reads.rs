@@ -28,7 +28,7 @@ fn a_live_foreign_record_is_never_written_over_however_long_it_stays() {
         assert_eq!(bench.wake().map(|(timer, _)| timer), Some(Timer::Poll));
         assert_eq!(bench.next(), [format!("read {read}")]);
         let outputs = bench.read(read, theirs(10));
-        assert!(outputs.iter().all(|output| output == "trouble NotExpiring 10"), "{outputs:?}");
+        assert!(outputs.iter().all(|output| output == "warning NotExpiring 10"), "{outputs:?}");
     }
 }
 
@@ -87,7 +87,7 @@ fn a_read_without_an_answer_is_repeated_over_a_new_connection() {
 fn a_read_that_fails_is_told_once_and_repeated_after_a_while() {
     let mut bench = Bench::new();
     bench.give(Input::Campaign);
-    assert_eq!(read_failed(&mut bench, 1), ["trouble Unreachable"]);
+    assert_eq!(read_failed(&mut bench, 1), ["warning Unreachable"]);
     assert_eq!(bench.pass(ms(120)), ["read 2"]);
     assert_eq!(read_failed(&mut bench, 2), NOTHING);
     let (timer, wait) = bench.wake().expect("a poll");
@@ -103,7 +103,7 @@ fn a_failed_read_does_not_end_a_term() {
     bench.wrote(2, Outcome::Unknown);
     assert_eq!(bench.next(), ["inspect", "renew 3 over 10"]);
     bench.refused(3, 11);
-    assert_eq!(read_failed(&mut bench, 2), ["trouble Unreachable"]);
+    assert_eq!(read_failed(&mut bench, 2), ["warning Unreachable"]);
     assert!(bench.leads());
     assert_eq!(bench.next(), ["read 3"], "the refusal is still to be explained");
     assert_eq!(bench.read(3, mine(11, 2)), NOTHING);

@@ -4,21 +4,21 @@ use std::time::Duration;
 
 use incumbent_core::Instant;
 use incumbent_core::campaign::{Preset, Settings};
-use incumbent_core::store::{Capabilities, Facts};
+use incumbent_core::store::{Capabilities, StoreInfo};
 
 use crate::harness::*;
 
 /// A store that gives every record a lease of its own, and has no maximum age.
-fn free() -> (Capabilities, Facts) {
-    (Capabilities { own_lease: true, ..bucket() }, Facts { max_age: None, ..facts(Instant::ZERO) })
+fn free() -> (Capabilities, StoreInfo) {
+    (Capabilities { own_lease: true, ..bucket() }, StoreInfo { max_age: None, ..store_info(Instant::ZERO) })
 }
 
-fn bucket_of(max_age: Option<Duration>) -> (Capabilities, Facts) {
-    (bucket(), Facts { max_age, ..facts(Instant::ZERO) })
+fn bucket_of(max_age: Option<Duration>) -> (Capabilities, StoreInfo) {
+    (bucket(), StoreInfo { max_age, ..store_info(Instant::ZERO) })
 }
 
-fn said(settings: Settings, (store, facts): (Capabilities, Facts)) -> String {
-    match Bench::with_facts(settings, store, facts) {
+fn said(settings: Settings, (store, info): (Capabilities, StoreInfo)) -> String {
+    match Bench::with_info(settings, store, info) {
         Ok(bench) => format!("accepted with {:?}", bench.campaign.lease_time()),
         Err(refused) => refused.to_string(),
     }
@@ -68,8 +68,8 @@ fn without_a_lease_the_stores_own_counts_or_the_presets() {
     assert_eq!(said(settings(), free()), "accepted with 15s");
     assert_eq!(said(Settings { preset: Preset::Fast, ..settings() }, free()), "accepted with 2s");
     assert_eq!(said(Settings { preset: Preset::GoCompatible, ..settings() }, free()), "accepted with 30s");
-    let (store, facts) = free();
-    assert_eq!(said(settings(), (store, Facts { max_age: Some(secs(9)), ..facts })), "accepted with 9s");
+    let (store, info) = free();
+    assert_eq!(said(settings(), (store, StoreInfo { max_age: Some(secs(9)), ..info })), "accepted with 9s");
 }
 
 #[test]
@@ -88,18 +88,18 @@ fn a_lease_of_its_own_needs_a_store_that_gives_them() {
         "lease is 20s, and must be 30s, the store's maximum age: \
          leave the lease out, change the bucket's TTL, or allow TTLs per record (`incumbent init`)"
     );
-    let (store, facts) = free();
+    let (store, info) = free();
     assert_eq!(
-        said(of(Preset::Standard, secs(20)), (store, Facts { max_age: Some(T), ..facts })),
+        said(of(Preset::Standard, secs(20)), (store, StoreInfo { max_age: Some(T), ..info })),
         "accepted with 20s"
     );
 }
 
 #[test]
 fn a_go_compatible_lease_is_the_buckets() {
-    let (store, facts) = free();
+    let (store, info) = free();
     assert_eq!(
-        said(of(Preset::GoCompatible, secs(40)), (store, Facts { max_age: Some(secs(60)), ..facts })),
+        said(of(Preset::GoCompatible, secs(40)), (store, StoreInfo { max_age: Some(secs(60)), ..info })),
         "lease is 40s, and must be 60s, the bucket's TTL: \
          the Go library takes its lease from the bucket; leave the lease out"
     );
@@ -120,18 +120,18 @@ fn a_store_whose_records_never_expire_is_refused() {
 
 #[test]
 fn what_the_store_cannot_keep_is_refused() {
-    let (store, facts) = free();
+    let (store, info) = free();
     let narrow = Capabilities { shortest: secs(10), longest: secs(20), ..store };
     assert_eq!(
-        said(of(Preset::Standard, secs(9)), (narrow, facts)),
+        said(of(Preset::Standard, secs(9)), (narrow, info)),
         "lease is 9s, and must be between 10s and 20s: this is what the store can keep"
     );
     let stepped = Capabilities { lease_step: secs(1), ..store };
     assert_eq!(
-        said(of(Preset::Standard, ms(7500)), (stepped, facts)),
+        said(of(Preset::Standard, ms(7500)), (stepped, info)),
         "lease is 7.5s, and must be a multiple of 1s: the store keeps records for whole steps only"
     );
-    let whole = Facts { max_age: Some(ms(7500)), ..facts };
+    let whole = StoreInfo { max_age: Some(ms(7500)), ..info };
     assert_eq!(
         said(of(Preset::Standard, ms(7500)), (stepped, whole)),
         "accepted with 7.5s",

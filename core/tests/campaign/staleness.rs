@@ -3,7 +3,7 @@
 use incumbent_core::Revision;
 use incumbent_core::campaign::{Input, ReadId, Timer};
 use incumbent_core::record::Entry;
-use incumbent_core::store::{Facts, FaultKind, Outcome};
+use incumbent_core::store::{FaultKind, Outcome, StoreInfo};
 
 use crate::harness::*;
 
@@ -25,7 +25,7 @@ fn all_stale(bench: &mut Bench, span: std::time::Duration, stale: &Entry) -> Vec
                     outcome: Outcome::Refused { current: stale.revision().unwrap_or_default() },
                 }),
                 "reconnect" => answers.push(Input::Reconnected),
-                "inspect" => answers.push(Input::Inspected(Ok(facts(bench.now)))),
+                "inspect" => answers.push(Input::Inspected(Ok(store_info(bench.now)))),
                 _ => said.push(output),
             }
         }
@@ -125,7 +125,7 @@ fn lower_answers_over_two_new_connections_for_a_lease_are_a_regression() {
     let said = all_stale(&mut bench, T - secs(1), &theirs(5));
     assert_eq!(said, NOTHING, "not before a lease has passed");
     let said = all_stale(&mut bench, secs(3), &theirs(5));
-    assert_eq!(said, ["trouble StoreReset, barred"], "told, and no smaller token is tried");
+    assert_eq!(said, ["warning StoreReset, barred"], "told, and no smaller token is tried");
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn after_a_regression_nobody_is_told_before_the_last_holders_lease_is_over() {
     while said.is_empty() {
         said = all_stale(&mut bench, secs(1), &theirs(5));
     }
-    assert_eq!(said, ["trouble StoreReset, barred"]);
+    assert_eq!(said, ["warning StoreReset, barred"]);
     let noticed = bench.now;
     bench.give(Input::Accept);
     assert_eq!(bench.watched(released(6, secs(0)))[0], "acquire 1 over 6");
@@ -186,7 +186,7 @@ fn a_lower_acknowledgement_ends_the_term_as_a_reset() {
     bench.inspected();
     assert_eq!(
         bench.applied(2, 6)[..2],
-        ["lost 1000 STORE_RESET", "trouble StoreReset, barred"],
+        ["lost 1000 STORE_RESET", "warning StoreReset, barred"],
         "lost writes that were acknowledged"
     );
     assert!(!bench.leads());
@@ -202,7 +202,7 @@ fn after_a_regression_a_win_needs_a_token_above_every_token_seen() {
     bench.applied(3, 7);
     let outputs = bench.pass(secs(60));
     assert!(outputs.iter().all(|output| output == "inspect"), "it stays out: {outputs:?}");
-    let outputs = bench.inspected_as(|facts| Facts { newest: Some(Revision(1_000)), ..facts });
+    let outputs = bench.inspected_as(|info| StoreInfo { newest: Some(Revision(1_000)), ..info });
     assert_eq!(outputs, ["acquire 4 over 7", "state ACQUIRING"], "the next token will be larger");
 }
 
@@ -241,7 +241,7 @@ fn a_win_whose_token_is_too_small_is_not_told_and_the_seat_goes_back() {
     bench.watched(Entry::Vacant);
     bench.applied(1, 1);
     bench.applied(2, 2);
-    bench.inspected_as(|facts| Facts { newest: Some(Revision(5_000)), ..facts });
+    bench.inspected_as(|info| StoreInfo { newest: Some(Revision(5_000)), ..info });
     let mut outputs = bench.next();
     while outputs != ["acquire 3 over 2", "state ACQUIRING"] {
         assert_eq!(outputs, ["inspect"]);
@@ -251,7 +251,7 @@ fn a_win_whose_token_is_too_small_is_not_told_and_the_seat_goes_back() {
     assert_eq!(bench.campaign.lease(), None);
     assert_eq!(
         outputs,
-        ["trouble StoreReset, barred", "release 4 over 3 owing 29000ms", "leader me", "state RELEASING"],
+        ["warning StoreReset, barred", "release 4 over 3 owing 29000ms", "leader me", "state RELEASING"],
         "what was inspected was not so"
     );
 }
@@ -263,7 +263,7 @@ fn a_release_that_the_store_went_back_under_is_looked_for_anew() {
     bench.pass(secs(2));
     bench.give(Input::Resign);
     assert_eq!(bench.give(Input::Drained)[1], "release 3 over 1000 owing 0ms");
-    assert_eq!(bench.applied(2, 6), ["trouble StoreReset, barred"]);
+    assert_eq!(bench.applied(2, 6), ["warning StoreReset, barred"]);
     assert_eq!(bench.refused(3, 6), ["read 2"]);
     assert_eq!(bench.read(2, mine(6, 2)), ["release 4 over 6 owing 0ms"]);
     assert_eq!(bench.applied(4, 7), ["leader nobody", "state WAITING"]);
@@ -275,7 +275,7 @@ fn a_release_acknowledged_below_the_mark_is_over() {
     bench.give(Input::Resign);
     bench.give(Input::Drained);
     let outputs = bench.applied(2, 6);
-    assert_eq!(outputs, ["trouble StoreReset, barred", "leader nobody", "state WAITING"]);
+    assert_eq!(outputs, ["warning StoreReset, barred", "leader nobody", "state WAITING"]);
 }
 
 #[test]
@@ -284,7 +284,7 @@ fn a_failed_inspection_is_asked_again_more_and_more_seldom_and_told_once() {
     bench.pass(secs(10));
     bench.applied(2, 11);
     let denied = || Input::Inspected(Err(fault(FaultKind::Denied)));
-    assert_eq!(bench.give(denied()), ["trouble Denied"]);
+    assert_eq!(bench.give(denied()), ["warning Denied"]);
     let mut waits = Vec::new();
     for _ in 0..6 {
         let (timer, wait) = bench.wake().expect("a wake-up");
@@ -299,7 +299,7 @@ fn a_failed_inspection_is_asked_again_more_and_more_seldom_and_told_once() {
     assert_eq!(bench.give(denied()), NOTHING, "renewals that work do not end the fault");
     bench.inspected();
     assert_eq!(bench.next(), ["inspect", "renew 4 over 12"]);
-    assert_eq!(bench.give(denied()), ["trouble Denied"], "an inspection that works does");
+    assert_eq!(bench.give(denied()), ["warning Denied"], "an inspection that works does");
     let (timer, wait) = bench.wake().expect("a wake-up");
     assert!(timer == Timer::Inspect && wait <= ms(120), "{timer:?} in {wait:?}");
 }

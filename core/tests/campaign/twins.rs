@@ -43,13 +43,13 @@ fn a_record_with_our_nonce_under_another_name_above_ours_ends_the_term() {
     let mut bench = Bench::leader();
     bench.pass(T / 3);
     let outputs = bench.watched(with_our_nonce("other", 11, 2));
-    assert_eq!(outputs, ["trouble SameNonce other", "lost 10 USURPED", "leader other", "state WAITING"]);
+    assert_eq!(outputs, ["warning SameNonce other", "lost 10 USURPED", "leader other", "state WAITING"]);
 }
 
 #[test]
 fn a_record_of_an_attempt_that_was_never_made_is_not_ours() {
     let mut bench = Bench::leader();
-    assert_eq!(bench.watched(mine(11, 2))[..2], ["trouble SameNonce me", "lost 10 USURPED"]);
+    assert_eq!(bench.watched(mine(11, 2))[..2], ["warning SameNonce me", "lost 10 USURPED"]);
 
     let mut bench = Bench::candidate(mine(10, 500));
     let outputs = bench.pass(T);
@@ -59,7 +59,7 @@ fn a_record_of_an_attempt_that_was_never_made_is_not_ours() {
 #[test]
 fn a_record_at_another_revision_than_the_one_acknowledged_is_not_ours() {
     let mut bench = Bench::leader();
-    assert_eq!(bench.watched(mine(11, 1))[..2], ["trouble SameNonce me", "lost 10 USURPED"]);
+    assert_eq!(bench.watched(mine(11, 1))[..2], ["warning SameNonce me", "lost 10 USURPED"]);
 }
 
 #[test]
@@ -98,8 +98,8 @@ impl Pair {
         let now = START;
         let campaigns = names.map(|name| {
             let settings = Settings { name: name.into(), ..settings() };
-            let facts = facts(now.before(secs(1)));
-            Campaign::new(settings, bucket(), &facts, Nonce(0), 0, now).expect("settings that fit the store")
+            let info = store_info(now.before(secs(1)));
+            Campaign::new(settings, bucket(), &info, Nonce(0), 0, now).expect("settings that fit the store")
         });
         let mut pair = Self { campaigns, leads: [false; 2], key: Entry::Vacant, newest: 0, now };
         for place in 0..2 {
@@ -147,7 +147,7 @@ impl Pair {
                         inputs.push_back((place, Input::Read { read, result: Ok(self.key.clone()) }));
                     }
                     Output::Inspect { .. } => {
-                        inputs.push_back((place, Input::Inspected(Ok(facts(self.now)))));
+                        inputs.push_back((place, Input::Inspected(Ok(store_info(self.now)))));
                     }
                     Output::Reconnect => inputs.push_back((place, Input::Reconnected)),
                     Output::Event(Event::Won(_)) => self.leads[place] = true,
@@ -203,7 +203,7 @@ fn a_renewal_that_arrived_twice_is_ours_though_the_second_copy_was_not_sent_or_r
         bench.inspected();
         bench.wrote(2, answer);
         let outputs = bench.watched(mine(11, 2));
-        assert!(!outputs.iter().any(|output| output.starts_with("trouble SameNonce")), "{outputs:?}");
+        assert!(!outputs.iter().any(|output| output.starts_with("warning SameNonce")), "{outputs:?}");
         assert!(bench.leads(), "{outputs:?}");
     }
 }

@@ -3,7 +3,7 @@
 use incumbent_core::Incarnation;
 use incumbent_core::campaign::{Input, Timer};
 use incumbent_core::record::Entry;
-use incumbent_core::store::{Facts, FaultKind, Outcome};
+use incumbent_core::store::{FaultKind, Outcome, StoreInfo};
 
 use crate::harness::*;
 
@@ -76,7 +76,7 @@ fn where_acknowledgements_carry_the_incarnation_a_lost_one_is_made_up_for_by_an_
     assert_eq!(bench.remaining(), Some(T - M - secs(10)));
     assert_eq!(bench.wrote(2, Outcome::Unknown), NOTHING);
     assert_eq!(bench.next(), ["renew 3 over 11"]);
-    assert_eq!(bench.wrote(3, Outcome::Unknown), ["trouble Unreachable"]);
+    assert_eq!(bench.wrote(3, Outcome::Unknown), ["warning Unreachable"]);
     assert_eq!(bench.watched(mine(12, 3)), ["inspect"]);
     bench.inspected();
     assert_eq!(bench.remaining(), Some(T - M));
@@ -86,7 +86,7 @@ fn where_acknowledgements_carry_the_incarnation_a_lost_one_is_made_up_for_by_an_
 fn a_watched_record_with_a_number_never_used_ends_the_term() {
     let mut bench = Bench::leader();
     bench.sleep(secs(5));
-    assert_eq!(bench.watched(mine(11, 77)), ["trouble SameNonce me", "lost 10 USURPED", "state WAITING"]);
+    assert_eq!(bench.watched(mine(11, 77)), ["warning SameNonce me", "lost 10 USURPED", "state WAITING"]);
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn an_absence_in_a_store_that_was_replaced_is_told_as_such() {
     bench.read(2, Entry::Vacant);
     bench.reconnected();
     assert_eq!(
-        bench.inspected_as(|facts| Facts { incarnation: Incarnation(8), ..facts })[0],
+        bench.inspected_as(|info| StoreInfo { incarnation: Incarnation(8), ..info })[0],
         "lost 10 STORE_RESET"
     );
 }

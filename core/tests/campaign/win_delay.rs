@@ -2,7 +2,7 @@
 
 use incumbent_core::campaign::{Backoff, Input, Output, ReadId, Settings, Timer, WinDelay};
 use incumbent_core::record::Entry;
-use incumbent_core::store::{Action, Capabilities, Facts, Outcome, Write};
+use incumbent_core::store::{Action, Capabilities, Outcome, StoreInfo, Write};
 use incumbent_core::{Incarnation, Instant, Revision};
 use std::time::Duration;
 
@@ -171,17 +171,17 @@ fn an_early_expiry_by_a_servers_clock_does_not_shorten_the_wait() {
 fn a_watching_candidate_waits_the_holders_lease_though_the_stores_maximum_age_was_lowered() {
     let mut bench = Bench::candidate(theirs(4));
     let seen = bench.now;
-    bench.inspected_as(|facts| Facts { max_age: Some(secs(10)), ..facts });
+    bench.inspected_as(|info| StoreInfo { max_age: Some(secs(10)), ..info });
     bench.pass(secs(9));
     bench.watched(Entry::Vacant);
     let mut outputs = bench.applied(1, 10);
-    outputs.extend(bench.inspected_as(|facts| Facts { max_age: Some(secs(10)), ..facts }));
+    outputs.extend(bench.inspected_as(|info| StoreInfo { max_age: Some(secs(10)), ..info }));
     let mut attempt = 1;
     while !outputs.iter().any(|output| output.starts_with("won")) {
         outputs = bench.next();
         if outputs.iter().any(|output| output.starts_with("renew")) {
             attempt += 1;
-            bench.inspected_as(|facts| Facts { max_age: Some(secs(10)), ..facts });
+            bench.inspected_as(|info| StoreInfo { max_age: Some(secs(10)), ..info });
             outputs = bench.applied(attempt, 9 + attempt);
         }
     }
@@ -247,8 +247,8 @@ fn a_tombstone_after_an_absence_counts_from_its_own_first_sight() {
 
 #[test]
 fn a_young_store_makes_everybody_wait_until_it_is_a_lease_and_a_skew_old() {
-    let young = Facts { age: Some(secs(11)), ..facts(Instant::ZERO) };
-    let mut bench = Bench::with_facts(settings(), bucket(), young).expect("settings that fit");
+    let young = StoreInfo { age: Some(secs(11)), ..store_info(Instant::ZERO) };
+    let mut bench = Bench::with_info(settings(), bucket(), young).expect("settings that fit");
     let start = bench.now;
     bench.begin(Entry::Vacant);
     assert_eq!(told_after(&mut bench, start).0, T + secs(1) - secs(11));
@@ -256,8 +256,8 @@ fn a_young_store_makes_everybody_wait_until_it_is_a_lease_and_a_skew_old() {
 
 #[test]
 fn a_store_that_does_not_know_its_age_is_a_lease_old_when_it_was_watched_for_one() {
-    let ageless = Facts { age: None, ..facts(Instant::ZERO) };
-    let mut bench = Bench::with_facts(settings(), bucket(), ageless).expect("settings that fit");
+    let ageless = StoreInfo { age: None, ..store_info(Instant::ZERO) };
+    let mut bench = Bench::with_info(settings(), bucket(), ageless).expect("settings that fit");
     let start = bench.now;
     bench.begin(Entry::Vacant);
     assert_eq!(told_after(&mut bench, start).0, T);
@@ -265,8 +265,8 @@ fn a_store_that_does_not_know_its_age_is_a_lease_old_when_it_was_watched_for_one
 
 #[test]
 fn a_store_whose_name_was_never_used_makes_nobody_wait() {
-    let new = Facts { age: Some(secs(0)), never_used: true, ..facts(Instant::ZERO) };
-    let mut bench = Bench::with_facts(settings(), bucket(), new).expect("settings that fit");
+    let new = StoreInfo { age: Some(secs(0)), never_used: true, ..store_info(Instant::ZERO) };
+    let mut bench = Bench::with_info(settings(), bucket(), new).expect("settings that fit");
     let start = bench.now;
     bench.begin(Entry::Vacant);
     assert!(told_after(&mut bench, start).0 <= SOON);
@@ -278,7 +278,7 @@ fn nothing_is_told_before_the_store_is_known_to_be_the_same_after_the_acquire() 
     bench.sleep(ms(5));
     let asked_before = bench.now.before(ms(1));
     bench.applied(1, 10);
-    assert_eq!(bench.inspected_as(|facts| Facts { asked_at: asked_before, ..facts }), NOTHING);
+    assert_eq!(bench.inspected_as(|info| StoreInfo { asked_at: asked_before, ..info }), NOTHING);
     assert_eq!(bench.inspected(), ["won 10", "state LEADING"]);
 }
 
@@ -343,9 +343,9 @@ fn a_wait_longer_than_the_maximum_age_is_believed_where_that_may_have_been_lower
 #[test]
 fn without_a_maximum_age_a_wait_is_believed_up_to_the_longest_lease_of_all() {
     let endless = Duration::from_millis(u64::MAX);
-    let ageless = Facts { max_age: None, ..facts(Instant::ZERO) };
+    let ageless = StoreInfo { max_age: None, ..store_info(Instant::ZERO) };
     let store = Capabilities { own_lease: true, ..bucket() };
-    let mut bench = Bench::with_facts(settings(), store, ageless).expect("settings that fit");
+    let mut bench = Bench::with_info(settings(), store, ageless).expect("settings that fit");
     bench.begin(with_lease(theirs(4), endless));
     // When the record should be gone, it is looked for.
     let (timer, wait) = bench.wake().expect("a wake-up");

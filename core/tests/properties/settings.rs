@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use incumbent_core::campaign::{Campaign, Preset, Refused, Settings};
+use incumbent_core::campaign::{Campaign, InvalidSettings, Preset, Settings};
 use incumbent_core::record::Nonce;
-use incumbent_core::store::{Capabilities, Facts};
+use incumbent_core::store::{Capabilities, StoreInfo};
 use incumbent_core::{Incarnation, Instant};
 use proptest::prelude::*;
 
@@ -43,7 +43,7 @@ impl Parts {
             .boxed()
     }
 
-    pub fn campaign(self, now: Instant) -> Result<Campaign, Refused> {
+    pub fn campaign(self, now: Instant) -> Result<Campaign, InvalidSettings> {
         let store = Capabilities {
             own_lease: true,
             lease_step: Duration::ZERO,
@@ -54,7 +54,7 @@ impl Parts {
             incarnation_acked: true,
             fail_over: Duration::ZERO,
         };
-        let facts = Facts {
+        let info = StoreInfo {
             asked_at: now,
             incarnation: Incarnation(1),
             age: None,
@@ -71,7 +71,7 @@ impl Parts {
             splay: Some(Duration::ZERO),
             ..Settings::new("me")
         };
-        Campaign::new(settings, store, &facts, Nonce(1), 1, now)
+        Campaign::new(settings, store, &info, Nonce(1), 1, now)
     }
 
     /// `skew + 2·drift·T + slack`, in nanoseconds that cannot overflow.

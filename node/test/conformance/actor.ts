@@ -34,7 +34,7 @@ export class Broken extends Error {}
 
 export class Actor {
   readonly log: Told[] = [];
-  readonly troubles = new Set<string>();
+  readonly warnings = new Set<string>();
   readonly calls: Promise<IncumbentError | null>[] = [];
   /** How much of the log the steps have read. */
   read = 0;
@@ -88,8 +88,8 @@ export class Actor {
     let drained = false;
     for await (const event of events) {
       const at = performance.now();
-      if (event.type === 'trouble') {
-        this.troubles.add(event.trouble.code);
+      if (event.type === 'warning') {
+        this.warnings.add(event.warning.code);
       }
       if (event.type === 'won') {
         this.#must(term === undefined, 'won twice');

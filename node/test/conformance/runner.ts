@@ -36,7 +36,7 @@ export interface Step {
   leases?: number;
   state?: string;
   leader?: string | null;
-  trouble?: string;
+  warning?: string;
   metadata?: Record<string, string>;
 }
 
@@ -196,8 +196,8 @@ class Game {
         return this.#until(`the state is ${step.state}`, () => this.#candidate(step).state === step.state);
       case 'expect_seen':
         return this.#until('it sees the leader', () => (this.#candidate(step).leader?.name ?? null) === step.leader);
-      case 'expect_trouble':
-        return this.#until(`there is ${step.trouble}`, () => this.#actor(step).troubles.has(step.trouble!));
+      case 'expect_warning':
+        return this.#until(`there is ${step.warning}`, () => this.#actor(step).warnings.has(step.warning!));
       case 'expect_leader':
         return this.#until(`${step.leader} is read`, async () => {
           const leader = await this.house.leader(election).catch(() => undefined);

@@ -126,18 +126,18 @@ export class Candidate {
     if (!this.#lives(life) || this.process) return;
     const askedAt = this.reading;
     if (!this.isPaused) {
-      this.#ask((store) => ({ begin: { askedAt, facts: store.facts() } }));
+      this.#ask((store) => ({ begin: { askedAt, info: store.info() } }));
     }
     this.#world.after(SECOND, () => this.#askToBegin(life));
   }
 
-  #begin({ askedAt, facts }) {
+  #begin({ askedAt, info }) {
     if (this.process) return;
     const { dice, lease, Engine } = this.#world;
     const nonce = { high: dice.bits64(), low: dice.bits64() };
     const { name, reading } = this;
     const host = this.#host();
-    this.process = new Process({ Engine, name, lease, facts, askedAt, nonce, seed: dice.bits64(), reading, host });
+    this.process = new Process({ Engine, name, lease, info, askedAt, nonce, seed: dice.bits64(), reading, host });
     this.#connect(this.#life);
     this.#give({ tag: 'campaign' });
   }
@@ -251,7 +251,7 @@ export class Candidate {
         this.#ask((store) => ({ input: { tag: 'answered', val: { read, answer: { tag: 'ok', val: store.message } } } })),
       inspect: () => {
         const askedAt = BigInt(this.reading) * 1_000n;
-        this.#ask((store) => ({ input: { tag: 'inspected', val: { askedAt, answer: { tag: 'ok', val: store.facts() } } } }));
+        this.#ask((store) => ({ input: { tag: 'inspected', val: { askedAt, answer: { tag: 'ok', val: store.info() } } } }));
       },
       reconnect: () => {
         this.#connecting = true;
@@ -309,8 +309,8 @@ export class Candidate {
       case 'draining':
         this.#finishWork();
         return this.#world.tell({ kind: 'draining', who });
-      case 'trouble':
-        return this.#world.tell({ kind: 'trouble', who, text: val.text });
+      case 'warning':
+        return this.#world.tell({ kind: 'warning', who, text: val.text });
     }
   }
 

@@ -23,11 +23,11 @@ export class Process {
    * `host` carries out what the engine wants: `leads()` when its lease may be another, then `write`, `read`, `inspect`,
    * `reconnect` and `event`, each with what goes with it.
    */
-  constructor({ Engine, name, lease, facts, askedAt, nonce, seed, reading, host }) {
+  constructor({ Engine, name, lease, info, askedAt, nonce, seed, reading, host }) {
     this.lease = lease;
     this.#host = host;
     const settings = candidacy(name, lease);
-    this.#engine = Engine.create(settings, capabilities, facts, nanos(askedAt), nonce, seed, nanos(reading));
+    this.#engine = Engine.create(settings, capabilities, info, nanos(askedAt), nonce, seed, nanos(reading));
   }
 
   /** Hands in what happened when the candidate's clock showed `reading`. */
@@ -62,7 +62,7 @@ export class Process {
   }
 
   #note({ tag, val }) {
-    if (tag === 'campaigned') this.state = val;
+    if (tag === 'state-changed') this.state = val;
     if (tag === 'leader-changed') this.holder = val?.name;
   }
 }

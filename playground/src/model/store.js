@@ -34,7 +34,7 @@ export class Store {
   }
 
   /** What the store says of itself. */
-  facts() {
+  info() {
     const newest = this.#sequence;
     return { incarnation: INCARNATION, age: undefined, neverUsed: true, maxAge: undefined, newest };
   }

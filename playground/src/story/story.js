@@ -115,7 +115,7 @@ const TOLD = {
 
   network: ({ network }) => say(`The network is ${network} from now on.`),
 
-  trouble: ({ who, text }) => say(`${who} reports: ${text}.`, 'fault'),
+  warning: ({ who, text }) => say(`${who} reports: ${text}.`, 'fault'),
 };
 
 /** What to say of a happening; nothing of most. */

@@ -182,7 +182,7 @@ class BaseCandidate(Generic[T]):
     def accept_reset(self) -> None:
         """Accepts that tokens may start again after the store was reset.
 
-        For a candidate that stays out because of it (trouble ``STORE_RESET``), and only where nothing remembers
+        For a candidate that stays out because of it (warning ``STORE_RESET``), and only where nothing remembers
         the tokens from before.
         """
         self._native.accept_reset()

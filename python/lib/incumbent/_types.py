@@ -199,7 +199,7 @@ class LeaderChanged(_Record):
     """Who holds it; None: nobody does."""
 
 
-class Campaigned(_Record):
+class StateChanged(_Record):
     """The campaign entered another state."""
 
     __slots__ = ("state",)
@@ -208,7 +208,7 @@ class Campaigned(_Record):
     """Which."""
 
 
-class Trouble(_Record):
+class Warning(_Record):
     """Something a person should look at: the store is unreachable, a permission is missing, a setting is unsafe."""
 
     __slots__ = ("code", "message")
@@ -232,7 +232,7 @@ class Observation(_Record):
     """For how many seconds it had been so when it was told."""
 
 
-class Listed(_Record):
+class ElectionInfo(_Record):
     """An election of a store, and who leads it."""
 
     __slots__ = ("election", "leader")
@@ -248,9 +248,9 @@ def leader_of(plain: _incumbent.LeaderTuple | None) -> Leader | None:
     return None if plain is None else Leader(*plain)
 
 
-def listed_of(plain: list[tuple[str, _incumbent.LeaderTuple | None]]) -> list[Listed]:
+def election_of(plain: list[tuple[str, _incumbent.LeaderTuple | None]]) -> list[ElectionInfo]:
     """The elections of a store, of what the compiled part says."""
-    return [Listed(election, leader_of(leader)) for election, leader in plain]
+    return [ElectionInfo(election, leader_of(leader)) for election, leader in plain]
 
 
 def observation_of(plain: _incumbent.ObservedTuple) -> Observation:
@@ -271,6 +271,6 @@ def event_of(plain: _incumbent.EventTuple, term_of: Any) -> Any:
         return Draining(term_of(term), Reason(word))
     if kind == "LOST":
         return Lost(term_of(term), Reason(word))
-    if kind == "CAMPAIGNED":
-        return Campaigned(State(word))
-    return Trouble(word, text)
+    if kind == "STATE_CHANGED":
+        return StateChanged(State(word))
+    return Warning(word, text)

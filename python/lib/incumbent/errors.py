@@ -14,8 +14,8 @@ __all__ = [
     "BrokenError",
     "Cause",
     "ClosedError",
-    "CredentialsError",
-    "DeniedError",
+    "AuthenticationError",
+    "PermissionDeniedError",
     "ForkedError",
     "IncumbentError",
     "InternalError",
@@ -26,7 +26,7 @@ __all__ = [
     "NotLeaderError",
     "TermEnded",
     "TimedOutError",
-    "UnreachableError",
+    "StoreUnavailableError",
     "UnsafeStoreError",
     "UnsupportedError",
 ]
@@ -60,23 +60,23 @@ class InvalidNameError(IncumbentError, ValueError):
     code = "INVALID_NAME"
 
 
-class CredentialsError(IncumbentError):
+class AuthenticationError(IncumbentError):
     """Credentials cannot be read, or are malformed."""
 
-    code = "CREDENTIALS"
+    code = "AUTHENTICATION"
 
 
-class UnreachableError(IncumbentError, ConnectionError):
+class StoreUnavailableError(IncumbentError, ConnectionError):
     """The store does not answer."""
 
-    code = "UNREACHABLE"
+    code = "STORE_UNAVAILABLE"
     is_temporary = True
 
 
-class DeniedError(IncumbentError, PermissionError):
+class PermissionDeniedError(IncumbentError, PermissionError):
     """The store refuses: authentication or a permission."""
 
-    code = "DENIED"
+    code = "PERMISSION_DENIED"
 
 
 class NotFoundError(IncumbentError, LookupError):
@@ -161,9 +161,9 @@ _CLASSES: dict[str, type[IncumbentError]] = {
         InvalidUrlError,
         InvalidSettingError,
         InvalidNameError,
-        CredentialsError,
-        UnreachableError,
-        DeniedError,
+        AuthenticationError,
+        StoreUnavailableError,
+        PermissionDeniedError,
         NotFoundError,
         UnsafeStoreError,
         UnsupportedError,

@@ -79,9 +79,9 @@ class ScriptedElection(Generic[C]):
         """The seat is seen to be held by somebody, or by nobody."""
         self._script.leader(name)
 
-    def trouble(self) -> None:
+    def warning(self) -> None:
         """Something happens that a person should look at."""
-        self._script.trouble()
+        self._script.warning()
 
 
 def scripted_election(

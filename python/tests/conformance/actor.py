@@ -10,7 +10,7 @@ from typing import Union
 
 from conformance.face import Candidate, Event, Participant, Reader, Term, Work
 from conformance.scenario import Part
-from incumbent import Campaigned, Draining, LeaderChanged, Lost, Reason, Token, Trouble, Won
+from incumbent import StateChanged, Draining, LeaderChanged, Lost, Reason, Token, Warning, Won
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Book:
         """What happened to its terms."""
         self.read = 0
         """How many of those a step has asked for."""
-        self.troubles: list[str] = []
+        self.warnings: list[str] = []
         self.history: list[tuple[float, str]] = []
         """For a report: when, and what."""
         self.broken: str | None = None
@@ -112,11 +112,11 @@ class Book:
             return self._lost(event.term, event.reason.value, at)
         if isinstance(event, LeaderChanged):
             return "sees the seat vacant" if event.leader is None else f"sees {event.leader.name!r} in the seat"
-        if isinstance(event, Campaigned):
+        if isinstance(event, StateChanged):
             return f"is {event.state.value}"
-        assert isinstance(event, Trouble)
-        self.troubles.append(event.code)
-        return f"trouble {event.code}: {event.message}"
+        assert isinstance(event, Warning)
+        self.warnings.append(event.code)
+        return f"warning {event.code}: {event.message}"
 
     def _won(self, term: Term, at: float, work: Work | None) -> str:
         if self._current is not None:

@@ -43,8 +43,8 @@ async def expect(cast: Cast, hand: Hand, verb: str, step: Fields) -> None:
             await _state(cast, step.text("candidate"), step.text("state"))
         case "expect_seen":
             await _seen(cast, step.text("candidate"), step.nullable_text("leader"))
-        case "expect_trouble":
-            await _trouble(cast, step.text("candidate"), step.text("trouble"))
+        case "expect_warning":
+            await _warning(cast, step.text("candidate"), step.text("warning"))
         case "expect_leader":
             election = step.text("election", "jobs")
             await _stored(cast, hand, election, step.nullable_text("leader"), step.pairs("metadata"))
@@ -164,10 +164,10 @@ async def _seen(cast: Cast, who: str, name: str | None) -> None:
     await cast.wait(what, lambda: _fits(of.leader, name) or None, lambda: f"it sees {_shown(of.leader)}")
 
 
-async def _trouble(cast: Cast, who: str, trouble: str) -> None:
-    troubles = cast.actor(who).book.troubles
-    what = f"{who} to be told the trouble {trouble}"
-    await cast.wait(what, lambda: trouble in troubles or None, lambda: f"it was told {troubles}")
+async def _warning(cast: Cast, who: str, warning: str) -> None:
+    warnings = cast.actor(who).book.warnings
+    what = f"{who} to be told the warning {warning}"
+    await cast.wait(what, lambda: warning in warnings or None, lambda: f"it was told {warnings}")
 
 
 async def _stored(

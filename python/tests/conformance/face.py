@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, Union
 
-from incumbent import Campaigned, Draining, Leader, LeaderChanged, Lost, State, Token, Trouble, Won
+from incumbent import StateChanged, Draining, Leader, LeaderChanged, Lost, State, Token, Warning, Won
 from incumbent.testing import Faults
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Candidate(Protocol):
     def set_healthy(self, is_well: bool) -> None: ...
 
 
-Event = Union[Won[Any], Draining[Any], Lost[Any], LeaderChanged, Campaigned, Trouble]
+Event = Union[Won[Any], Draining[Any], Lost[Any], LeaderChanged, StateChanged, Warning]
 
 
 class Reader(ABC):

@@ -26,7 +26,7 @@ class Terms:
 
     def next(self) -> Any:
         self._election.acquire()
-        return self._election.candidate.won()
+        return self._election.candidate.next_term()
 
     def end(self) -> None:
         self._election.revoke(Reason.USURPED)
@@ -135,7 +135,7 @@ def test_the_witness_sees_candidates_that_both_lead() -> None:
         with sync.connect("memory:") as one, sync.connect("memory:") as other:
             a = one.campaign("jobs", name="a", preset="fast", splay=0)
             b = other.campaign("jobs", name="b", preset="fast", splay=0)
-            a.won(30), b.won(30)
+            a.next_term(30), b.next_term(30)
             witness.ask("jobs", "a", lambda: a.is_leader)
             witness.ask("mail", "b", lambda: b.is_leader)
             assert (witness.leaders("jobs"), witness.verdict) == (["a"], None)

@@ -223,10 +223,10 @@ WRONG = [
         "'a' {}, after 1 s",
     ),
     Wrong(
-        "trouble_that_is_not_told",
-        [do("expect_trouble", "b", trouble="SAME_NAME")],
+        "warning_that_is_not_told",
+        [do("expect_warning", "b", warning="SAME_NAME")],
         5,
-        "b to be told the trouble SAME_NAME",
+        "b to be told the warning SAME_NAME",
         "it was told [], after 1 s",
     ),
     Wrong(

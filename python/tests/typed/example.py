@@ -34,9 +34,9 @@ async def aio() -> incumbent.Reason | None:
                         print(term.token, reason.may_drain)
                     case incumbent.LeaderChanged(leader):
                         print(leader.name if leader else None)
-                    case incumbent.Campaigned(state):
+                    case incumbent.StateChanged(state):
                         print(state.name)
-                    case incumbent.Trouble(code, message):
+                    case incumbent.Warning(code, message):
                         print(code.lower(), message.lower())
             leader = await store.leader("jobs")
             print([one.election for one in await store.list()], leader and leader.metadata["k"])

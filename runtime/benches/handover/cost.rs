@@ -25,7 +25,7 @@ pub(crate) async fn writes(server: &str, bucket: &str, url: &str, lease: Duratio
     };
     let store = Store::open(url).await.expect("the bucket is there");
     let leader = campaign(&store, "leader").await;
-    let _term = leader.won().await.expect("the first candidate wins");
+    let _term = leader.next_term().await.expect("the first candidate wins");
     // From one write to another, so that no part of a lease is counted with them.
     let over = async || {
         let past = async |revision: u64| {
@@ -66,7 +66,7 @@ pub(crate) struct PerCall {
 pub(crate) async fn is_leader() -> (PerCall, PerCall) {
     let store = Store::open("memory:").await.expect("memory is there");
     let candidate = campaign(&store, "leader").await;
-    let term = candidate.won().await.expect("the only candidate wins");
+    let term = candidate.next_term().await.expect("the only candidate wins");
     let clock = Clock::system();
     let is_leader = per_call(|| {
         black_box(candidate.is_leader());

@@ -30,7 +30,7 @@ pub(crate) async fn measure(
         let crashed = Instant::now();
         let options = CampaignOptions::new().preset(Preset::Fast).splay(Duration::ZERO);
         let candidate = store.campaign(&key, options).await.expect("sound settings");
-        let term = candidate.won().await.expect("the candidate wins");
+        let term = candidate.next_term().await.expect("the candidate wins");
         late.add(crashed.elapsed().saturating_sub(lease));
         drop(term);
         candidate.close().await.expect("closed once");

@@ -26,7 +26,7 @@ impl Pair {
             let candidate = store.campaign("ours", options).await.expect("sound settings");
             let events = candidate.events();
             if sides.is_empty() {
-                drop(candidate.won().await.expect("the first candidate wins"));
+                drop(candidate.next_term().await.expect("the first candidate wins"));
             }
             sides.push(Side { candidate, events });
             stores.push(store);

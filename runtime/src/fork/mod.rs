@@ -10,22 +10,22 @@ pub(crate) use own::Own;
 /// The process something was made in. Asking costs one relaxed load, so `is_leader` can afford it.
 ///
 /// ```
-/// use incumbent::fork::Birth;
+/// use incumbent::fork::ForkGuard;
 ///
-/// let birth = Birth::here();
-/// assert!(!birth.is_elsewhere());
+/// let birth = ForkGuard::new();
+/// assert!(!birth.is_forked());
 /// ```
 #[derive(Clone, Copy, Debug)]
-pub struct Birth(u32);
+pub struct ForkGuard(u32);
 
-impl Birth {
+impl ForkGuard {
     /// This process.
-    pub fn here() -> Self {
+    pub fn new() -> Self {
         Self(generation::of_this_process())
     }
 
     /// Whether this is a child forked from the process of the birth, or a child of such a child.
-    pub fn is_elsewhere(self) -> bool {
+    pub fn is_forked(self) -> bool {
         generation::now() != self.0
     }
 }

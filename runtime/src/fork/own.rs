@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use super::Birth;
+use super::ForkGuard;
 
 /// A value behind a lock, which a forked child does not inherit: it begins with a new one.
 ///
@@ -14,7 +14,7 @@ pub(crate) struct Own<T: 'static> {
 
 /// The value of one process. What is left of its parents is never freed: their threads may have been at work in it.
 struct Process<T> {
-    birth: Birth,
+    birth: ForkGuard,
     value: Mutex<T>,
 }
 
@@ -29,11 +29,11 @@ impl<T: Default> Own<T> {
         let mut newest = self.newest.load(Ordering::Acquire);
         loop {
             // SAFETY: it is null, or came from a box that was leaked below and is never freed.
-            if let Some(process) = unsafe { newest.as_ref() }.filter(|process| !process.birth.is_elsewhere())
-            {
+            if let Some(process) = unsafe { newest.as_ref() }.filter(|process| !process.birth.is_forked()) {
                 return &process.value;
             }
-            let ours: *mut _ = Box::leak(Box::new(Process { birth: Birth::here(), value: Mutex::default() }));
+            let ours: *mut _ =
+                Box::leak(Box::new(Process { birth: ForkGuard::new(), value: Mutex::default() }));
             match self.newest.compare_exchange(newest, ours, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => newest = ours,
                 Err(faster) => {

@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use incumbent_core::campaign::ReadId;
 use incumbent_core::record::{Attempt, Entry};
-use incumbent_core::store::{Facts, Fault, FaultKind, Outcome, Write};
+use incumbent_core::store::{Fault, FaultKind, Outcome, StoreInfo, Write};
 use tokio::sync::oneshot;
 use tokio_util::task::TaskTracker;
 
@@ -16,7 +16,7 @@ use super::CampaignId;
 use crate::clock::Clock;
 use crate::meter::Meter;
 use crate::notifier::Notifier;
-use crate::store::{Adapter, Roll, Watched};
+use crate::store::{Adapter, Roll, WatchEvent};
 use crate::{Error, ErrorKind, Result};
 
 /// How long an inspection may take; a campaign's own limit for an attempt is no longer.
@@ -36,11 +36,11 @@ const HANDLERS: Duration = Duration::from_secs(2);
 pub(super) enum Done {
     Wrote(CampaignId, Attempt, Outcome),
     Read(CampaignId, ReadId, Result<Entry, Fault>),
-    Inspected(u64, Result<Facts, Fault>),
+    Inspected(u64, Result<StoreInfo, Fault>),
     /// Whether there is a new connection.
     Reconnected(bool),
     /// The watch of that number stands, or cannot be had.
-    Watching(u64, Result<BoxStream<'static, Watched>, Fault>),
+    Watching(u64, Result<BoxStream<'static, WatchEvent>, Fault>),
     /// A read for observers, and the number of changes it must not be overtaken by.
     Looked(Arc<str>, u64, Result<Entry, Fault>),
     /// Whether the adapter was told who stands.
@@ -172,9 +172,9 @@ pub(super) async fn within<T>(clock: Clock, limit: Duration, work: impl Future<O
 /// A fault as an error of a call.
 pub(super) fn error(fault: Fault) -> Error {
     let kind = match fault.kind {
-        FaultKind::Denied => ErrorKind::Denied,
+        FaultKind::Denied => ErrorKind::PermissionDenied,
         FaultKind::Broken => ErrorKind::Broken,
-        FaultKind::Unreachable => ErrorKind::Unreachable,
+        FaultKind::Unreachable => ErrorKind::StoreUnavailable,
     };
     Error::new(kind, fault.detail)
 }

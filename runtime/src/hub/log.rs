@@ -3,7 +3,7 @@
 //! error: a person must act; warn: a promise is at risk; info: a term begins or ends; debug: a decision;
 //! trace: a message. A candidate that waits and is well logs nothing above debug.
 
-use incumbent_core::campaign::{Event, Trouble};
+use incumbent_core::campaign::{Event, Warning};
 use incumbent_core::store::FaultKind;
 
 use crate::standing::Standing;
@@ -22,21 +22,23 @@ pub(super) fn event(standing: &Standing, event: &Event) {
             tracing::debug!(election, candidate, leader = leader.name, "the leader changed");
         }
         Event::LeaderChanged(None) => tracing::debug!(election, candidate, "the seat is vacant"),
-        Event::Campaigned(state) => tracing::debug!(election, candidate, state = state.code(), "campaigning"),
-        Event::Trouble(trouble) if needs_a_person(trouble) => {
-            tracing::error!(election, candidate, "{trouble}");
+        Event::StateChanged(state) => {
+            tracing::debug!(election, candidate, state = state.code(), "campaigning")
         }
-        Event::Trouble(trouble) => tracing::warn!(election, candidate, "{trouble}"),
+        Event::Warning(warning) if needs_a_person(warning) => {
+            tracing::error!(election, candidate, "{warning}");
+        }
+        Event::Warning(warning) => tracing::warn!(election, candidate, "{warning}"),
     }
 }
 
 /// Whether it stays as it is until somebody acts.
-fn needs_a_person(trouble: &Trouble) -> bool {
-    match trouble {
-        Trouble::Store(fault) => fault.kind != FaultKind::Unreachable,
-        Trouble::StoreReset { barred, .. } => *barred,
-        Trouble::MaxAgeChanged { to, .. } => to.is_none(),
-        Trouble::NotExpiring { .. } | Trouble::NotARecord { .. } | Trouble::SameNonce { .. } => true,
-        Trouble::SameName { .. } | Trouble::ShortLease { .. } | Trouble::MarkersMislead => false,
+fn needs_a_person(warning: &Warning) -> bool {
+    match warning {
+        Warning::Store(fault) => fault.kind != FaultKind::Unreachable,
+        Warning::StoreReset { barred, .. } => *barred,
+        Warning::MaxAgeChanged { to, .. } => to.is_none(),
+        Warning::NotExpiring { .. } | Warning::NotARecord { .. } | Warning::SameNonce { .. } => true,
+        Warning::SameName { .. } | Warning::ShortLease { .. } | Warning::MarkersMislead => false,
     }
 }

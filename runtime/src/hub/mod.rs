@@ -42,17 +42,17 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use incumbent_core::record::Entry;
-use incumbent_core::store::Facts;
+use incumbent_core::store::StoreInfo;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::Result;
 use crate::driver::{Command, Driver, Leave};
-use crate::fork::Birth;
+use crate::fork::ForkGuard;
 use crate::observe::Observation;
 use crate::options::CampaignOptions;
 use crate::queue::Queue;
 use crate::standing::Standing;
-use crate::store::{Present, Watched, Written};
+use crate::store::{CandidateInfo, EntryInfo, WatchEvent};
 
 pub(crate) use self::start::{Opening, open, start};
 
@@ -79,18 +79,18 @@ pub(crate) enum Request {
     },
     Written {
         election: String,
-        reply: Answer<Option<Written>>,
+        reply: Answer<Option<EntryInfo>>,
     },
     List {
-        reply: Answer<Vec<Watched>>,
+        reply: Answer<Vec<WatchEvent>>,
     },
     /// Who stands, in one election or in all.
     RollCall {
         election: Option<String>,
-        reply: Answer<Option<Vec<Present>>>,
+        reply: Answer<Option<Vec<CandidateInfo>>>,
     },
     Inspect {
-        reply: Answer<Facts>,
+        reply: Answer<StoreInfo>,
     },
     /// The adapter has a new connection, without having been asked for one.
     #[cfg(feature = "nats")]
@@ -113,13 +113,13 @@ pub(crate) struct Enter {
 #[derive(Clone)]
 pub(crate) struct Requests {
     sender: Option<mpsc::UnboundedSender<Request>>,
-    birth: Birth,
+    birth: ForkGuard,
 }
 
 impl Requests {
     fn new() -> (Self, mpsc::UnboundedReceiver<Request>) {
         let (sender, receiver) = mpsc::unbounded_channel();
-        (Self { sender: Some(sender), birth: Birth::here() }, receiver)
+        (Self { sender: Some(sender), birth: ForkGuard::new() }, receiver)
     }
 
     /// Hands a request over; an error means that the hub has ended.
@@ -127,14 +127,14 @@ impl Requests {
         self.sender.as_ref().ok_or(())?.send(request).map_err(drop)
     }
 
-    pub(crate) fn birth(&self) -> Birth {
+    pub(crate) fn birth(&self) -> ForkGuard {
         self.birth
     }
 }
 
 impl Drop for Requests {
     fn drop(&mut self) {
-        if self.birth.is_elsewhere() {
+        if self.birth.is_forked() {
             // Dropping it wakes the hub, by locks that its thread may have held when the process forked.
             std::mem::forget(self.sender.take());
         }

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use incumbent_core::campaign::{Input, Trouble};
-use incumbent_core::store::{Capabilities, Facts, Fault};
+use incumbent_core::campaign::{Input, Warning};
+use incumbent_core::store::{Capabilities, Fault, StoreInfo};
 use incumbent_core::{Incarnation, Instant};
 use tokio::sync::mpsc;
 
@@ -29,7 +29,7 @@ use crate::clock::Clock;
 use crate::driver::{Leave, Reply};
 use crate::meter::Meter;
 use crate::notifier::Notifier;
-use crate::store::{Adapter, Roll, Watched};
+use crate::store::{Adapter, Roll, WatchEvent};
 
 /// How long closing the connection may take.
 const CLOSING: Duration = Duration::from_secs(2);
@@ -158,8 +158,8 @@ impl Hub {
             Some(Request::Read { election, reply }) => self.read(election, reply),
             Some(Request::Written { election, reply }) => self.written(election, reply),
             Some(Request::List { reply }) => self.list(reply),
-            Some(Request::RollCall { election, reply }) => self.roll_call(election, reply),
-            Some(Request::Inspect { reply }) => self.facts(reply),
+            Some(Request::RollCall { election, reply }) => self.candidates(election, reply),
+            Some(Request::Inspect { reply }) => self.store_info(reply),
             // The one that was asked for tells it too.
             #[cfg(feature = "nats")]
             Some(Request::Connected) => {
@@ -241,19 +241,19 @@ impl Hub {
         }
     }
 
-    fn inspected(&mut self, number: u64, result: Result<Facts, Fault>) {
+    fn inspected(&mut self, number: u64, result: Result<StoreInfo, Fault>) {
         if !self.inspection.is_under_way(number) {
             // It was given up with its connection: what it says may be older than what is known by now.
             return;
         }
-        if let Ok(facts) = &result {
-            self.max_age = facts.max_age;
+        if let Ok(info) = &result {
+            self.max_age = info.max_age;
             self.report_flaw();
-            if self.incarnation.replace(facts.incarnation).is_some_and(|known| known != facts.incarnation) {
-                self.another_life(facts);
+            if self.incarnation.replace(info.incarnation).is_some_and(|known| known != info.incarnation) {
+                self.another_life(info);
             }
         }
-        for id in self.inspection.answered(number, result.as_ref().ok().map(|facts| facts.asked_at)) {
+        for id in self.inspection.answered(number, result.as_ref().ok().map(|info| info.asked_at)) {
             match self.slots.get(&id).map(|slot| &slot.stage) {
                 Some(Stage::Entering(_)) => self.entered(id, &result),
                 _ => self.feed(id, Input::Inspected(result.clone())),
@@ -270,16 +270,16 @@ impl Hub {
         }
         self.flaw = flaw;
         if let Some(flaw) = &self.flaw {
-            self.slots.values_mut().for_each(|slot| slot.report(Trouble::Store(flaw.clone())));
+            self.slots.values_mut().for_each(|slot| slot.report(Warning::Store(flaw.clone())));
         }
     }
 
     /// The store was made anew. Revisions of the old life mean nothing in this one, so what the old watch
     /// still has to tell is not for campaigns that know of it, and they all know at once.
-    fn another_life(&mut self, facts: &Facts) {
+    fn another_life(&mut self, info: &StoreInfo) {
         let number = self.watch.anew();
         self.begin_watch(number);
-        self.feed_all(&Input::Inspected(Ok(*facts)));
+        self.feed_all(&Input::Inspected(Ok(*info)));
     }
 
     fn reconnect(&mut self) {
@@ -310,8 +310,8 @@ impl Hub {
         self.wakes.set(Sleeper::Watch, Some(at));
     }
 
-    fn watched(&mut self, watched: Option<Watched>) {
-        let Some(Watched { key, entry }) = watched else { return self.watch_later() };
+    fn watched(&mut self, watched: Option<WatchEvent>) {
+        let Some(WatchEvent { key, entry }) = watched else { return self.watch_later() };
         if self.seats.contains_key(&*key) {
             self.see(&key, &entry);
         }
@@ -362,7 +362,7 @@ mod tests {
         let asked = hub.inspection.begin(Instant::ZERO).unwrap();
         hub.inspected(asked, Ok(present));
         let Incarnation(incarnation) = present.incarnation;
-        let late = Facts { incarnation: Incarnation(incarnation - 1), max_age: None, ..present };
+        let late = StoreInfo { incarnation: Incarnation(incarnation - 1), max_age: None, ..present };
         hub.inspected(given_up, Ok(late));
         assert_eq!((hub.incarnation, hub.max_age), (Some(present.incarnation), present.max_age));
         assert_eq!(hub.watch.number(), watch, "no watch begins again");

@@ -3,9 +3,11 @@
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
-use incumbent_core::campaign::{self, Campaign, Identity, Input, Lease, Output, Refused, State, Trouble};
+use incumbent_core::campaign::{
+    self, Campaign, Identity, Input, InvalidSettings, Lease, Output, State, Warning,
+};
 use incumbent_core::record::Nonce;
-use incumbent_core::store::{Capabilities, Facts, Fault, FaultKind};
+use incumbent_core::store::{Capabilities, Fault, FaultKind, StoreInfo};
 use incumbent_core::{Incarnation, Instant, Revision, Token};
 
 use super::{Answer, Enter, doubled, errand, log};
@@ -65,7 +67,7 @@ pub(super) struct Entering {
     options: CampaignOptions,
     reply: Option<Answer<()>>,
     failures: u32,
-    told: Option<Trouble>,
+    told: Option<Warning>,
 }
 
 /// What the hub has to do after a step.
@@ -118,7 +120,7 @@ impl Slot {
             match campaign.poll() {
                 Output::WakeAt(wake) => break wake.map(|wake| wake.at),
                 Output::Event(event) => {
-                    if let campaign::Event::Trouble(Trouble::StoreReset { seen, barred, .. }) = &event {
+                    if let campaign::Event::Warning(Warning::StoreReset { seen, barred, .. }) = &event {
                         self.barred_by = seen.filter(|_| *barred);
                     }
                     events.push(event);
@@ -135,10 +137,10 @@ impl Slot {
         self.standing.update(lease, events, &self.link)
     }
 
-    /// Reports trouble that the campaign itself does not know of.
-    pub(super) fn report(&mut self, trouble: Trouble) {
+    /// Reports warning that the campaign itself does not know of.
+    pub(super) fn report(&mut self, warning: Warning) {
         if let Stage::Racing(_) = self.stage {
-            self.tell(self.lease(), vec![campaign::Event::Trouble(trouble)]);
+            self.tell(self.lease(), vec![campaign::Event::Warning(warning)]);
         }
     }
 
@@ -191,13 +193,13 @@ impl Slot {
     /// The store answered for the first time: the campaign can be made.
     ///
     /// What it is refused for is the caller's error; where the caller waits no longer it is told as
-    /// trouble, and tried again.
-    pub(super) fn begin(&mut self, store: Capabilities, facts: &Facts) -> Begin {
+    /// warning, and tried again.
+    pub(super) fn begin(&mut self, store: Capabilities, info: &StoreInfo) -> Begin {
         let now = self.standing.clock.now();
         let Stage::Entering(entering) = &mut self.stage else { return Begin::Running };
         let settings = entering.options.settings();
         let made = draw(&settings.name, &self.standing.election, now).and_then(|(nonce, seed)| {
-            Campaign::new(settings, store, facts, nonce, seed, now).map_err(Refusal::Settings)
+            Campaign::new(settings, store, info, nonce, seed, now).map_err(Refusal::Settings)
         });
         match made {
             Ok(campaign) => {
@@ -214,7 +216,7 @@ impl Slot {
                     Begin::Never
                 }
                 None => {
-                    self.trouble(refusal.into());
+                    self.warning(refusal.into());
                     Begin::Later(now + LONGEST_WAIT)
                 }
             },
@@ -235,16 +237,16 @@ impl Slot {
         }
         let wait = doubled(FIRST_WAIT, entering.failures, LONGEST_WAIT);
         entering.failures = entering.failures.saturating_add(1);
-        self.trouble(Trouble::Store(fault));
+        self.warning(Warning::Store(fault));
         Some(now + wait)
     }
 
-    /// Tells trouble of a candidate that has no campaign yet, once while it lasts.
-    fn trouble(&mut self, trouble: Trouble) {
+    /// Tells warning of a candidate that has no campaign yet, once while it lasts.
+    fn warning(&mut self, warning: Warning) {
         let Stage::Entering(entering) = &mut self.stage else { return };
-        if entering.told.as_ref() != Some(&trouble) {
-            entering.told = Some(trouble.clone());
-            self.tell(None, vec![campaign::Event::Trouble(trouble)]);
+        if entering.told.as_ref() != Some(&warning) {
+            entering.told = Some(warning.clone());
+            self.tell(None, vec![campaign::Event::Warning(warning)]);
         }
     }
 
@@ -298,7 +300,7 @@ pub(super) enum Begin {
 
 /// Why a campaign cannot be made.
 enum Refusal {
-    Settings(Refused),
+    Settings(InvalidSettings),
     System(getrandom::Error),
 }
 
@@ -311,7 +313,7 @@ impl From<Refusal> for Error {
     }
 }
 
-impl From<Refusal> for Trouble {
+impl From<Refusal> for Warning {
     fn from(refusal: Refusal) -> Self {
         let detail = match refusal {
             Refusal::Settings(refused) => refused.to_string(),

@@ -7,7 +7,7 @@ use futures_util::stream::BoxStream;
 use incumbent_core::Instant;
 
 use super::doubled;
-use crate::store::Watched;
+use crate::store::WatchEvent;
 
 /// The first wait before watching again; each further one is twice as long, up to [`LONGEST`].
 const FIRST: Duration = Duration::from_millis(100);
@@ -20,7 +20,7 @@ const LONGEST: Duration = Duration::from_secs(2);
 /// after, tells nothing any more.
 #[derive(Default)]
 pub(super) struct Watch {
-    stream: Option<BoxStream<'static, Watched>>,
+    stream: Option<BoxStream<'static, WatchEvent>>,
     /// When the present watch stood.
     since: Option<Instant>,
     wanted: bool,
@@ -66,7 +66,7 @@ impl Watch {
     }
 
     /// The watch that was begun stands.
-    pub(super) fn stands(&mut self, stream: BoxStream<'static, Watched>, now: Instant) {
+    pub(super) fn stands(&mut self, stream: BoxStream<'static, WatchEvent>, now: Instant) {
         self.connecting = false;
         self.stream = Some(stream);
         self.since = Some(now);
@@ -88,7 +88,7 @@ impl Watch {
     }
 
     /// The next change; `None` when the watch ended. Waits for ever while there is none.
-    pub(super) async fn next(&mut self) -> Option<Watched> {
+    pub(super) async fn next(&mut self) -> Option<WatchEvent> {
         let Some(stream) = &mut self.stream else { return std::future::pending().await };
         let next = stream.next().await;
         if next.is_some() {
@@ -122,7 +122,7 @@ mod tests {
         let seen: Vec<_> = (0..7).map(|_| waits(&mut watch)).collect();
         assert_eq!(seen, [100, 200, 400, 800, 1600, 2000, 2000]);
         assert_eq!(watch.begin(), Some(2));
-        let told = Watched { key: "jobs".into(), entry: Entry::Vacant };
+        let told = WatchEvent { key: "jobs".into(), entry: Entry::Vacant };
         watch.stands(stream::iter([told.clone()]).boxed(), Instant::ZERO);
         assert_eq!(watch.next().now_or_never(), Some(Some(told)));
         assert_eq!(watch.next().now_or_never(), Some(None));

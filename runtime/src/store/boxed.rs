@@ -3,9 +3,9 @@
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
 use incumbent_core::record::Entry;
-use incumbent_core::store::{Capabilities, Facts, Fault, Outcome, Write};
+use incumbent_core::store::{Capabilities, Fault, Outcome, StoreInfo, Write};
 
-use super::{Adapter, Present, Roll, Watched, Written};
+use super::{Adapter, CandidateInfo, EntryInfo, Roll, WatchEvent};
 use crate::Result;
 
 #[async_trait]
@@ -26,7 +26,7 @@ impl<A: Adapter + ?Sized> Adapter for Box<A> {
         (**self).flaw()
     }
 
-    async fn inspect(&self) -> Result<Facts, Fault> {
+    async fn inspect(&self) -> Result<StoreInfo, Fault> {
         (**self).inspect().await
     }
 
@@ -38,15 +38,15 @@ impl<A: Adapter + ?Sized> Adapter for Box<A> {
         (**self).read(key).await
     }
 
-    async fn written(&self, key: &str) -> Result<Option<Written>, Fault> {
+    async fn written(&self, key: &str) -> Result<Option<EntryInfo>, Fault> {
         (**self).written(key).await
     }
 
-    async fn list(&self) -> Result<Vec<Watched>, Fault> {
+    async fn list(&self) -> Result<Vec<WatchEvent>, Fault> {
         (**self).list().await
     }
 
-    async fn watch(&self) -> Result<BoxStream<'static, Watched>, Fault> {
+    async fn watch(&self) -> Result<BoxStream<'static, WatchEvent>, Fault> {
         (**self).watch().await
     }
 
@@ -58,8 +58,8 @@ impl<A: Adapter + ?Sized> Adapter for Box<A> {
         (**self).enlist(roll).await
     }
 
-    async fn roll_call(&self) -> Result<Option<Vec<Present>>, Fault> {
-        (**self).roll_call().await
+    async fn candidates(&self) -> Result<Option<Vec<CandidateInfo>>, Fault> {
+        (**self).candidates().await
     }
 
     async fn close(&self) {

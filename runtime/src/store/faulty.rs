@@ -24,10 +24,10 @@ use async_trait::async_trait;
 use futures_util::stream::{self, BoxStream, StreamExt};
 use incumbent_core::Revision;
 use incumbent_core::record::Entry;
-use incumbent_core::store::{Capabilities, Facts, Fault, FaultKind, Outcome, Write};
+use incumbent_core::store::{Capabilities, Fault, FaultKind, Outcome, StoreInfo, Write};
 use tokio::sync::watch;
 
-use super::{Adapter, Operate, Present, Roll, Watched, Written};
+use super::{Adapter, CandidateInfo, EntryInfo, Roll, StoreAdmin, WatchEvent};
 use crate::Result;
 
 /// A store that behaves as the one inside it, but for the faults its [`Faults`] make.
@@ -282,7 +282,7 @@ impl<A: Adapter> Adapter for Faulty<A> {
         self.inner.flaw()
     }
 
-    async fn inspect(&self) -> Result<Facts, Fault> {
+    async fn inspect(&self) -> Result<StoreInfo, Fault> {
         self.faults.ask(self.inner.inspect()).await
     }
 
@@ -320,21 +320,21 @@ impl<A: Adapter> Adapter for Faulty<A> {
         self.faults.ask(reading).await
     }
 
-    async fn written(&self, key: &str) -> Result<Option<Written>, Fault> {
+    async fn written(&self, key: &str) -> Result<Option<EntryInfo>, Fault> {
         self.faults.ask(self.inner.written(key)).await
     }
 
-    async fn list(&self) -> Result<Vec<Watched>, Fault> {
+    async fn list(&self) -> Result<Vec<WatchEvent>, Fault> {
         let listing = async {
             match self.faults.stale() {
-                Some(stale) => Ok(stale.into_iter().map(|(key, entry)| Watched { key, entry }).collect()),
+                Some(stale) => Ok(stale.into_iter().map(|(key, entry)| WatchEvent { key, entry }).collect()),
                 None => self.inner.list().await,
             }
         };
         self.faults.ask(listing).await
     }
 
-    async fn watch(&self) -> Result<BoxStream<'static, Watched>, Fault> {
+    async fn watch(&self) -> Result<BoxStream<'static, WatchEvent>, Fault> {
         let begun = self.faults.shared.line.borrow().kills;
         let changes = self.faults.ask(self.inner.watch()).await?;
         let watch = FaultyWatch { changes, faults: self.faults.clone(), begun };
@@ -350,8 +350,8 @@ impl<A: Adapter> Adapter for Faulty<A> {
         self.faults.ask(self.inner.enlist(roll)).await
     }
 
-    async fn roll_call(&self) -> Result<Option<Vec<Present>>, Fault> {
-        self.faults.ask(self.inner.roll_call()).await
+    async fn candidates(&self) -> Result<Option<Vec<CandidateInfo>>, Fault> {
+        self.faults.ask(self.inner.candidates()).await
     }
 
     async fn close(&self) {
@@ -361,7 +361,7 @@ impl<A: Adapter> Adapter for Faulty<A> {
 
 /// An operator has a line of his own, which is well.
 #[async_trait]
-impl<A: Adapter + Operate> Operate for Faulty<A> {
+impl<A: Adapter + StoreAdmin> StoreAdmin for Faulty<A> {
     async fn put(&self, key: &str, value: &[u8]) -> Result<Revision, Fault> {
         self.inner.put(key, value).await
     }
@@ -372,13 +372,13 @@ impl<A: Adapter + Operate> Operate for Faulty<A> {
 }
 
 struct FaultyWatch {
-    changes: BoxStream<'static, Watched>,
+    changes: BoxStream<'static, WatchEvent>,
     faults: Faults,
     begun: u64,
 }
 
 impl FaultyWatch {
-    async fn next(mut self) -> Option<(Watched, Self)> {
+    async fn next(mut self) -> Option<(WatchEvent, Self)> {
         tokio::select! {
             biased;
             () = self.faults.killed_since(self.begun) => std::future::pending().await,

@@ -11,14 +11,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::stream::{self, BoxStream, StreamExt};
 use incumbent_core::record::{Entry, Kind, deletion_headers};
-use incumbent_core::store::{Capabilities, Expect, Facts, Fault, FaultKind, Outcome, Write};
+use incumbent_core::store::{Capabilities, Expect, Fault, FaultKind, Outcome, StoreInfo, Write};
 use incumbent_core::{Incarnation, Instant, Revision};
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
 use super::message::{FOREIGN_LEASE, Message, pairs};
 use super::roll::WeakRoll;
-use super::{Adapter, Operate, Present, Roll, Watched, Written, incarnation, names};
+use super::{Adapter, CandidateInfo, EntryInfo, Roll, StoreAdmin, WatchEvent, incarnation, names};
 use crate::clock::Clock;
 use crate::fork::Own;
 use crate::{Error, ErrorKind, Result};
@@ -86,7 +86,7 @@ struct Life {
     never_used: bool,
     newest: Revision,
     rows: BTreeMap<String, Row>,
-    changes: broadcast::Sender<Watched>,
+    changes: broadcast::Sender<WatchEvent>,
 }
 
 #[derive(Clone, Debug)]
@@ -186,11 +186,11 @@ impl Life {
     }
 
     /// The newest entries of all keys, oldest revision first.
-    fn entries(&self) -> Vec<Watched> {
+    fn entries(&self) -> Vec<WatchEvent> {
         let mut entries: Vec<_> = self
             .rows
             .iter()
-            .map(|(key, row)| Watched { key: key.clone(), entry: row.entry.clone() })
+            .map(|(key, row)| WatchEvent { key: key.clone(), entry: row.entry.clone() })
             .collect();
         entries.sort_by_key(|watched| watched.entry.revision());
         entries
@@ -230,7 +230,7 @@ impl Life {
         let over = if message.kind == Kind::Live { now + lease } else { Instant::NEVER };
         self.rows.insert(key.to_owned(), Row { entry: entry.clone(), lease, over });
         // An error says that nobody watches.
-        let _ = self.changes.send(Watched { key: key.to_owned(), entry });
+        let _ = self.changes.send(WatchEvent { key: key.to_owned(), entry });
         self.newest
     }
 }
@@ -258,10 +258,10 @@ impl Adapter for Memory {
         names::check("candidate's name", name)
     }
 
-    async fn inspect(&self) -> Result<Facts, Fault> {
+    async fn inspect(&self) -> Result<StoreInfo, Fault> {
         let asked_at = self.shared.clock.now();
         let life = self.life()?;
-        Ok(Facts {
+        Ok(StoreInfo {
             asked_at,
             incarnation: life.incarnation,
             age: Some(self.shared.clock.now().since(life.born)),
@@ -289,19 +289,19 @@ impl Adapter for Memory {
         Ok(self.life()?.entry(key))
     }
 
-    async fn written(&self, key: &str) -> Result<Option<Written>, Fault> {
+    async fn written(&self, key: &str) -> Result<Option<EntryInfo>, Fault> {
         let life = self.life()?;
         let row = life.rows.get(key);
         let record = row.and_then(|row| Some((row, row.entry.live()?.revision)));
         let ago = |row: &Row| self.shared.clock.now().since(row.over.before(row.lease));
-        Ok(record.map(|(row, revision)| Written { revision, ago: ago(row) }))
+        Ok(record.map(|(row, revision)| EntryInfo { revision, ago: ago(row) }))
     }
 
-    async fn list(&self) -> Result<Vec<Watched>, Fault> {
+    async fn list(&self) -> Result<Vec<WatchEvent>, Fault> {
         Ok(self.life()?.entries())
     }
 
-    async fn watch(&self) -> Result<BoxStream<'static, Watched>, Fault> {
+    async fn watch(&self) -> Result<BoxStream<'static, WatchEvent>, Fault> {
         let life = self.life()?;
         let watch = Watch {
             first: life.entries().into(),
@@ -323,7 +323,7 @@ impl Adapter for Memory {
         Ok(())
     }
 
-    async fn roll_call(&self) -> Result<Option<Vec<Present>>, Fault> {
+    async fn candidates(&self) -> Result<Option<Vec<CandidateInfo>>, Fault> {
         drop(self.life()?);
         let rolls = lock(&self.shared.rolls);
         Ok(Some(rolls.iter().filter_map(WeakRoll::upgrade).flat_map(|roll| roll.call()).collect()))
@@ -335,7 +335,7 @@ impl Adapter for Memory {
 }
 
 #[async_trait]
-impl Operate for Memory {
+impl StoreAdmin for Memory {
     async fn put(&self, key: &str, value: &[u8]) -> Result<Revision, Fault> {
         Ok(self.life()?.put(key, self.shared.clock.now(), Message::foreign(value)))
     }
@@ -348,8 +348,8 @@ impl Operate for Memory {
 }
 
 struct Watch {
-    first: VecDeque<Watched>,
-    changes: broadcast::Receiver<Watched>,
+    first: VecDeque<WatchEvent>,
+    changes: broadcast::Receiver<WatchEvent>,
     shared: Arc<Shared>,
     closed: CancellationToken,
 }
@@ -357,7 +357,7 @@ struct Watch {
 impl Watch {
     /// The next change; `None` when the connection is closed, the store is reset, or this watcher
     /// is so far behind that it has missed something.
-    async fn next(mut self) -> Option<(Watched, Self)> {
+    async fn next(mut self) -> Option<(WatchEvent, Self)> {
         loop {
             if let Some(watched) = self.first.pop_front() {
                 return Some((watched, self));

@@ -23,15 +23,15 @@ use async_trait::async_trait;
 use futures_util::stream::BoxStream;
 use incumbent_core::Revision;
 use incumbent_core::record::Entry;
-use incumbent_core::store::{Capabilities, Facts, Fault, Outcome, Write};
+use incumbent_core::store::{Capabilities, Fault, Outcome, StoreInfo, Write};
 
 pub use memory::{Memory, MemorySettings};
 #[cfg(feature = "nats")]
 pub use nats::{Nats, NatsSettings};
-pub use operate::Operate;
+pub use operate::StoreAdmin;
 pub use query::duration;
 pub use request::{AcceptReset, HandOver};
-pub use roll::{Present, Roll};
+pub use roll::{CandidateInfo, Roll};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{Sqlite, SqliteSettings};
 pub use url::{StoreSettings, open};
@@ -58,7 +58,7 @@ pub trait Adapter: Send + Sync + 'static {
     /// Asks the store which life of it this is, and for its settings.
     ///
     /// `asked_at` in the answer is read from the clock before the question leaves.
-    async fn inspect(&self) -> Result<Facts, Fault>;
+    async fn inspect(&self) -> Result<StoreInfo, Fault>;
 
     /// What is unsafe about the settings of the store, by the newest answer to [`inspect`](Self::inspect); `None` where
     /// nothing is. The hub asks after each inspection, and reports a change to every candidate. Opening such a store
@@ -75,25 +75,25 @@ pub trait Adapter: Send + Sync + 'static {
 
     /// How long ago the live record of a key was written, by the store's own clocks, and which one that is; none
     /// where there is no live record, or the store cannot say.
-    async fn written(&self, key: &str) -> Result<Option<Written>, Fault> {
+    async fn written(&self, key: &str) -> Result<Option<EntryInfo>, Fault> {
         let _ = key;
         Ok(None)
     }
 
     /// The newest entry of every key.
-    async fn list(&self) -> Result<Vec<Watched>, Fault>;
+    async fn list(&self) -> Result<Vec<WatchEvent>, Fault>;
 
     /// Watches all keys: first what is there, then every change in order; of changes to one key in
     /// quick succession a store may tell the newest only. The stream ends when it can no longer
     /// promise that; the hub then watches again.
-    async fn watch(&self) -> Result<BoxStream<'static, Watched>, Fault>;
+    async fn watch(&self) -> Result<BoxStream<'static, WatchEvent>, Fault>;
 
     /// Leaves the present connection for a new one, to another server where there are several.
     /// Returns once connected again; the hub bounds the wait.
     async fn reconnect(&self);
 
     /// Makes known who of this connection's candidates stands in an election, for the
-    /// [roll calls](Self::roll_call) of others. Called after changes, once for several that come together; when
+    /// [roll calls](Self::candidates) of others. Called after changes, once for several that come together; when
     /// the watch began anew; and before the connection is closed. The roll itself is always up to date, so one that
     /// is kept need not be taken again.
     ///
@@ -106,7 +106,7 @@ pub trait Adapter: Send + Sync + 'static {
 
     /// Who stands in the elections of the store, of all connections that say so; those of this very connection
     /// may be left out. `None` where the store has no way to know.
-    async fn roll_call(&self) -> Result<Option<Vec<Present>>, Fault> {
+    async fn candidates(&self) -> Result<Option<Vec<CandidateInfo>>, Fault> {
         Ok(None)
     }
 
@@ -116,7 +116,7 @@ pub trait Adapter: Send + Sync + 'static {
 
 /// How old a live record is, which is renewed as long as its holder is well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct EntryInfo {
     /// The record's revision.
     pub revision: Revision,
     /// How long ago it was written.
@@ -125,7 +125,7 @@ pub struct Written {
 
 /// An entry seen under a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Watched {
+pub struct WatchEvent {
     /// The election's key.
     pub key: String,
     /// What is there.

@@ -9,7 +9,7 @@ use incumbent_core::store::Fault;
 /// Whoever leads is not asked. A leader whose record is overwritten or deleted loses its term, and
 /// its successor waits until the old lease is certainly over.
 #[async_trait]
-pub trait Operate: Send + Sync + 'static {
+pub trait StoreAdmin: Send + Sync + 'static {
     /// Writes `value` under `key`, bare of headers, whatever is there: what other software does
     /// that takes the key for its own.
     ///

@@ -11,7 +11,7 @@ use incumbent_core::record::Nonce;
 use incumbent_core::store::Fault;
 use incumbent_core::{Incarnation, Revision, Token};
 
-use super::Operate;
+use super::StoreAdmin;
 use crate::{Error, ErrorKind, Result};
 
 /// What the keys begin with that no election can have.
@@ -34,8 +34,8 @@ impl HandOver {
     /// Asks the leader of that election. It honours the request as soon as its watch tells it.
     ///
     /// # Errors
-    /// Those of [`Operate::put`].
-    pub async fn ask(&self, store: &dyn Operate, election: &str) -> std::result::Result<Revision, Fault> {
+    /// Those of [`StoreAdmin::put`].
+    pub async fn ask(&self, store: &dyn StoreAdmin, election: &str) -> std::result::Result<Revision, Fault> {
         let text = format!("{:032x} {}", self.leader.0, self.to);
         store.put(&Self::key(election), text.as_bytes()).await
     }
@@ -43,8 +43,8 @@ impl HandOver {
     /// Takes the request back, for a leader that has not heard of it.
     ///
     /// # Errors
-    /// Those of [`Operate::delete`].
-    pub async fn withdraw(store: &dyn Operate, election: &str) -> std::result::Result<Revision, Fault> {
+    /// Those of [`StoreAdmin::delete`].
+    pub async fn withdraw(store: &dyn StoreAdmin, election: &str) -> std::result::Result<Revision, Fault> {
         store.delete(&Self::key(election)).await
     }
 
@@ -64,7 +64,7 @@ impl HandOver {
 /// An operator's statement that the tokens of an election may start again, after its store was restored or lost writes
 /// that it had acknowledged.
 ///
-/// A candidate that stays out ([`StoreReset`](crate::Trouble::StoreReset), barred) honours it once, and only where
+/// A candidate that stays out ([`StoreReset`](crate::Warning::StoreReset), barred) honours it once, and only where
 /// it has seen no larger token than is named and the store is of the incarnation that is named. So a request that
 /// comes late, or again, is about no other reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,8 +79,8 @@ impl AcceptReset {
     /// Asks the candidates of that election. They honour the request as soon as their watch shows it.
     ///
     /// # Errors
-    /// Those of [`Operate::put`].
-    pub async fn ask(&self, store: &dyn Operate, election: &str) -> std::result::Result<Revision, Fault> {
+    /// Those of [`StoreAdmin::put`].
+    pub async fn ask(&self, store: &dyn StoreAdmin, election: &str) -> std::result::Result<Revision, Fault> {
         let text = format!("{} {:016x}", self.seen, self.incarnation.0);
         store.put(&Self::key(election), text.as_bytes()).await
     }

@@ -12,11 +12,11 @@ use incumbent_core::Instant;
 use incumbent_core::record::Nonce;
 
 use crate::clock::Clock;
-use crate::fork::Birth;
+use crate::fork::ForkGuard;
 
 /// A candidate that stands in an election: it waits for the seat, or is taking it, holds it, leads or leaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Present {
+pub struct CandidateInfo {
     /// The election's key.
     pub election: String,
     /// The candidate's name.
@@ -40,13 +40,13 @@ pub struct Roll {
 #[derive(Debug)]
 struct Shared {
     clock: Clock,
-    birth: Birth,
-    standing: Mutex<BTreeMap<u64, Entrant>>,
+    birth: ForkGuard,
+    standing: Mutex<BTreeMap<u64, Registration>>,
 }
 
 /// A candidate on a roll.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Entrant {
+pub(crate) struct Registration {
     pub(crate) election: Arc<str>,
     pub(crate) name: String,
     pub(crate) nonce: Option<Nonce>,
@@ -56,26 +56,27 @@ pub(crate) struct Entrant {
 
 impl Roll {
     pub(crate) fn new(clock: &Clock) -> Self {
-        let (clock, birth, standing) = (clock.clone(), Birth::here(), Mutex::default());
+        let (clock, birth, standing) = (clock.clone(), ForkGuard::new(), Mutex::default());
         Self { shared: Arc::new(Shared { clock, birth, standing }) }
     }
 
     /// Who stands now: by election, and in each the one that has stood longest first.
-    pub fn call(&self) -> Vec<Present> {
+    pub fn call(&self) -> Vec<CandidateInfo> {
         let now = self.shared.clock.now();
-        let mut present: Vec<_> = self.entrants().into_iter().map(|entrant| entrant.at(now)).collect();
+        let mut present: Vec<_> =
+            self.registrations().into_iter().map(|registration| registration.at(now)).collect();
         sort(&mut present);
         present
     }
 
     /// Whether nobody stands now.
     pub fn is_empty(&self) -> bool {
-        self.shared.is_elsewhere() || self.shared.lock().is_empty()
+        self.shared.is_forked() || self.shared.lock().is_empty()
     }
 
     /// The candidate of that number enters.
-    pub(crate) fn enter(&self, id: u64, entrant: Entrant) {
-        self.shared.lock().insert(id, entrant);
+    pub(crate) fn enter(&self, id: u64, registration: Registration) {
+        self.shared.lock().insert(id, registration);
     }
 
     /// It leaves, where it has entered.
@@ -88,8 +89,8 @@ impl Roll {
         self.shared.lock().clear();
     }
 
-    pub(crate) fn entrants(&self) -> Vec<Entrant> {
-        if self.shared.is_elsewhere() {
+    pub(crate) fn registrations(&self) -> Vec<Registration> {
+        if self.shared.is_forked() {
             return Vec::new();
         }
         self.shared.lock().values().cloned().collect()
@@ -103,12 +104,12 @@ impl Roll {
 
 impl Shared {
     /// Looked at before the lock, which a thread that is no more may hold in a forked child.
-    fn is_elsewhere(&self) -> bool {
-        self.birth.is_elsewhere()
+    fn is_forked(&self) -> bool {
+        self.birth.is_forked()
     }
 
     /// Nothing panics while the lock is held.
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Entrant>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Registration>> {
         self.standing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -127,15 +128,19 @@ impl WeakRoll {
     }
 }
 
-impl Entrant {
-    pub(crate) fn at(self, now: Instant) -> Present {
+impl Registration {
+    pub(crate) fn at(self, now: Instant) -> CandidateInfo {
         let Self { election, name, nonce, since } = self;
-        Present { election: election.as_ref().to_owned(), name, nonce, standing_for: now.since(since) }
+        CandidateInfo { election: election.as_ref().to_owned(), name, nonce, standing_for: now.since(since) }
     }
 }
 
 /// A connection's own candidates and those it heard of, each campaign once; all of them, or those of one election.
-pub(crate) fn together(own: Vec<Present>, heard: Vec<Present>, election: Option<&str>) -> Vec<Present> {
+pub(crate) fn together(
+    own: Vec<CandidateInfo>,
+    heard: Vec<CandidateInfo>,
+    election: Option<&str>,
+) -> Vec<CandidateInfo> {
     let mut known = HashSet::new();
     let mut present: Vec<_> = own
         .into_iter()
@@ -147,7 +152,7 @@ pub(crate) fn together(own: Vec<Present>, heard: Vec<Present>, election: Option<
     present
 }
 
-fn sort(present: &mut [Present]) {
+fn sort(present: &mut [CandidateInfo]) {
     present.sort_by(|one, other| {
         let order = one.election.cmp(&other.election);
         order.then(other.standing_for.cmp(&one.standing_for)).then_with(|| one.name.cmp(&other.name))
@@ -158,14 +163,14 @@ fn sort(present: &mut [Present]) {
 mod tests {
     use super::*;
 
-    fn entrant(election: &str, name: &str, nonce: u128, since: u64) -> Entrant {
+    fn registration(election: &str, name: &str, nonce: u128, since: u64) -> Registration {
         let since = Instant::from_nanos(since);
-        Entrant { election: election.into(), name: name.into(), nonce: Some(Nonce(nonce)), since }
+        Registration { election: election.into(), name: name.into(), nonce: Some(Nonce(nonce)), since }
     }
 
-    fn present(election: &str, name: &str, nonce: Option<u128>, nanos: u64) -> Present {
+    fn present(election: &str, name: &str, nonce: Option<u128>, nanos: u64) -> CandidateInfo {
         let standing_for = Duration::from_nanos(nanos);
-        Present { election: election.into(), name: name.into(), nonce: nonce.map(Nonce), standing_for }
+        CandidateInfo { election: election.into(), name: name.into(), nonce: nonce.map(Nonce), standing_for }
     }
 
     #[test]
@@ -174,7 +179,7 @@ mod tests {
         let roll = Roll::new(&clock);
         assert!(roll.is_empty());
         let kept = roll.clone();
-        roll.enter(1, entrant("jobs", "ada", 1, 100));
+        roll.enter(1, registration("jobs", "ada", 1, 100));
         clock.advance(Duration::from_nanos(5));
         assert_eq!(kept.call(), [present("jobs", "ada", Some(1), 5)]);
         roll.leave(1);
@@ -188,7 +193,7 @@ mod tests {
         let roll = Roll::new(&clock);
         let all = [("b", "z", 1), ("b", "y", 3), ("b", "x", 3), ("a", "w", 9)];
         for (id, (election, name, since)) in all.into_iter().enumerate() {
-            roll.enter(id as u64, entrant(election, name, id as u128, since));
+            roll.enter(id as u64, registration(election, name, id as u128, since));
         }
         let names: Vec<_> = roll.call().into_iter().map(|present| present.name).collect();
         assert_eq!(names, ["w", "z", "x", "y"]);

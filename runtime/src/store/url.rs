@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::query::{Query, decode, is_word};
-use super::{Adapter, Memory, MemorySettings, Operate};
+use super::{Adapter, Memory, MemorySettings, StoreAdmin};
 #[cfg(feature = "nats")]
 use super::{Nats, NatsSettings};
 #[cfg(feature = "sqlite")]
@@ -59,7 +59,7 @@ impl StoreSettings {
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub async fn operate(&self, clock: &Clock) -> Result<Box<dyn Operate>> {
+    pub async fn operate(&self, clock: &Clock) -> Result<Box<dyn StoreAdmin>> {
         Ok(match self {
             Self::Memory(settings) => Box::new(Memory::open(settings, clock)?),
             #[cfg(feature = "sqlite")]

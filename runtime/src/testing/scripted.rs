@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, Weak};
 use std::time::Duration;
 
-use incumbent_core::campaign::{Event, Leader, Lease, Reason, State, Term, Trouble};
+use incumbent_core::campaign::{Event, Leader, Lease, Reason, State, Term, Warning};
 use incumbent_core::{Incarnation, Instant, Revision, Token};
 use tokio::sync::watch;
 
@@ -70,7 +70,7 @@ impl ScriptedElection {
             deadline: watch::Sender::new(None),
             watched: Once::new(),
         });
-        script.update(None, [Event::Campaigned(State::Waiting)]);
+        script.update(None, [Event::StateChanged(State::Waiting)]);
         let candidate = Candidate::new(standing, Arc::clone(&script) as Arc<dyn Driver>);
         (Self { script }, candidate)
     }
@@ -111,8 +111,8 @@ impl ScriptedElection {
     }
 
     /// Something happens that a person should look at.
-    pub fn trouble(&self, trouble: Trouble) {
-        self.script.tell(Event::Trouble(trouble));
+    pub fn warning(&self, warning: Warning) {
+        self.script.tell(Event::Warning(warning));
     }
 
     /// What the code under test has asked for so far, in order.
@@ -161,7 +161,7 @@ impl Script {
         let token = Token { incarnation: Incarnation(1), sequence: Revision(page.terms) };
         let term = *page.term.get_or_insert(Term { token, started });
         page.lease = Some(Lease { token, deadline });
-        let events = [Event::Won(term), Event::Campaigned(State::Leading)];
+        let events = [Event::Won(term), Event::StateChanged(State::Leading)];
         self.update(page.lease, events.into_iter().filter(|_| is_new));
         token
     }
@@ -173,7 +173,7 @@ impl Script {
         }
         page.draining = Some(reason);
         let until = self.standing.clock.now() + DRAIN;
-        let events = [Event::Draining { term, until, reason }, Event::Campaigned(State::Draining)];
+        let events = [Event::Draining { term, until, reason }, Event::StateChanged(State::Draining)];
         if self.update(page.lease, events) == Drain::Done {
             self.lose(page, reason);
         }
@@ -183,7 +183,7 @@ impl Script {
         page.draining = None;
         page.lease = None;
         if let Some(term) = page.term.take() {
-            self.update(None, [Event::Lost { term, reason }, Event::Campaigned(State::Waiting)]);
+            self.update(None, [Event::Lost { term, reason }, Event::StateChanged(State::Waiting)]);
         }
         if page.closing {
             page.closed = true;

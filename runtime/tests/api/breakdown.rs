@@ -16,7 +16,7 @@ async fn a_driver_that_panics_ends_every_term_once() {
         [store.campaign("a", options("a")).await.unwrap(), store.campaign("b", options("b")).await.unwrap()];
     let mut terms = Vec::new();
     for candidate in &candidates {
-        terms.push(soon(candidate.won()).await.unwrap());
+        terms.push(soon(candidate.next_term()).await.unwrap());
     }
     let streams = candidates.each_ref().map(|candidate| candidate.events());
     switched.switches.panics.store(true, Ordering::SeqCst);

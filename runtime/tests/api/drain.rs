@@ -14,7 +14,7 @@ const ENDLESS: Duration = Duration::from_secs(3600);
 #[tokio::test]
 async fn a_leader_leads_and_renews_until_the_last_holder_of_its_term_lets_go() {
     let candidate = alone(options("a").drain(ENDLESS)).await;
-    let term = soon(candidate.won()).await.unwrap();
+    let term = soon(candidate.next_term()).await.unwrap();
     let clone = term.clone();
     let mut events = candidate.events();
     let leaving = candidate.resign();
@@ -33,7 +33,7 @@ async fn a_leader_leads_and_renews_until_the_last_holder_of_its_term_lets_go() {
 #[tokio::test]
 async fn a_term_that_nobody_holds_ends_without_a_drain() {
     let candidate = alone(options("a").drain(ENDLESS)).await;
-    drop(soon(candidate.won()).await.unwrap());
+    drop(soon(candidate.next_term()).await.unwrap());
     let mut events = candidate.events();
     soon(candidate.resign()).await.unwrap();
     assert_eq!(lost(&mut events).await, Reason::Resigned);
@@ -43,7 +43,7 @@ async fn a_term_that_nobody_holds_ends_without_a_drain() {
 async fn an_event_that_nobody_reads_does_not_hold_up_a_drain() {
     let candidate = alone(options("a").drain(ENDLESS)).await;
     let unread = candidate.events();
-    drop(soon(candidate.won()).await.unwrap());
+    drop(soon(candidate.next_term()).await.unwrap());
     soon(candidate.resign()).await.unwrap();
     drop(unread);
 }
@@ -51,7 +51,7 @@ async fn an_event_that_nobody_reads_does_not_hold_up_a_drain() {
 #[tokio::test]
 async fn work_that_says_it_is_done_ends_the_drain_whoever_else_holds_the_term() {
     let candidate = alone(options("a").drain(ENDLESS)).await;
-    let term = soon(candidate.won()).await.unwrap();
+    let term = soon(candidate.next_term()).await.unwrap();
     let leaving = candidate.resign();
     soon(term.draining()).await;
     term.drained();
@@ -65,7 +65,7 @@ async fn leader_by_hand(drain: Duration) -> (Clock, Switched, Store, Candidate, 
     let switched = Switched::new(&clock);
     let store = switched.store(&clock);
     let candidate = store.campaign("jobs", options("a").drain(drain)).await.unwrap();
-    let term = soon(candidate.won()).await.unwrap();
+    let term = soon(candidate.next_term()).await.unwrap();
     (clock, switched, store, candidate, term)
 }
 
@@ -155,7 +155,7 @@ async fn work_that_outlives_its_candidate_and_its_store_releases_when_it_ends() 
 #[tokio::test]
 async fn a_loss_is_not_drained() {
     let candidate = alone(options("a").drain(ENDLESS)).await;
-    let term = soon(candidate.won()).await.unwrap();
+    let term = soon(candidate.next_term()).await.unwrap();
     let mut events = candidate.events();
     term.fail();
     let reason = loop {

@@ -32,11 +32,11 @@ async fn every_win_is_told_once_and_so_is_its_loss() {
     let candidate = alone(options("a")).await;
     let early = candidate.events();
     for _ in 0..3 {
-        let term = soon(candidate.won()).await.unwrap();
+        let term = soon(candidate.next_term()).await.unwrap();
         term.fail();
         soon(term.ended()).await;
     }
-    drop(soon(candidate.won()).await.unwrap());
+    drop(soon(candidate.next_term()).await.unwrap());
     let late = candidate.events();
     soon(candidate.close()).await.unwrap();
     let (early, late) = (pairs(early).await, pairs(late).await);
@@ -49,14 +49,14 @@ async fn every_win_is_told_once_and_so_is_its_loss() {
 #[tokio::test]
 async fn a_subscription_begins_with_what_holds() {
     let candidate = alone(options("a")).await;
-    let term = soon(candidate.won()).await.unwrap();
+    let term = soon(candidate.next_term()).await.unwrap();
     crate::support::until(|| candidate.state() == State::Leading).await;
     let mut events = candidate.events();
     let Some(Event::Won(told)) = soon(events.next()).await else { panic!("not a win") };
     assert_eq!(told, term);
     let Some(Event::LeaderChanged(Some(leader))) = soon(events.next()).await else { panic!("no leader") };
     assert_eq!(leader.name, "a");
-    assert!(matches!(soon(events.next()).await, Some(Event::Campaigned(State::Leading))));
+    assert!(matches!(soon(events.next()).await, Some(Event::StateChanged(State::Leading))));
 }
 
 #[tokio::test]
@@ -94,5 +94,5 @@ async fn a_stream_ends_with_the_campaign() {
     while let Some(event) = soon(events.next()).await {
         last = Some(event);
     }
-    assert!(matches!(last, Some(Event::Campaigned(State::Closed))), "{last:?}");
+    assert!(matches!(last, Some(Event::StateChanged(State::Closed))), "{last:?}");
 }

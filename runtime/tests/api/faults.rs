@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use incumbent::store::{Memory, MemorySettings, Operate};
+use incumbent::store::{Memory, MemorySettings, StoreAdmin};
 use incumbent::testing::Faulty;
 use incumbent::{Clock, Event, Reason, Store};
 
@@ -15,7 +15,7 @@ async fn renewals_whose_answers_are_lost_cost_no_term() {
     let (faulty, faults) = Faulty::new(memory);
     let store = Store::from_adapter(Box::new(faulty), clock).unwrap();
     let candidate = store.campaign("jobs", options("a")).await.unwrap();
-    let term = soon(candidate.won()).await.unwrap();
+    let term = soon(candidate.next_term()).await.unwrap();
     for _ in 0..3 {
         let goal = term.deadline() + LEASE;
         faults.lose_answers(1);
@@ -31,7 +31,7 @@ async fn a_leader_that_is_cut_off_loses_by_its_deadline_and_leads_again_after() 
     let (faulty, faults) = Faulty::new(memory);
     let store = Store::from_adapter(Box::new(faulty), clock.clone()).unwrap();
     let candidate = store.campaign("jobs", options("a")).await.unwrap();
-    let term = soon(candidate.won()).await.unwrap();
+    let term = soon(candidate.next_term()).await.unwrap();
     let mut events = candidate.events();
     faults.partition();
     let deadline = term.deadline();
@@ -39,7 +39,7 @@ async fn a_leader_that_is_cut_off_loses_by_its_deadline_and_leads_again_after() 
     assert!(clock.now() >= deadline);
     assert!(!candidate.is_leader());
     faults.heal();
-    assert!(soon(candidate.won()).await.unwrap().token() > term.token());
+    assert!(soon(candidate.next_term()).await.unwrap().token() > term.token());
 }
 
 #[tokio::test]
@@ -48,14 +48,14 @@ async fn a_watch_that_dies_silently_slows_an_election_down_and_no_more() {
     let memory = Memory::open(&MemorySettings::private(), &clock).unwrap();
     let leaders = Store::from_adapter(Box::new(memory.clone()), clock.clone()).unwrap();
     let leader = leaders.campaign("jobs", options("leader")).await.unwrap();
-    drop(soon(leader.won()).await.unwrap());
+    drop(soon(leader.next_term()).await.unwrap());
     let (faulty, faults) = Faulty::new(memory);
     let store = Store::from_adapter(Box::new(faulty), clock).unwrap();
     let follower = store.campaign("jobs", options("follower")).await.unwrap();
     until(|| follower.leader().is_some()).await;
     faults.kill_watches();
     soon(leader.close()).await.unwrap();
-    soon(follower.won()).await.unwrap();
+    soon(follower.next_term()).await.unwrap();
 }
 
 #[tokio::test]
@@ -64,7 +64,7 @@ async fn a_watch_that_ends_is_begun_again_and_what_vanished_meanwhile_is_seen() 
     let switched = Switched::new(&clock);
     let store = switched.store(&clock);
     let candidate = store.campaign("jobs", options("a")).await.unwrap();
-    let term = soon(candidate.won()).await.unwrap();
+    let term = soon(candidate.next_term()).await.unwrap();
     let mut events = candidate.events();
     // Under this key nobody takes the seat again, so the vacancy lasts.
     switched.memory.put("other", b"somebody").await.unwrap();

@@ -13,7 +13,7 @@ async fn handlers_are_called_in_the_order_of_the_events() {
     let (tell, mut told) = mpsc::unbounded_channel::<String>();
     let [won, draining, lost, campaigned] = std::array::from_fn(|_| tell.clone());
     drop(tell);
-    soon(candidate.won()).await.unwrap();
+    soon(candidate.next_term()).await.unwrap();
     candidate.attach(
         Handlers::new()
             .on_won(move |term| {
@@ -28,7 +28,7 @@ async fn handlers_are_called_in_the_order_of_the_events() {
                 lost.send(format!("lost {} {reason:?}", term.is_current())).unwrap();
                 async {}
             })
-            .on_campaigned(move |state: State| {
+            .on_state_changed(move |state: State| {
                 campaigned.send(state.code().to_owned()).unwrap();
                 async {}
             }),
@@ -73,7 +73,7 @@ async fn a_handler_that_panics_is_isolated_and_those_after_it_are_called() {
         async {}
     });
     candidate.attach(handlers);
-    drop(soon(candidate.won()).await.unwrap());
+    drop(soon(candidate.next_term()).await.unwrap());
     soon(candidate.resign()).await.unwrap();
     assert_eq!(soon(told.recv()).await, Some(Reason::Resigned));
 }
@@ -122,7 +122,7 @@ async fn a_handler_may_close_its_candidate_and_wait_for_it() {
 #[tokio::test]
 async fn closing_waits_for_the_last_handler_to_return() {
     let candidate = alone(options("a")).await;
-    drop(soon(candidate.won()).await.unwrap());
+    drop(soon(candidate.next_term()).await.unwrap());
     let (tell, mut told) = mpsc::unbounded_channel();
     candidate.attach(Handlers::new().on_lost(move |_, reason| {
         let tell = tell.clone();

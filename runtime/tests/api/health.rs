@@ -11,13 +11,13 @@ use crate::support::{alone, lost, options, soon, until};
 #[tokio::test]
 async fn an_unhealthy_leader_leaves_and_campaigns_again_when_it_is_well() {
     let candidate = alone(options("a")).await;
-    drop(soon(candidate.won()).await.unwrap());
+    drop(soon(candidate.next_term()).await.unwrap());
     let mut events = candidate.events();
     candidate.set_healthy(false);
     assert_eq!(lost(&mut events).await, Reason::Unhealthy);
     until(|| candidate.state() == State::Idle).await;
     candidate.set_healthy(true);
-    soon(candidate.won()).await.unwrap();
+    soon(candidate.next_term()).await.unwrap();
 }
 
 #[tokio::test]
@@ -31,12 +31,12 @@ async fn the_health_check_is_asked_again_and_again() {
         }
     };
     let candidate = alone(options("a").health_check(Duration::from_millis(50), check)).await;
-    drop(soon(candidate.won()).await.unwrap());
+    drop(soon(candidate.next_term()).await.unwrap());
     let mut events = candidate.events();
     is_well.store(false, Ordering::SeqCst);
     assert_eq!(lost(&mut events).await, Reason::Unhealthy);
     is_well.store(true, Ordering::SeqCst);
-    soon(candidate.won()).await.unwrap();
+    soon(candidate.next_term()).await.unwrap();
 }
 
 #[tokio::test]
@@ -75,7 +75,7 @@ fn pulse(turns: &Arc<AtomicBool>) -> Pulse {
 async fn a_leader_whose_event_loop_hangs_leaves_and_campaigns_again_when_it_turns() {
     let turns = Arc::new(AtomicBool::new(true));
     let candidate = alone(options("a").watch_loop(&pulse(&turns), Some(Duration::from_millis(100)))).await;
-    drop(soon(candidate.won()).await.unwrap());
+    drop(soon(candidate.next_term()).await.unwrap());
     let mut events = candidate.events();
     turns.store(false, Ordering::SeqCst);
     assert_eq!(lost(&mut events).await, Reason::Unhealthy);
@@ -85,7 +85,7 @@ async fn a_leader_whose_event_loop_hangs_leaves_and_campaigns_again_when_it_turn
     candidate.resign().await.unwrap();
     assert_eq!(candidate.state(), State::Idle);
     turns.store(true, Ordering::SeqCst);
-    drop(soon(candidate.won()).await.unwrap());
+    drop(soon(candidate.next_term()).await.unwrap());
     // Nor is a loop that turns all there is to it.
     candidate.set_healthy(false);
     until(|| candidate.state() == State::Idle).await;
@@ -95,10 +95,10 @@ async fn a_leader_whose_event_loop_hangs_leaves_and_campaigns_again_when_it_turn
 async fn without_a_limit_an_event_loop_is_given_a_lease() {
     let turns = Arc::new(AtomicBool::new(false));
     let candidate = alone(options("a").watch_loop(&pulse(&turns), None)).await;
-    let term = soon(candidate.won()).await.unwrap().view();
+    let term = soon(candidate.next_term()).await.unwrap().view();
     assert_eq!(soon(term.ended()).await, Reason::Unhealthy);
     let lease = Duration::from_millis(800);
     assert!(term.age() >= lease, "{:?}", term.age());
     turns.store(true, Ordering::SeqCst);
-    soon(candidate.won()).await.unwrap();
+    soon(candidate.next_term()).await.unwrap();
 }

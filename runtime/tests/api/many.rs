@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use incumbent::store::{Memory, MemorySettings, Operate};
+use incumbent::store::{Memory, MemorySettings, StoreAdmin};
 use incumbent::{Clock, Reason, State, Store};
 
 use crate::support::{Switched, lost, options, soon, until};
@@ -20,7 +20,8 @@ async fn a_thousand_elections_share_one_watch_and_their_inspections() {
     let candidates =
         join_all(names.iter().map(|key| store.campaign(key, options("a").lease(Duration::from_secs(20)))));
     let candidates: Vec<_> = soon(candidates).await.into_iter().map(Result::unwrap).collect();
-    soon(join_all(candidates.iter().map(|candidate| async { drop(candidate.won().await.unwrap()) }))).await;
+    soon(join_all(candidates.iter().map(|candidate| async { drop(candidate.next_term().await.unwrap()) })))
+        .await;
     assert!(candidates.iter().all(|candidate| candidate.is_leader()));
     assert_eq!(switched.switches.watches.load(Ordering::SeqCst), 1);
     let inspections = switched.switches.inspections.load(Ordering::SeqCst);
@@ -62,12 +63,12 @@ async fn what_happens_to_one_election_leaves_another_in_the_same_store_alone() {
     let (jobs, beside) = ("jobs", "beside");
     let a = store.campaign(jobs, options("a")).await.unwrap();
     let b = store.campaign(beside, options("b")).await.unwrap();
-    let (of_a, of_b) = (soon(a.won()).await.unwrap(), soon(b.won()).await.unwrap());
+    let (of_a, of_b) = (soon(a.next_term()).await.unwrap(), soon(b.next_term()).await.unwrap());
     let mut events = a.events();
     memory.put(jobs, b"somebody").await.unwrap();
     assert_eq!(lost(&mut events).await, Reason::Usurped);
     memory.delete(jobs).await.unwrap();
-    assert!(soon(a.won()).await.unwrap().token() > of_a.token());
+    assert!(soon(a.next_term()).await.unwrap().token() > of_a.token());
     soon(a.close()).await.unwrap();
     assert!(of_b.is_current() && b.is_leader());
     assert_eq!(b.leader().map(|leader| leader.name), Some("b".into()));

@@ -64,7 +64,7 @@ impl Subscriber for Gate {
 
 /// Waits until the leader's term, begun by now, has been renewed for two leases while the gate holds its thread up.
 async fn leads_on_beside(gate: &Gate, candidate: &Candidate) {
-    let term = soon(candidate.won()).await.unwrap();
+    let term = soon(candidate.next_term()).await.unwrap();
     until(|| gate.is_holding()).await;
     let goal = term.deadline() + 2 * LEASE;
     until(|| term.deadline() > goal).await;
@@ -100,7 +100,7 @@ async fn a_listener_of_writes_that_panics_costs_no_term() {
     let gate = Gate::default();
     let told = gate.clone();
     gate.open();
-    let listener = move |_: &incumbent::Wrote<'_>| {
+    let listener = move |_: &incumbent::WriteEvent<'_>| {
         told.pass();
         panic!("on purpose");
     };
@@ -117,7 +117,7 @@ async fn a_store_is_closed_beside_a_log_subscriber_that_blocks() {
     let store = Store::open("memory:").await.unwrap();
     drop(default);
     let candidate = store.campaign("jobs", options("a")).await.unwrap();
-    drop(soon(candidate.won()).await.unwrap());
+    drop(soon(candidate.next_term()).await.unwrap());
     until(|| gate.is_holding()).await;
     soon(store.close()).await.unwrap();
     gate.open();

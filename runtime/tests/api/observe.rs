@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use incumbent::store::{Memory, MemorySettings, Operate};
+use incumbent::store::{Memory, MemorySettings, StoreAdmin};
 use incumbent::{Clock, Instant, Observation, Observer, Store};
 
 use crate::support::{options, soon};
@@ -26,7 +26,7 @@ async fn an_observer_sees_vacancy_leader_and_metadata_and_no_renewals() {
     assert_eq!(next(&mut observer).await.leader, None);
     let first = options("first").metadata("address", "10.0.0.7:80");
     let first = store.campaign("jobs", first).await.unwrap();
-    let term = soon(first.won()).await.unwrap();
+    let term = soon(first.next_term()).await.unwrap();
     let seen = next(&mut observer).await;
     assert!(observer.age(&seen) < Duration::from_secs(30));
     let leader = seen.leader.unwrap();
@@ -44,7 +44,7 @@ async fn an_observer_sees_vacancy_leader_and_metadata_and_no_renewals() {
 async fn a_late_observer_is_told_who_leads_already() {
     let store = Store::open("memory:").await.unwrap();
     let candidate = store.campaign("jobs", options("a")).await.unwrap();
-    drop(soon(candidate.won()).await.unwrap());
+    drop(soon(candidate.next_term()).await.unwrap());
     let mut first = store.observe("jobs").await.unwrap();
     assert_eq!(names(&mut first, 1).await, [Some("a".to_owned())]);
     let mut second = store.observe("jobs").await.unwrap();
@@ -95,7 +95,7 @@ async fn the_store_tells_who_leads_where_and_what_it_is() {
     let store = Store::open("memory:").await.unwrap();
     for (key, name) in [("b", "two"), ("a", "one")] {
         let candidate = store.campaign(key, options(name)).await.unwrap();
-        drop(soon(candidate.won()).await.unwrap());
+        drop(soon(candidate.next_term()).await.unwrap());
         if key == "a" {
             // Gives the seat up, and leaves a tombstone.
             soon(candidate.close()).await.unwrap();
@@ -113,5 +113,5 @@ async fn the_store_tells_who_leads_where_and_what_it_is() {
         .collect();
     assert_eq!(listed, [("a", None), ("b", Some("two"))]);
     assert!(store.capabilities().own_lease);
-    assert!(store.facts().await.unwrap().newest.is_some());
+    assert!(store.store_info().await.unwrap().newest.is_some());
 }

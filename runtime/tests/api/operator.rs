@@ -1,6 +1,6 @@
 //! What an operator asks of a leader.
 
-use incumbent::core::record::Nonce;
+use incumbent::incumbent_core::record::Nonce;
 use incumbent::store::{HandOver, Memory, MemorySettings};
 use incumbent::{Clock, ErrorKind, Reason, State, Store};
 
@@ -22,7 +22,7 @@ async fn a_leader_that_is_asked_hands_over_to_whom_the_operator_names() {
     let (memory, store) = stores();
     let ada = store.campaign("jobs", options("ada")).await.unwrap();
     // No handle to the term is kept: there is no work to drain.
-    let first = soon(ada.won()).await.unwrap().token();
+    let first = soon(ada.next_term()).await.unwrap().token();
     let mut events = ada.events();
     let others = ["ben", "cleo", "dara"].map(|name| store.campaign("jobs", options(name)));
     let others: Vec<_> = soon(futures_util::future::try_join_all(others)).await.unwrap();
@@ -30,7 +30,7 @@ async fn a_leader_that_is_asked_hands_over_to_whom_the_operator_names() {
     let request = HandOver { leader: nonce_of_the_leader(&store).await, to: "cleo".into() };
     soon(request.ask(&memory, "jobs")).await.unwrap();
     assert_eq!(lost(&mut events).await, Reason::HandedOver);
-    let second = soon(others[1].won()).await.unwrap().token();
+    let second = soon(others[1].next_term()).await.unwrap().token();
     assert!(second > first);
     // The request is still there, and asks nothing of anybody else, nor twice.
     soon(others[1].close()).await.unwrap();
@@ -41,7 +41,7 @@ async fn a_leader_that_is_asked_hands_over_to_whom_the_operator_names() {
 async fn a_request_for_another_campaign_is_not_honoured() {
     let (memory, store) = stores();
     let ada = store.campaign("jobs", options("ada")).await.unwrap();
-    let token = soon(ada.won()).await.unwrap().token();
+    let token = soon(ada.next_term()).await.unwrap().token();
     let leader = nonce_of_the_leader(&store).await;
     let another = HandOver { leader: Nonce(leader.0 ^ 1), to: "ben".into() };
     soon(another.ask(&memory, "jobs")).await.unwrap();

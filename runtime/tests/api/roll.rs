@@ -12,7 +12,7 @@ async fn a_store_that_cannot_know_of_others_says_so() {
     let store = Switched::new(&clock).store(&clock);
     let _ada = store.campaign("jobs", options("ada")).await.unwrap();
     assert_eq!(soon(store.candidates("jobs")).await.unwrap(), None);
-    assert_eq!(soon(store.roll_call()).await.unwrap(), None);
+    assert_eq!(soon(store.all_candidates()).await.unwrap(), None);
 }
 
 #[tokio::test]

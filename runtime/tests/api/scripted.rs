@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use incumbent::testing::{Asked, ScriptedElection};
-use incumbent::{Candidate, Clock, ErrorKind, Event, Handlers, Instant, Reason, State, Trouble};
+use incumbent::{Candidate, Clock, ErrorKind, Event, Handlers, Instant, Reason, State, Warning};
 use tokio::sync::mpsc;
 
 use crate::support::{LEASE, lost, soon};
@@ -119,13 +119,13 @@ async fn what_the_code_asks_for_is_carried_out_and_written_down() {
 }
 
 #[tokio::test]
-async fn trouble_and_other_leaders_are_told() {
+async fn warning_and_other_leaders_are_told() {
     let (election, candidate) = scripted();
     let mut events = candidate.events();
-    election.trouble(Trouble::MarkersMislead);
+    election.warning(Warning::MarkersMislead);
     election.leader(None);
-    assert!(matches!(soon(events.next()).await, Some(Event::Campaigned(State::Waiting))));
-    assert!(matches!(soon(events.next()).await, Some(Event::Trouble(Trouble::MarkersMislead))));
+    assert!(matches!(soon(events.next()).await, Some(Event::StateChanged(State::Waiting))));
+    assert!(matches!(soon(events.next()).await, Some(Event::Warning(Warning::MarkersMislead))));
     assert!(matches!(soon(events.next()).await, Some(Event::LeaderChanged(None))));
 }
 
@@ -161,7 +161,7 @@ async fn a_win_among_holding_events_is_held_until_it_was_read_and_dropped_and_el
     election.drain(Reason::Resigned);
     assert!(candidate.is_leader());
     // From here on it is read, and dropped.
-    assert!(matches!(holding.next().await, Some(Event::Campaigned(State::Waiting))));
+    assert!(matches!(holding.next().await, Some(Event::StateChanged(State::Waiting))));
     assert!(matches!(holding.next().await, Some(Event::Won(_))));
     assert!(!candidate.is_leader());
     drop(holding);

@@ -2,13 +2,13 @@
 
 use std::sync::atomic::Ordering;
 
-use incumbent::core::store::FaultKind;
-use incumbent::{Clock, ErrorKind, Event, Reason, State, Store, Trouble};
+use incumbent::incumbent_core::store::FaultKind;
+use incumbent::{Clock, ErrorKind, Event, Reason, State, Store, Warning};
 
 use crate::support::{Switched, lost, options, soon};
 
 #[tokio::test]
-async fn a_store_that_does_not_answer_is_waited_for_with_trouble_told() {
+async fn a_store_that_does_not_answer_is_waited_for_with_warning_told() {
     let clock = Clock::system();
     let switched = Switched::new(&clock);
     switched.switches.unreachable.store(true, Ordering::SeqCst);
@@ -18,14 +18,14 @@ async fn a_store_that_does_not_answer_is_waited_for_with_trouble_told() {
     let mut events = candidate.events();
     let fault = loop {
         match soon(events.next()).await.unwrap() {
-            Event::Trouble(Trouble::Store(fault)) => break fault,
+            Event::Warning(Warning::Store(fault)) => break fault,
             _ => continue,
         }
     };
     assert_eq!((fault.kind, fault.detail.as_str()), (FaultKind::Unreachable, "switched off"));
     assert_eq!(candidate.state(), State::Idle);
     switched.switches.unreachable.store(false, Ordering::SeqCst);
-    soon(candidate.won()).await.unwrap();
+    soon(candidate.next_term()).await.unwrap();
 }
 
 #[tokio::test]
@@ -35,8 +35,8 @@ async fn a_store_that_does_not_answer_is_an_error_for_who_wants_to_fail_fast() {
     switched.switches.unreachable.store(true, Ordering::SeqCst);
     let store = Store::builder().fail_fast(true).clock(clock).adapter(Box::new(switched)).unwrap();
     let error = soon(store.campaign("jobs", options("a"))).await.unwrap_err();
-    assert_eq!((error.kind(), error.message()), (ErrorKind::Unreachable, "switched off"));
-    assert_eq!(soon(store.facts()).await.unwrap_err().kind(), ErrorKind::Unreachable);
+    assert_eq!((error.kind(), error.message()), (ErrorKind::StoreUnavailable, "switched off"));
+    assert_eq!(soon(store.store_info()).await.unwrap_err().kind(), ErrorKind::StoreUnavailable);
 }
 
 #[tokio::test]
@@ -56,15 +56,15 @@ async fn a_candidate_that_waits_for_its_store_can_be_unhealthy_resign_and_close(
     switched.switches.unreachable.store(false, Ordering::SeqCst);
     let other = soon(store.campaign("jobs", options("b"))).await.unwrap();
     let mut events = other.events();
-    drop(soon(other.won()).await.unwrap());
+    drop(soon(other.next_term()).await.unwrap());
     soon(other.resign()).await.unwrap();
     assert_eq!(lost(&mut events).await, Reason::Resigned);
     // The other is the only healthy one, so it wins again.
-    soon(other.won()).await.unwrap();
+    soon(other.next_term()).await.unwrap();
     assert!(!candidate.is_leader());
     candidate.set_healthy(true);
     soon(other.close()).await.unwrap();
-    soon(candidate.won()).await.unwrap();
+    soon(candidate.next_term()).await.unwrap();
 }
 
 #[tokio::test]

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
-use incumbent::core::record::Entry;
-use incumbent::core::store::{Capabilities, Facts, Fault, FaultKind, Outcome, Write};
-use incumbent::store::{Adapter, Memory, MemorySettings, Watched};
+use incumbent::incumbent_core::record::Entry;
+use incumbent::incumbent_core::store::{Capabilities, Fault, FaultKind, Outcome, StoreInfo, Write};
+use incumbent::store::{Adapter, Memory, MemorySettings, WatchEvent};
 use incumbent::{CampaignOptions, Candidate, Clock, Event, Events, Preset, Reason, Store};
 
 /// Far longer than anything here takes, on however busy a machine.
@@ -110,7 +110,7 @@ impl Adapter for Switched {
         self.memory.check_name(name)
     }
 
-    async fn inspect(&self) -> Result<Facts, Fault> {
+    async fn inspect(&self) -> Result<StoreInfo, Fault> {
         self.switches.inspections.fetch_add(1, Ordering::SeqCst);
         if self.switches.unreachable.load(Ordering::SeqCst) {
             return Err(Fault { kind: FaultKind::Unreachable, detail: "switched off".into() });
@@ -121,7 +121,7 @@ impl Adapter for Switched {
     async fn write(&self, key: &str, write: &Write) -> Outcome {
         assert!(!self.switches.panics.load(Ordering::SeqCst), "this adapter is told to panic");
         self.answer().await;
-        if matches!(write.action, incumbent::core::store::Action::Release { .. }) {
+        if matches!(write.action, incumbent_core::store::Action::Release { .. }) {
             self.switches.releases.fetch_add(1, Ordering::SeqCst);
         }
         self.memory.write(key, write).await
@@ -132,11 +132,11 @@ impl Adapter for Switched {
         self.memory.read(key).await
     }
 
-    async fn list(&self) -> Result<Vec<Watched>, Fault> {
+    async fn list(&self) -> Result<Vec<WatchEvent>, Fault> {
         self.memory.list().await
     }
 
-    async fn watch(&self) -> Result<BoxStream<'static, Watched>, Fault> {
+    async fn watch(&self) -> Result<BoxStream<'static, WatchEvent>, Fault> {
         self.switches.watches.fetch_add(1, Ordering::SeqCst);
         self.memory.watch().await
     }

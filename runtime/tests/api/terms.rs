@@ -10,7 +10,7 @@ use crate::support::{LEASE, Switched, alone, lost, options, soon, until};
 #[tokio::test]
 async fn a_lone_candidate_wins_and_loses_by_closing() {
     let candidate = alone(options("a")).await;
-    let term = soon(candidate.won()).await.unwrap();
+    let term = soon(candidate.next_term()).await.unwrap();
     assert!(candidate.is_leader());
     assert!(term.is_current());
     assert_eq!(candidate.state(), State::Leading);
@@ -35,12 +35,12 @@ async fn a_lone_candidate_wins_and_loses_by_closing() {
 async fn the_next_leader_follows_a_resignation_with_a_larger_token() {
     let store = Store::open("memory:").await.unwrap();
     let first = store.campaign("jobs", options("first")).await.unwrap();
-    let before = soon(first.won()).await.unwrap().token();
+    let before = soon(first.next_term()).await.unwrap().token();
     let second = store.campaign("jobs", options("second")).await.unwrap();
     until(|| second.leader().is_some()).await;
     soon(first.resign()).await.unwrap();
     assert!(!first.is_leader());
-    assert!(soon(second.won()).await.unwrap().token() > before);
+    assert!(soon(second.next_term()).await.unwrap().token() > before);
     assert!(!first.is_leader());
 }
 
@@ -48,7 +48,7 @@ async fn the_next_leader_follows_a_resignation_with_a_larger_token() {
 async fn a_hand_over_goes_to_the_candidate_it_names() {
     let store = Store::open("memory:").await.unwrap();
     let first = store.campaign("jobs", options("first")).await.unwrap();
-    drop(soon(first.won()).await.unwrap());
+    drop(soon(first.next_term()).await.unwrap());
     let others = ["b", "c", "d", "e"].map(|name| store.campaign("jobs", options(name)));
     let others = futures_util::future::join_all(others).await;
     let others: Vec<_> = others.into_iter().map(Result::unwrap).collect();
@@ -65,7 +65,7 @@ async fn a_hand_over_goes_to_the_candidate_it_names() {
 async fn only_a_leader_can_hand_over_and_anybody_can_resign() {
     let store = Store::open("memory:").await.unwrap();
     let leader = store.campaign("jobs", options("leader")).await.unwrap();
-    let term = soon(leader.won()).await.unwrap();
+    let term = soon(leader.next_term()).await.unwrap();
     let other = store.campaign("jobs", options("other")).await.unwrap();
     let error = soon(other.hand_over("leader")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotLeader);
@@ -76,7 +76,7 @@ async fn only_a_leader_can_hand_over_and_anybody_can_resign() {
 #[tokio::test]
 async fn a_seat_is_not_handed_to_a_name_that_no_candidate_can_have() {
     let candidate = alone(options("a")).await;
-    let term = soon(candidate.won()).await.unwrap();
+    let term = soon(candidate.next_term()).await.unwrap();
     for name in ["", " b", "b\nIncumbent-Lease: 1", &"b".repeat(256)] {
         let error = soon(candidate.hand_over(name)).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidName, "{name:?}");
@@ -87,10 +87,10 @@ async fn a_seat_is_not_handed_to_a_name_that_no_candidate_can_have() {
 #[tokio::test]
 async fn a_closed_candidate_says_so() {
     let candidate = alone(options("a")).await;
-    drop(soon(candidate.won()).await.unwrap());
+    drop(soon(candidate.next_term()).await.unwrap());
     soon(candidate.close()).await.unwrap();
     soon(candidate.close()).await.unwrap();
-    assert_eq!(soon(candidate.won()).await.unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(soon(candidate.next_term()).await.unwrap_err().kind(), ErrorKind::Closed);
     assert_eq!(soon(candidate.resign()).await.unwrap_err().kind(), ErrorKind::Closed);
     assert_eq!(soon(candidate.hand_over("b")).await.unwrap_err().kind(), ErrorKind::Closed);
 }
@@ -123,7 +123,7 @@ async fn dropping_the_last_handle_ends_the_term_at_once_and_gives_the_seat_back_
     let switched = Switched::new(&clock);
     let store = switched.store(&clock);
     let candidate = store.campaign("jobs", options("a")).await.unwrap();
-    let term = soon(candidate.won()).await.unwrap();
+    let term = soon(candidate.next_term()).await.unwrap();
     let mut events = candidate.events();
     let clone = candidate.clone();
     drop(candidate);
@@ -146,7 +146,7 @@ async fn a_candidate_keeps_its_store_open_and_the_last_handle_closes_it() {
     let store = switched.store(&clock);
     let candidate = store.campaign("jobs", options("a")).await.unwrap();
     drop(store);
-    drop(soon(candidate.won()).await.unwrap());
+    drop(soon(candidate.next_term()).await.unwrap());
     assert_eq!(switched.switches.closed.load(Ordering::SeqCst), 0);
     drop(candidate);
     until(|| switched.switches.closed.load(Ordering::SeqCst) == 1).await;
@@ -160,7 +160,7 @@ async fn closing_a_store_closes_its_candidates_in_good_order() {
     let store = switched.store(&clock);
     let a = store.campaign("a", options("a")).await.unwrap();
     let b = store.campaign("b", options("b")).await.unwrap();
-    drop((soon(a.won()).await.unwrap(), soon(b.won()).await.unwrap()));
+    drop((soon(a.next_term()).await.unwrap(), soon(b.next_term()).await.unwrap()));
     soon(store.close()).await.unwrap();
     assert_eq!([a.state(), b.state()], [State::Closed; 2]);
     assert_eq!(switched.switches.releases.load(Ordering::SeqCst), 2);
@@ -175,7 +175,7 @@ async fn a_leader_stops_at_its_deadline_by_the_clock_alone() {
     let switched = Switched::new(&clock);
     let store = switched.store(&clock);
     let candidate = store.campaign("jobs", options("a")).await.unwrap();
-    let term = soon(candidate.won()).await.unwrap();
+    let term = soon(candidate.next_term()).await.unwrap();
     let mut events = candidate.events();
     switched.switches.silent.store(true, Ordering::SeqCst);
     clock.advance(term.remaining() - Duration::from_nanos(1));
@@ -191,7 +191,7 @@ async fn a_leader_stops_at_its_deadline_by_the_clock_alone() {
 #[tokio::test]
 async fn work_run_in_a_term_is_dropped_when_the_term_ends() {
     let candidate = alone(options("a")).await;
-    let term = soon(candidate.won()).await.unwrap();
+    let term = soon(candidate.next_term()).await.unwrap();
     assert_eq!(soon(term.run(async { 6 * 7 })).await, Ok(42));
     let endless = term.run(std::future::pending::<()>());
     let failing = async {

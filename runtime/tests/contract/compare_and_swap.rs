@@ -1,8 +1,8 @@
 //! One step compares and writes, and a refusal tells what is there.
 
-use incumbent::core::Revision;
-use incumbent::core::record::Entry;
-use incumbent::core::store::{Expect, Outcome};
+use incumbent::incumbent_core::Revision;
+use incumbent::incumbent_core::record::Entry;
+use incumbent::incumbent_core::store::{Expect, Outcome};
 
 use super::{Fixture, acquire, applied, release, renew, stamp, take};
 
@@ -105,9 +105,9 @@ pub(crate) async fn an_acknowledgement_carries_the_incarnation_where_that_is_pro
     fixture: &impl Fixture,
 ) {
     let store = fixture.connect().await;
-    let facts = store.inspect().await.unwrap();
+    let info = store.inspect().await.unwrap();
     let outcome = store.write("jobs", &acquire(1, Expect::Absent, "a", fixture.lease())).await;
     let Outcome::Applied { incarnation, .. } = outcome else { panic!("{outcome:?}") };
-    let promised = store.capabilities().incarnation_acked.then_some(facts.incarnation);
+    let promised = store.capabilities().incarnation_acked.then_some(info.incarnation);
     assert_eq!(incarnation, promised);
 }

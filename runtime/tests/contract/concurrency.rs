@@ -1,8 +1,8 @@
 //! However many write at once, the store lets one through at a time.
 
 use futures_util::future::join_all;
-use incumbent::core::Revision;
-use incumbent::core::store::{Expect, Outcome, Write};
+use incumbent::incumbent_core::Revision;
+use incumbent::incumbent_core::store::{Expect, Outcome, Write};
 use incumbent::store::Adapter;
 
 use super::{Fixture, acquire, applied, eventually, renew, take};

@@ -1,8 +1,8 @@
 //! Connections can be abandoned in the middle, renewed and closed.
 
 use futures_util::FutureExt;
-use incumbent::core::record::{Attempt, Entry};
-use incumbent::core::store::{Expect, Outcome};
+use incumbent::incumbent_core::record::{Attempt, Entry};
+use incumbent::incumbent_core::store::{Expect, Outcome};
 
 use super::{Fixture, acquire, applied, next, renew, stamp, take};
 

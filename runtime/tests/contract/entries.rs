@@ -1,9 +1,9 @@
 //! What was written is read, over any connection, by the newest state.
 
-use incumbent::core::record::{Claim, Entry, Kind, LEASE, METADATA, NONCE, Record, Release, TERM};
-use incumbent::core::store::{Action, Expect, Put, Write};
-use incumbent::core::{Revision, Token, record::Attempt};
-use incumbent::store::Watched;
+use incumbent::incumbent_core::record::{Claim, Entry, Kind, LEASE, METADATA, NONCE, Record, Release, TERM};
+use incumbent::incumbent_core::store::{Action, Expect, Put, Write};
+use incumbent::incumbent_core::{Revision, Token, record::Attempt};
+use incumbent::store::WatchEvent;
 use std::time::Duration;
 
 use super::{Fixture, HELD_IN, OWED, applied, next, release, renew, stamp, take};
@@ -112,7 +112,7 @@ pub(crate) async fn what_is_longer_than_a_record_is_told_by_its_length(fixture: 
     assert!((300_000..300_100).contains(&bytes), "{bytes} bytes");
     assert_eq!(entry, Entry::oversize(revision, Kind::Live, bytes));
     let told = next(&mut store.watch().await.unwrap()).await;
-    assert_eq!(told, Some(Watched { key: "jobs".into(), entry }));
+    assert_eq!(told, Some(WatchEvent { key: "jobs".into(), entry }));
     let revision = operator.delete("jobs").await.unwrap();
     assert_eq!(store.read("jobs").await.unwrap().revision(), Some(revision));
 }
@@ -141,7 +141,7 @@ pub(crate) async fn a_list_tells_the_newest_entry_of_every_key(fixture: &impl Fi
     listed.sort_by(|one, two| one.key.cmp(&two.key));
     let mut read = Vec::new();
     for key in ["a", "b", "c"] {
-        read.push(Watched { key: key.into(), entry: store.read(key).await.unwrap() });
+        read.push(WatchEvent { key: key.into(), entry: store.read(key).await.unwrap() });
     }
     assert_eq!(listed, read);
 }

@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 
-use incumbent::core::record::Entry;
+use incumbent::incumbent_core::record::Entry;
 
 use super::{Fixture, acquire, applied, eventually, expect_of, next, renew, take};
 

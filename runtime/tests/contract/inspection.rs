@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use incumbent::core::record::Entry;
+use incumbent::incumbent_core::record::Entry;
 
 use super::{Fixture, eventually, take};
 
@@ -47,7 +47,7 @@ pub(crate) async fn a_store_made_anew_has_a_larger_incarnation_and_no_records(fi
     assert_eq!(fresh.read("jobs").await.unwrap(), Entry::Vacant);
     // Who had it open sees the new life too.
     eventually("the old connection sees the new life", || async {
-        store.inspect().await.ok().filter(|facts| facts.incarnation == after.incarnation)
+        store.inspect().await.ok().filter(|info| info.incarnation == after.incarnation)
     })
     .await;
 }

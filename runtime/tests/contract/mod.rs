@@ -24,10 +24,12 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use incumbent::clock::Clock;
-use incumbent::core::record::{Attempt, Entry, Headers, LEASE, NONCE, Nonce, RELEASE, SUCCESSOR, Stamp};
-use incumbent::core::store::{Action, Expect, Outcome, Put, Write};
-use incumbent::core::{Incarnation, Revision};
-use incumbent::store::{Adapter, Operate, Watched};
+use incumbent::incumbent_core::record::{
+    Attempt, Entry, Headers, LEASE, NONCE, Nonce, RELEASE, SUCCESSOR, Stamp,
+};
+use incumbent::incumbent_core::store::{Action, Expect, Outcome, Put, Write};
+use incumbent::incumbent_core::{Incarnation, Revision};
+use incumbent::store::{Adapter, StoreAdmin, WatchEvent};
 
 /// How long a test waits for what must happen soon.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
@@ -41,7 +43,7 @@ pub(crate) trait Fixture: Sized + Send + Sync + 'static {
     fn connect(&self) -> impl Future<Output = Box<dyn Adapter>> + Send;
 
     /// Opens a connection for unconditional writes.
-    fn operator(&self) -> impl Future<Output = Box<dyn Operate>> + Send;
+    fn operator(&self) -> impl Future<Output = Box<dyn StoreAdmin>> + Send;
 
     /// Deletes the store and makes it anew, under whoever has it open.
     fn recreate(&self) -> impl Future<Output = ()> + Send;
@@ -234,16 +236,16 @@ where
 }
 
 /// The next change; `None` when the watch has ended.
-pub(crate) async fn next(watch: &mut BoxStream<'static, Watched>) -> Option<Watched> {
+pub(crate) async fn next(watch: &mut BoxStream<'static, WatchEvent>) -> Option<WatchEvent> {
     let next = tokio::time::timeout(LIMIT, watch.next()).await;
     next.unwrap_or_else(|_| panic!("the watch tells nothing within {LIMIT:?}"))
 }
 
 /// The changes up to the first that `is_last`.
 pub(crate) async fn until(
-    watch: &mut BoxStream<'static, Watched>,
-    is_last: impl Fn(&Watched) -> bool,
-) -> Vec<Watched> {
+    watch: &mut BoxStream<'static, WatchEvent>,
+    is_last: impl Fn(&WatchEvent) -> bool,
+) -> Vec<WatchEvent> {
     let mut told = Vec::new();
     loop {
         let change = next(watch).await.unwrap_or_else(|| panic!("the watch ended after {told:?}"));

@@ -1,6 +1,6 @@
 //! Revisions only grow, whatever happens to a record.
 
-use incumbent::core::store::Expect;
+use incumbent::incumbent_core::store::Expect;
 
 use super::{Fixture, acquire, applied, assert_growing, eventually, expect_of, release, renew, take};
 

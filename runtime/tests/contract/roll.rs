@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use incumbent::store::Present;
+use incumbent::store::CandidateInfo;
 use incumbent::{CampaignOptions, Candidate, Preset, Store};
 
 use super::{Fixture, eventually};
@@ -18,7 +18,7 @@ async fn stands(fixture: &impl Fixture, store: &Store, election: &str, name: &st
 }
 
 /// Everybody, each as "election name"; those of two connections that entered in one moment may come in either order.
-fn names(present: Option<Vec<Present>>) -> Vec<String> {
+fn names(present: Option<Vec<CandidateInfo>>) -> Vec<String> {
     let present = present.expect("this store knows who stands");
     let mut names: Vec<_> = present.iter().map(|one| format!("{} {}", one.election, one.name)).collect();
     names.sort();
@@ -28,11 +28,12 @@ fn names(present: Option<Vec<Present>>) -> Vec<String> {
 /// Waits until a roll call over `store` tells these: on a busy machine an answer may come too late for one call.
 async fn until_told(store: &Store, expected: &[&str]) {
     let what = format!("a roll of {expected:?}");
-    eventually(&what, || async { (names(store.roll_call().await.unwrap()) == expected).then_some(()) }).await;
+    eventually(&what, || async { (names(store.all_candidates().await.unwrap()) == expected).then_some(()) })
+        .await;
 }
 
 /// The only candidate of `jobs`, once it is told.
-async fn alone(store: &Store) -> Present {
+async fn alone(store: &Store) -> CandidateInfo {
     eventually("a single candidate", || async {
         let mut told = store.candidates("jobs").await.unwrap().unwrap();
         (told.len() == 1).then(|| told.remove(0))
@@ -42,7 +43,7 @@ async fn alone(store: &Store) -> Present {
 
 pub(crate) async fn where_nobody_stands_nobody_is_told(fixture: &impl Fixture) {
     let store = store(fixture).await;
-    assert_eq!(store.roll_call().await.unwrap(), Some(Vec::new()));
+    assert_eq!(store.all_candidates().await.unwrap(), Some(Vec::new()));
     assert_eq!(store.candidates("jobs").await.unwrap(), Some(Vec::new()));
 }
 

@@ -1,11 +1,11 @@
 //! A watch tells first what is there, and then what changes, until it cannot promise that any more.
 
-use incumbent::core::Revision;
-use incumbent::core::record::Entry;
-use incumbent::store::Watched;
+use incumbent::incumbent_core::Revision;
+use incumbent::incumbent_core::record::Entry;
+use incumbent::store::WatchEvent;
 
 use super::{Fixture, acquire, applied, assert_growing, next, release, renew, stamp, take, until};
-use incumbent::core::store::Expect;
+use incumbent::incumbent_core::store::Expect;
 
 pub(crate) async fn it_begins_with_what_is_there(fixture: &impl Fixture) {
     let store = fixture.connect().await;
@@ -17,7 +17,7 @@ pub(crate) async fn it_begins_with_what_is_there(fixture: &impl Fixture) {
     let mut told = [next(&mut watch).await.unwrap(), next(&mut watch).await.unwrap()];
     told.sort_by(|one, two| one.key.cmp(&two.key));
     for (watched, key) in told.iter().zip(["a", "b"]) {
-        assert_eq!(*watched, Watched { key: key.into(), entry: store.read(key).await.unwrap() });
+        assert_eq!(*watched, WatchEvent { key: key.into(), entry: store.read(key).await.unwrap() });
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use incumbent::{Candidate, Clock, Event, Instant, Reason, State, Token, Trouble};
+use incumbent::{Candidate, Clock, Event, Instant, Reason, State, Token, Warning};
 use incumbent_testkit::wait;
 
 use crate::bench::margin;
@@ -19,7 +19,7 @@ pub(crate) enum Told {
     Lost(Lost),
     Leader(Option<String>),
     State(State),
-    Trouble(Trouble),
+    Warning(Warning),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,8 +51,8 @@ impl Log {
             Event::Draining { reason, .. } => Told::Draining(reason),
             Event::Lost { term, reason } => Told::Lost(Lost { token: term.token(), reason, at }),
             Event::LeaderChanged(leader) => Told::Leader(leader.map(|leader| leader.name)),
-            Event::Campaigned(state) => Told::State(state),
-            Event::Trouble(trouble) => Told::Trouble(trouble),
+            Event::StateChanged(state) => Told::State(state),
+            Event::Warning(warning) => Told::Warning(warning),
         };
         self.0.lock().unwrap().push(told);
     }
@@ -91,15 +91,15 @@ impl Actor {
         self.nth(n, "loss", |told| if let Told::Lost(lost) = told { Some(*lost) } else { None }).await
     }
 
-    /// Waits until it is told trouble that `fits`.
-    pub(crate) async fn trouble(&self, what: &str, fits: impl Fn(&Trouble) -> bool) -> Trouble {
-        self.troubles(1, what, fits).await
+    /// Waits until it is told warning that `fits`.
+    pub(crate) async fn warning(&self, what: &str, fits: impl Fn(&Warning) -> bool) -> Warning {
+        self.warnings(1, what, fits).await
     }
 
-    /// Waits until it is told trouble that `fits` for the n-th time.
-    pub(crate) async fn troubles(&self, n: usize, what: &str, fits: impl Fn(&Trouble) -> bool) -> Trouble {
+    /// Waits until it is told warning that `fits` for the n-th time.
+    pub(crate) async fn warnings(&self, n: usize, what: &str, fits: impl Fn(&Warning) -> bool) -> Warning {
         let pick = |told: &Told| match told {
-            Told::Trouble(trouble) if fits(trouble) => Some(trouble.clone()),
+            Told::Warning(warning) if fits(warning) => Some(warning.clone()),
             _ => None,
         };
         self.nth(n, what, pick).await

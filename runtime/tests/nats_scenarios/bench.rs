@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_nats::jetstream;
-use incumbent::core::record::Record;
+use incumbent::incumbent_core::record::Record;
 use incumbent::store::nats::{InitOptions, Nats, NatsSettings, init};
 use incumbent::store::{Adapter, StoreSettings};
 use incumbent::{CampaignOptions, Clock, Instant, Preset, Store};

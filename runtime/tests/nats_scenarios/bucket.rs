@@ -4,17 +4,17 @@ use std::fs;
 use std::path::Path;
 
 use async_nats::jetstream::kv;
-use incumbent::core::{Incarnation, Revision, Token};
+use incumbent::incumbent_core::{Incarnation, Revision, Token};
 use incumbent::store::nats::{InitOptions, init};
-use incumbent::store::{AcceptReset, Operate};
-use incumbent::{Reason, Trouble};
+use incumbent::store::{AcceptReset, StoreAdmin};
+use incumbent::{Reason, Warning};
 use incumbent_testkit::wait;
 
 use crate::actor::{Actor, PATIENCE, before_a_renewal, next_leader};
 use crate::bench::*;
 use crate::witness::Witness;
 
-/// The bucket is deleted and made again: `Lost(StoreReset)`, told as trouble, and nobody leads before the new
+/// The bucket is deleted and made again: `Lost(StoreReset)`, told as warning, and nobody leads before the new
 /// bucket is a lease old; then with a larger token.
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_leads_in_a_new_bucket_before_it_is_a_lease_old() {
@@ -29,15 +29,15 @@ async fn nobody_leads_in_a_new_bucket_before_it_is_a_lease_old() {
     let made = now();
     init(&settings(&bench.server.url()), &InitOptions::new(SHORT)).await.unwrap();
     assert_eq!(a.lost(1).await.reason, Reason::StoreReset);
-    let reset = |trouble: &Trouble| matches!(trouble, Trouble::StoreReset { barred: false, .. });
-    a.trouble("the reset", reset).await;
+    let reset = |warning: &Warning| matches!(warning, Warning::StoreReset { barred: false, .. });
+    a.warning("the reset", reset).await;
     let (_, next) = next_leader(&[&a, &b], first.token).await;
     assert!(next.token.incarnation > first.token.incarnation);
     assert!(next.started >= made + SHORT, "told after {:?}", next.started.since(made));
     witness.verdict();
 }
 
-/// The bucket is deleted and stays away: told as trouble, and `Lost` at the deadline at the latest; where it is
+/// The bucket is deleted and stays away: told as warning, and `Lost` at the deadline at the latest; where it is
 /// made at last, somebody leads there.
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_bucket_nobody_leads_and_everybody_is_told() {
@@ -48,8 +48,8 @@ async fn without_a_bucket_nobody_leads_and_everybody_is_told() {
 
     bench.jetstream().await.delete_key_value(BUCKET).await.unwrap();
     let deleted = now();
-    let names_it = |trouble: &Trouble| trouble.to_string().contains("incumbent init");
-    a.trouble("the missing bucket", names_it).await;
+    let names_it = |warning: &Warning| warning.to_string().contains("incumbent init");
+    a.warning("the missing bucket", names_it).await;
     let lost = a.lost(1).await;
     assert!(matches!(lost.reason, Reason::Expired | Reason::StoreReset), "{lost:?}");
     init(&settings(&bench.server.url()), &InitOptions::new(SHORT)).await.unwrap();
@@ -128,16 +128,16 @@ async fn after_lost_writes_that_all_remember_someone_leads_once_an_operator_acce
     fs::remove_dir_all(&stored).unwrap();
     copy(kept.path(), &stored);
     bench.server.restart();
-    let seen = |trouble: &Trouble| match trouble {
-        Trouble::StoreReset { seen, barred: true, .. } => *seen,
+    let seen = |warning: &Warning| match warning {
+        Warning::StoreReset { seen, barred: true, .. } => *seen,
         _ => None,
     };
-    let stays_out = |trouble: &Trouble| seen(trouble).is_some();
-    assert_eq!(seen(&a.trouble("the reset", stays_out).await), Some(first.token));
-    assert!(seen(&b.trouble("the reset", stays_out).await) >= Some(first.token));
+    let stays_out = |warning: &Warning| seen(warning).is_some();
+    assert_eq!(seen(&a.warning("the reset", stays_out).await), Some(first.token));
+    assert!(seen(&b.warning("the reset", stays_out).await) >= Some(first.token));
     assert!(a.lost(1).await.token == first.token);
 
-    let now = store.facts().await.unwrap();
+    let now = store.store_info().await.unwrap();
     assert_eq!(now.incarnation, first.token.incarnation, "a restore keeps the incarnation");
     assert!(now.newest.unwrap() < first.token.sequence);
     let Token { incarnation: Incarnation(incarnation), sequence: Revision(sequence) } = first.token;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use incumbent::core::{Incarnation, Revision};
-use incumbent::store::Operate;
+use incumbent::incumbent_core::{Incarnation, Revision};
+use incumbent::store::StoreAdmin;
 use incumbent::{Instant, Reason, Token};
 
 use crate::actor::Actor;

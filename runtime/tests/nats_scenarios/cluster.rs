@@ -53,7 +53,7 @@ async fn make_bucket(cluster: &NatsCluster, lease: Duration) {
         match init(&settings, &options).await {
             Ok(_) => true,
             // A leader that has only just been elected forgets what it was asked before.
-            Err(error) if error.kind() == ErrorKind::Unreachable => false,
+            Err(error) if error.kind() == ErrorKind::StoreUnavailable => false,
             Err(error) if error.message().contains("no suitable peers") => false,
             Err(error) => panic!("{error}"),
         }

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use async_nats::jetstream::stream;
-use incumbent::store::Operate;
+use incumbent::store::StoreAdmin;
 use incumbent::store::nats::{InitOptions, Nats, init};
-use incumbent::{Clock, ErrorKind, Reason, State, Trouble};
+use incumbent::{Clock, ErrorKind, Reason, State, Warning};
 
 use crate::actor::{Told, next_leader};
 use crate::bench::*;
@@ -21,8 +21,8 @@ async fn a_lease_shrinks_with_the_maximum_age() {
 
     change_max_age(&bench, STEADY).await;
     let changed =
-        |trouble: &Trouble| *trouble == Trouble::MaxAgeChanged { from: Some(LONG), to: Some(STEADY) };
-    a.trouble("the change", changed).await;
+        |warning: &Warning| *warning == Warning::MaxAgeChanged { from: Some(LONG), to: Some(STEADY) };
+    a.warning("the change", changed).await;
     let remaining = a.candidate.term().expect("it leads").remaining();
     assert!(remaining <= STEADY - margin(STEADY), "{remaining:?}");
     a.renewed_after(now(), STEADY).await;
@@ -67,8 +67,8 @@ async fn a_record_lives_no_shorter_than_its_lease_when_the_maximum_age_is_raised
     let raised = Duration::from_secs(60);
     change(&bench, |config| config.max_age = raised).await;
     let changed =
-        |trouble: &Trouble| *trouble == Trouble::MaxAgeChanged { from: Some(lease), to: Some(raised) };
-    a.trouble("the change", changed).await;
+        |warning: &Warning| *warning == Warning::MaxAgeChanged { from: Some(lease), to: Some(raised) };
+    a.warning("the change", changed).await;
     a.renewed_after(now(), lease).await;
     let stream = bench.jetstream().await.get_stream(STREAM).await.unwrap();
     let record = stream.get_last_raw_message_by_subject(&format!("$KV.{BUCKET}.{KEY}")).await.unwrap();
@@ -87,8 +87,8 @@ async fn the_removal_of_the_maximum_age_is_told() {
     let witness = Witness::of(&[&a]);
 
     change(&bench, |config| config.max_age = Duration::ZERO).await;
-    let removed = |trouble: &Trouble| *trouble == Trouble::MaxAgeChanged { from: Some(STEADY), to: None };
-    a.trouble("the removal", removed).await;
+    let removed = |warning: &Warning| *warning == Warning::MaxAgeChanged { from: Some(STEADY), to: None };
+    a.warning("the removal", removed).await;
     a.renewed_after(now(), STEADY).await;
     assert_eq!(a.losses(), []);
     witness.verdict();
@@ -110,10 +110,10 @@ async fn a_setting_that_becomes_unsafe_is_reported_once_and_refused_at_the_next_
     b.sees("a").await;
     let witness = Witness::of(&[&a, &b]);
 
-    let is_flaw = |trouble: &Trouble| trouble.to_string().contains("its history is 5, and must be 1");
+    let is_flaw = |warning: &Warning| warning.to_string().contains("its history is 5, and must be 1");
     for times in [1, 2] {
         change(&bench, |config| config.max_messages_per_subject = 5).await;
-        a.troubles(times, "the history", is_flaw).await;
+        a.warnings(times, "the history", is_flaw).await;
         let error = Nats::open(&settings(&bench.server.url()), &Clock::system()).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::UnsafeStore, "{error}");
         change(&bench, |config| config.max_messages_per_subject = 1).await;
@@ -123,7 +123,7 @@ async fn a_setting_that_becomes_unsafe_is_reported_once_and_refused_at_the_next_
         }
     }
     let reported = |told: Vec<Told>| {
-        told.iter().filter(|told| matches!(told, Told::Trouble(trouble) if is_flaw(trouble))).count()
+        told.iter().filter(|told| matches!(told, Told::Warning(warning) if is_flaw(warning))).count()
     };
     assert_eq!(reported(a.log().so_far()), 2);
     assert_eq!(a.losses(), []);
@@ -138,7 +138,7 @@ async fn a_candidate_in_a_full_bucket_says_so_and_wins_when_there_is_room() {
     change(&bench, |config| config.max_bytes = 1200).await;
     let a = bench.join("a").await;
     let witness = Witness::of(&[&a]);
-    a.trouble("the full bucket", |trouble| trouble.to_string().contains("is full")).await;
+    a.warning("the full bucket", |warning| warning.to_string().contains("is full")).await;
     change(&bench, |config| config.max_bytes = -1).await;
     a.won(1).await;
     witness.verdict();
@@ -156,7 +156,7 @@ async fn a_bucket_that_takes_no_renewals_is_told_and_the_leader_leads_until_its_
     let proven = a.candidate.term().expect("it leads").deadline();
     change(&bench, |config| config.max_message_size = 1).await;
     let closed = now();
-    a.trouble("the limit", takes_no_write).await;
+    a.warning("the limit", takes_no_write).await;
     let lost = a.lost(1).await;
     assert_eq!(lost.reason, Reason::Expired);
     assert!(lost.at >= proven, "given up {:?} too early", proven.since(lost.at));
@@ -177,15 +177,15 @@ async fn a_bucket_that_takes_no_renewals_for_a_moment_costs_nothing() {
     let witness = Witness::of(&[&a]);
 
     change(&bench, |config| config.max_message_size = 1).await;
-    a.trouble("the limit", takes_no_write).await;
+    a.warning("the limit", takes_no_write).await;
     change(&bench, |config| config.max_message_size = -1).await;
     a.renewed_after(now(), LONG).await;
     assert_eq!(a.losses(), []);
     witness.verdict();
 }
 
-fn takes_no_write(trouble: &Trouble) -> bool {
-    trouble.to_string().contains("takes no write")
+fn takes_no_write(warning: &Warning) -> bool {
+    warning.to_string().contains("takes no write")
 }
 
 /// Changes the bucket's settings as an operator with any client might.
@@ -205,7 +205,7 @@ async fn two_candidates_of_one_name_are_told_apart() {
     let other = bench.join("twin").await;
     let witness = Witness::of(&[&one, &other]);
 
-    other.trouble("the namesake", |trouble| matches!(trouble, Trouble::SameName { .. })).await;
+    other.warning("the namesake", |warning| matches!(warning, Warning::SameName { .. })).await;
     assert_eq!((one.losses().len(), other.wins().len()), (0, 0));
     one.candidate.close().await.unwrap();
     let (at, next) = next_leader(&[&one, &other], first.token).await;

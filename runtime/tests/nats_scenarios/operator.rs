@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use incumbent::store::Operate;
+use incumbent::store::StoreAdmin;
 use incumbent::store::nats::InitOptions;
 use incumbent::{Reason, State};
 

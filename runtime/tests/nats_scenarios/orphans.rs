@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use incumbent::State;
-use incumbent::core::record::Entry;
+use incumbent::incumbent_core::record::Entry;
 use incumbent::store::Adapter;
 use incumbent_testkit::wait;
 

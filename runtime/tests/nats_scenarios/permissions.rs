@@ -1,30 +1,30 @@
 //! Permissions and credentials that are taken away from a leader.
 
 use incumbent::store::nats::{InitOptions, init};
-use incumbent::{Reason, Trouble};
+use incumbent::{Reason, Warning};
 use incumbent_testkit::nats::{NatsServer, Options};
 
 use crate::bench::*;
 use crate::witness::Witness;
 
-/// The permission to write the key is taken away: told as trouble, with the subject, and `Lost(Expired)` at the
+/// The permission to write the key is taken away: told as warning, with the subject, and `Lost(Expired)` at the
 /// deadline; when it is given back, the candidate wins again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_may_no_longer_write_is_told_the_subject_and_leads_until_its_deadline() {
-    let told = |trouble: &Trouble| trouble.to_string().contains("$KV.elections.jobs");
+    let told = |warning: &Warning| warning.to_string().contains("$KV.elections.jobs");
     loses_what_the_server_takes(&users("u", "permissions: { publish: { deny: \"$KV.elections.>\" } }"), told)
         .await;
 }
 
-/// The credentials are withdrawn: told as trouble, and `Lost(Expired)` at the deadline; when they are good again,
+/// The credentials are withdrawn: told as warning, and `Lost(Expired)` at the deadline; when they are good again,
 /// the candidate wins again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_whose_credentials_are_withdrawn_leads_until_its_deadline() {
-    let told = |trouble: &Trouble| matches!(trouble, Trouble::Store(_));
+    let told = |warning: &Warning| matches!(warning, Warning::Store(_));
     loses_what_the_server_takes(&users("somebody-else", ""), told).await;
 }
 
-async fn loses_what_the_server_takes(without: &str, told: impl Fn(&Trouble) -> bool) {
+async fn loses_what_the_server_takes(without: &str, told: impl Fn(&Warning) -> bool) {
     let with = users("u", "");
     let mut server = NatsServer::start(Options::new().config(&with));
     let admin = server.url().replace("nats://", "nats://admin:p@");
@@ -40,7 +40,7 @@ async fn loses_what_the_server_takes(without: &str, told: impl Fn(&Trouble) -> b
     assert_eq!(lost.reason, Reason::Expired);
     assert!(lost.at >= proven, "given up {:?} too early", proven.since(lost.at));
     assert!(lost.at < taken + SHORT + BUSY, "{:?}", lost.at.since(taken));
-    a.trouble("the denial", told).await;
+    a.warning("the denial", told).await;
 
     server.reconfigure(with);
     let next = a.won(2).await;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use incumbent::ErrorKind;
-use incumbent::core::Revision;
-use incumbent::core::store::{Expect, Outcome};
+use incumbent::incumbent_core::Revision;
+use incumbent::incumbent_core::store::{Expect, Outcome};
 use incumbent::store::nats::{InitOptions, NatsSettings, init};
 use incumbent::store::{Adapter, Nats};
 use incumbent_testkit::nats::{NatsCluster, Options};
@@ -26,7 +26,7 @@ async fn make(settings: &NatsSettings, options: &InitOptions) {
         match init(settings, options).await {
             Ok(_) => true,
             // A leader that has only just been elected forgets what it was asked before.
-            Err(error) if error.kind() == ErrorKind::Unreachable => false,
+            Err(error) if error.kind() == ErrorKind::StoreUnavailable => false,
             Err(error) if error.message().contains("no suitable peers") => false,
             Err(error) => panic!("{error}"),
         }
@@ -105,9 +105,9 @@ async fn the_store_serves_again_after_the_streams_leader_is_killed() {
         }
     })
     .await;
-    let facts =
+    let info =
         wait::until_some_async("an inspection", FAIL_OVER, || async { store.inspect().await.ok() }).await;
-    assert_eq!(facts.incarnation, before);
+    assert_eq!(info.incarnation, before);
     assert!(!events.connected().is_empty());
 }
 

@@ -6,7 +6,7 @@ use std::process::Command;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use incumbent::ErrorKind;
-use incumbent::core::store::Expect;
+use incumbent::incumbent_core::store::Expect;
 use incumbent::store::nats::{InitOptions, NatsSettings, init};
 use incumbent_testkit::nats::{NatsServer, Options};
 use nkeys::KeyPair;
@@ -24,7 +24,7 @@ async fn works(settings: &NatsSettings) {
 async fn is_denied(settings: &NatsSettings) {
     // Waiting would not help, so it is not a matter of failing fast.
     let error = refusal(&settings.clone().fail_fast(false)).await;
-    assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
+    assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
     assert!(error.message().contains("refuses our credentials at nats://127.0.0.1"), "{error}");
     for secret in ["pa55", "wr0ng", "t0ken"] {
         assert!(!format!("{error} {error:?} {settings:?}").contains(secret));
@@ -96,7 +96,7 @@ async fn a_credentials_file_of_another_operator_is_denied() {
 #[tokio::test]
 async fn a_credentials_file_that_cannot_be_read_is_named_before_anything_is_tried() {
     let error = refusal(&settings("nats://127.0.0.1:1").credentials_file("/nowhere/a.creds")).await;
-    assert_eq!(error.kind(), ErrorKind::Credentials);
+    assert_eq!(error.kind(), ErrorKind::Authentication);
     assert!(error.message().contains("/nowhere/a.creds"), "{error}");
 }
 

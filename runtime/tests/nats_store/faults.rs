@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use incumbent::clock::Clock;
-use incumbent::core::store::{Expect, FaultKind, Outcome};
+use incumbent::incumbent_core::store::{Expect, FaultKind, Outcome};
 use incumbent::store::Adapter;
 use incumbent::store::nats::{Action, ConnectionEvent, InitOptions, Nats, init};
 use incumbent_testkit::nats::{NatsServer, Options};
@@ -51,8 +51,8 @@ async fn nothing_is_sent_or_queued_while_there_is_no_connection() {
 
     bench.server.restart();
     within(bench.store.reconnect()).await;
-    let facts = within(bench.store.inspect()).await.unwrap();
-    assert_eq!(facts.newest.unwrap().0, 0, "something was queued and sent later");
+    let info = within(bench.store.inspect()).await.unwrap();
+    assert_eq!(info.newest.unwrap().0, 0, "something was queued and sent later");
 }
 
 #[tokio::test]
@@ -188,7 +188,7 @@ async fn a_store_opens_where_it_may_not_ask_about_the_account() {
 async fn without_the_permission_to_hear_replies_opening_says_which_subject() {
     let (_server, url) = restricted("subscribe: { deny: \"_INBOX.>\" }").await;
     let error = refusal(&settings(&url)).await;
-    assert_eq!(error.kind(), incumbent::ErrorKind::Denied);
+    assert_eq!(error.kind(), incumbent::ErrorKind::PermissionDenied);
     assert!(error.message().contains("_INBOX.") && error.message().contains("inbox_prefix"), "{error}");
 }
 

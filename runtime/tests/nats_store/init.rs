@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_nats::jetstream::kv;
 use incumbent::ErrorKind;
-use incumbent::core::store::Expect;
+use incumbent::incumbent_core::store::Expect;
 use incumbent::store::Adapter;
 use incumbent::store::nats::{InitOptions, InitReport, init};
 use incumbent_testkit::nats::{NatsServer, Options};
@@ -153,5 +153,5 @@ async fn an_unreachable_server_fails_at_once() {
     server.kill();
     let patient = settings(&server.url()).fail_fast(false);
     let error = within(init(&patient, &InitOptions::new(LEASE))).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unreachable);
+    assert_eq!(error.kind(), ErrorKind::StoreUnavailable);
 }

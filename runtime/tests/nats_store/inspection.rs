@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use incumbent::core::store::{Expect, FaultKind};
+use incumbent::incumbent_core::store::{Expect, FaultKind};
 use incumbent::store::Adapter;
 use incumbent::store::nats::{InitOptions, init};
 use incumbent_testkit::wait::{self, GENEROUS};
@@ -76,7 +76,7 @@ async fn a_name_stated_to_be_new_is_so_until_the_bucket_is_made_anew() {
     jetstream.delete_stream("KV_elections").await.unwrap();
     jetstream.create_stream(config).await.unwrap();
     wait::until_async("the bucket made anew", GENEROUS, || async {
-        within(bench.store.inspect()).await.is_ok_and(|facts| !facts.never_used)
+        within(bench.store.inspect()).await.is_ok_and(|info| !info.never_used)
     })
     .await;
 }

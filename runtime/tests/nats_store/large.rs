@@ -1,10 +1,10 @@
 //! Messages that are longer than any record of ours, from servers that allow them.
 
 use async_nats::jetstream::message::PublishMessage;
-use incumbent::core::record::{Entry, Kind};
-use incumbent::core::store::Expect;
+use incumbent::incumbent_core::record::{Entry, Kind};
+use incumbent::incumbent_core::store::Expect;
 use incumbent::store::nats::{InitOptions, init};
-use incumbent::store::{Adapter, Operate};
+use incumbent::store::{Adapter, StoreAdmin};
 use incumbent_testkit::nats::{NatsServer, Options};
 
 use crate::support::*;
@@ -49,6 +49,6 @@ async fn thousands_of_headers_are_counted_with_the_value() {
     assert_eq!(read(&bench.store, KEY).await.live().unwrap().metadata.len(), 2_000);
     let sequence = send(2_000, 20_000).await;
     let bytes = 2_000 * (19 + 5) + 20_000;
-    let expected = Entry::oversize(incumbent::core::Revision(sequence), Kind::Live, bytes);
+    let expected = Entry::oversize(incumbent_core::Revision(sequence), Kind::Live, bytes);
     assert_eq!(read(&bench.store, KEY).await, expected);
 }

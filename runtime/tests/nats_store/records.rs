@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use incumbent::core::record::Entry;
-use incumbent::core::store::Expect;
+use incumbent::incumbent_core::record::Entry;
+use incumbent::incumbent_core::store::Expect;
 use incumbent::store::Adapter;
 use incumbent::store::nats::InitOptions;
 use incumbent_testkit::wait::{self, GENEROUS};

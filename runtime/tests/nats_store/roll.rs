@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_nats::Client;
 use futures_util::StreamExt;
 use incumbent::store::nats::{ConnectionEvent, InitOptions, init};
-use incumbent::store::{Operate, Present, StoreSettings};
+use incumbent::store::{CandidateInfo, StoreAdmin, StoreSettings};
 use incumbent::{CampaignOptions, Candidate, Event, Store};
 use incumbent_testkit::nats::{NatsCluster, NatsServer, Options};
 use incumbent_testkit::wait;
@@ -25,14 +25,16 @@ async fn stands(store: &Store, election: &str, name: &str) -> Candidate {
     within(store.campaign(election, options)).await.unwrap()
 }
 
-fn names(present: &[Present]) -> Vec<String> {
+fn names(present: &[CandidateInfo]) -> Vec<String> {
     present.iter().map(|one| format!("{} {}", one.election, one.name)).collect()
 }
 
 /// Waits until a roll call over `store` tells these.
 async fn until_told(store: &Store, expected: &[&str]) {
     wait::until_async(&format!("a roll of {expected:?}"), PATIENCE, || async {
-        within(store.roll_call()).await.is_ok_and(|told| told.is_some_and(|told| names(&told) == expected))
+        within(store.all_candidates())
+            .await
+            .is_ok_and(|told| told.is_some_and(|told| names(&told) == expected))
     })
     .await;
 }
@@ -80,14 +82,14 @@ async fn a_candidate_that_waits_writes_nothing_and_neither_does_a_call() {
     let bench = Bench::start().await;
     bench.store.put("jobs", b"somebody else").await.unwrap();
     let (store, aside) = (connect(&bench.server.url()).await, connect(&bench.server.url()).await);
-    let before = aside.facts().await.unwrap().newest;
+    let before = aside.store_info().await.unwrap().newest;
     let _ada = stands(&store, "jobs", "ada").await;
     let _ben = stands(&store, "jobs", "ben").await;
     wait::until_async("both to be told", PATIENCE, || async {
         within(aside.candidates("jobs")).await.unwrap().is_some_and(|told| told.len() == 2)
     })
     .await;
-    assert_eq!(aside.facts().await.unwrap().newest, before);
+    assert_eq!(aside.store_info().await.unwrap().newest, before);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -97,7 +99,7 @@ async fn a_call_about_another_life_of_the_bucket_is_not_answered() {
     let _ada = stands(&store, "jobs", "ada").await;
     until_told(&store, &["jobs ada"]).await;
     let client = async_nats::connect(bench.server.url()).await.unwrap();
-    let life = store.facts().await.unwrap().incarnation.0;
+    let life = store.store_info().await.unwrap().incarnation.0;
     let call = |life: u64| format!(r#"{{"incarnation": "{life}"}}"#);
     let answer = first_answer(&client, &call(life)).await.expect("an answer");
     assert!(answer.contains(r#""election":"jobs","name":"ada""#), "{answer}");
@@ -159,14 +161,14 @@ async fn answers_that_cannot_be_read_are_nobody() {
             }
         }
     });
-    let zoe = Present {
+    let zoe = CandidateInfo {
         election: "jobs".into(),
         name: "zoe".into(),
         nonce: None,
         standing_for: Duration::from_millis(7),
     };
     wait::until_async("the one that can be read", PATIENCE, || async {
-        let told = within(store.roll_call()).await.unwrap().unwrap();
+        let told = within(store.all_candidates()).await.unwrap().unwrap();
         // On a busy machine the last may come too late.
         assert!(told.is_empty() || told == [zoe.clone()], "{told:?}");
         !told.is_empty()
@@ -177,7 +179,7 @@ async fn answers_that_cannot_be_read_are_nobody() {
 
 /// Permissions as they were before there were roll calls: nothing is different but that nobody is told.
 #[tokio::test(flavor = "multi_thread")]
-async fn where_roll_calls_are_not_permitted_campaigns_run_without_trouble() {
+async fn where_roll_calls_are_not_permitted_campaigns_run_without_warning() {
     let strict = "permissions: { \
         publish: { allow: [\"$KV.elections.>\", \"$JS.API.>\", \"$JS.FC.>\"] }, \
         subscribe: { allow: [\"_INBOX.>\"] } }";
@@ -194,20 +196,20 @@ async fn where_roll_calls_are_not_permitted_campaigns_run_without_trouble() {
     let admin = connect(&url("admin")).await;
     let ada = stands(&old, "jobs", "ada").await;
     let mut events = ada.events();
-    drop(within(ada.won()).await.unwrap());
+    drop(within(ada.next_term()).await.unwrap());
     // The old user may not ask, and whoever may is not answered.
     wait::until_async("the denial to be told in time", PATIENCE, || async {
-        within(old.roll_call()).await.unwrap().is_none()
+        within(old.all_candidates()).await.unwrap().is_none()
     })
     .await;
-    assert_eq!(within(admin.roll_call()).await.unwrap(), Some(Vec::new()));
+    assert_eq!(within(admin.all_candidates()).await.unwrap(), Some(Vec::new()));
     let cleo = stands(&admin, "jobs", "cleo").await;
     until_told(&admin, &["jobs cleo"]).await;
     within(ada.resign()).await.unwrap();
-    drop(within(cleo.won()).await.unwrap());
+    drop(within(cleo.next_term()).await.unwrap());
     within(ada.close()).await.unwrap();
     while let Some(event) = within(events.next()).await {
-        assert!(!matches!(event, Event::Trouble(_)), "{event:?}");
+        assert!(!matches!(event, Event::Warning(_)), "{event:?}");
     }
     let denied = |event: &ConnectionEvent| matches!(event, ConnectionEvent::NotPermitted { .. });
     assert!(!told.so_far().iter().any(denied), "{:?}", told.so_far());

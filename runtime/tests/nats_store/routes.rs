@@ -1,6 +1,6 @@
 //! Other ways to a bucket: websockets, a JetStream domain.
 
-use incumbent::core::store::Expect;
+use incumbent::incumbent_core::store::Expect;
 use incumbent::store::Adapter;
 use incumbent::store::nats::{InitOptions, NatsSettings, init};
 use incumbent_testkit::nats::{NatsServer, Options};

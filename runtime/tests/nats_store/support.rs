@@ -7,11 +7,11 @@ use async_nats::jetstream;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use incumbent::clock::Clock;
-use incumbent::core::Revision;
-use incumbent::core::record::{Attempt, Entry, Headers};
-use incumbent::core::store::{Action, Expect, Fault, Outcome, Put, Write};
+use incumbent::incumbent_core::Revision;
+use incumbent::incumbent_core::record::{Attempt, Entry, Headers};
+use incumbent::incumbent_core::store::{Action, Expect, Fault, Outcome, Put, Write};
 use incumbent::store::nats::{ConnectionEvent, InitOptions, Nats, NatsSettings, init};
-use incumbent::store::{Adapter, Watched};
+use incumbent::store::{Adapter, WatchEvent};
 use incumbent_testkit::nats::{NatsServer, Options};
 use incumbent_testkit::wait::{self, GENEROUS};
 use tokio::time::timeout;
@@ -148,6 +148,6 @@ pub(crate) async fn read(store: &Nats, key: &str) -> Entry {
     within(store.read(key)).await.unwrap()
 }
 
-pub(crate) async fn next(watch: &mut BoxStream<'static, Watched>) -> Watched {
+pub(crate) async fn next(watch: &mut BoxStream<'static, WatchEvent>) -> WatchEvent {
     within(watch.next()).await.expect("the watch has ended")
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use incumbent::ErrorKind;
-use incumbent::core::store::Expect;
+use incumbent::incumbent_core::store::Expect;
 use incumbent::store::nats::{InitOptions, NatsSettings, init};
 use incumbent_testkit::nats::{NatsServer, Options};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
@@ -71,7 +71,7 @@ async fn a_server_whose_authority_is_not_trusted_is_not_connected_to() {
     let certificates = Certificates::new();
     let server = NatsServer::start(Options::new().config(certificates.config("")));
     let error = refusal(&tls(&server, &Certificates::new().path("ca.pem"))).await;
-    assert_eq!(error.kind(), ErrorKind::Unreachable);
+    assert_eq!(error.kind(), ErrorKind::StoreUnavailable);
     assert!(error.message().contains("certificate"), "{error}");
 }
 
@@ -86,7 +86,7 @@ async fn a_server_that_wants_a_client_certificate() {
             .tls_client_certificate(certificates.path("client.pem"), certificates.path("client.key")),
     )
     .await;
-    assert_eq!(refusal(&without).await.kind(), ErrorKind::Unreachable);
+    assert_eq!(refusal(&without).await.kind(), ErrorKind::StoreUnavailable);
 }
 
 #[tokio::test]
@@ -101,5 +101,5 @@ async fn a_server_without_tls_is_not_connected_to_where_tls_is_wanted() {
     let certificates = Certificates::new();
     let server = NatsServer::start(Options::new());
     let error = refusal(&tls(&server, &certificates.path("ca.pem"))).await;
-    assert_eq!(error.kind(), ErrorKind::Unreachable);
+    assert_eq!(error.kind(), ErrorKind::StoreUnavailable);
 }

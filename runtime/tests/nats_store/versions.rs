@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use incumbent::ErrorKind;
-use incumbent::core::record::Entry;
-use incumbent::core::store::{Expect, Outcome};
+use incumbent::incumbent_core::record::Entry;
+use incumbent::incumbent_core::store::{Expect, Outcome};
 use incumbent::store::Adapter;
 use incumbent::store::nats::{InitOptions, init};
 use incumbent_testkit::nats::{NatsServer, Options};
@@ -21,8 +21,8 @@ async fn on_each(version: NatsVersion) {
     let settings = settings(&server.url());
     init(&settings, &InitOptions::new(LEASE).never_used(true)).await.unwrap();
     let (store, _) = open(&settings).await;
-    let facts = within(store.inspect()).await.unwrap();
-    assert!(facts.never_used && facts.age.is_some(), "{version:?}: {facts:?}");
+    let info = within(store.inspect()).await.unwrap();
+    assert!(info.never_used && info.age.is_some(), "{version:?}: {info:?}");
 
     let mut watch = within(store.watch()).await.unwrap();
     let held = applied(&store, KEY, &acquire(Expect::Absent)).await;
@@ -35,7 +35,7 @@ async fn on_each(version: NatsVersion) {
     server.restart();
     assert_eq!(within(watch.next()).await, None, "{version:?}");
     within(store.reconnect()).await;
-    assert_eq!(within(store.inspect()).await.unwrap().incarnation, facts.incarnation, "{version:?}");
+    assert_eq!(within(store.inspect()).await.unwrap().incarnation, info.incarnation, "{version:?}");
     assert_eq!(within(store.list()).await.unwrap().len(), 1, "{version:?}");
 }
 

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use incumbent::core::store::Expect;
+use incumbent::incumbent_core::store::Expect;
 use incumbent::store::Adapter;
 use incumbent_testkit::proxy::Proxy;
 use incumbent_testkit::wait::{self, GENEROUS};

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use incumbent::core::Revision;
-use incumbent::core::record::Entry;
-use incumbent::core::store::{Expect, FaultKind, Outcome};
+use incumbent::incumbent_core::Revision;
+use incumbent::incumbent_core::record::Entry;
+use incumbent::incumbent_core::store::{Expect, FaultKind, Outcome};
 use incumbent::store::Adapter;
 use incumbent::store::nats::InitOptions;
 

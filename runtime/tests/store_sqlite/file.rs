@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use crate::contract::{self, LIMIT, acquire, applied, eventually, next, renew, take};
 use incumbent::clock::Clock;
-use incumbent::core::record::Entry;
-use incumbent::core::store::{Expect, FaultKind, Outcome};
-use incumbent::core::{Instant, Revision};
-use incumbent::store::{Adapter, Operate, Sqlite, SqliteSettings};
+use incumbent::incumbent_core::record::Entry;
+use incumbent::incumbent_core::store::{Expect, FaultKind, Outcome};
+use incumbent::incumbent_core::{Instant, Revision};
+use incumbent::store::{Adapter, Sqlite, SqliteSettings, StoreAdmin};
 use incumbent::{Error, ErrorKind};
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -100,11 +100,11 @@ mod after_a_reboot {
         let before = open(&path, &clock).await;
         clock.advance(Duration::from_secs(500));
         take(&before, "jobs", "a", LEASE).await;
-        let facts = before.inspect().await.unwrap();
-        assert_eq!(facts.age, Some(Duration::from_secs(500)));
+        let info = before.inspect().await.unwrap();
+        assert_eq!(info.age, Some(Duration::from_secs(500)));
         drop(before);
         let after = open(&path, &clock_after_reboot()).await.inspect().await.unwrap();
-        assert_eq!(after.incarnation, facts.incarnation);
+        assert_eq!(after.incarnation, info.incarnation);
         // What it had reached, and the minute since the machine was started.
         assert_eq!(after.age, Some(Duration::from_secs(560)));
     }
@@ -264,8 +264,8 @@ mod a_restored_file {
 
     /// The store's life, its age, and whether it says that it was never used.
     async fn life(store: &Sqlite) -> (u64, Option<Duration>, bool) {
-        let facts = store.inspect().await.unwrap();
-        (facts.incarnation.0, facts.age, facts.never_used)
+        let info = store.inspect().await.unwrap();
+        (info.incarnation.0, info.age, info.never_used)
     }
 
     #[tokio::test]
@@ -486,9 +486,9 @@ mod deletion {
         let first = take(&other, "jobs", "b", LEASE).await;
         assert_eq!(first, Revision(1));
         assert_eq!(one.read("jobs").await.unwrap().revision(), Some(first));
-        let facts = one.inspect().await.unwrap();
-        assert!(facts.incarnation > before);
-        assert_eq!((facts.age, facts.never_used), (Some(Duration::ZERO), false));
+        let info = one.inspect().await.unwrap();
+        assert!(info.incarnation > before);
+        assert_eq!((info.age, info.never_used), (Some(Duration::ZERO), false));
     }
 
     #[tokio::test]

@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use contract::Fixture;
 use incumbent::clock::Clock;
-use incumbent::core::Instant;
-use incumbent::store::{Adapter, Operate, Sqlite, SqliteSettings};
+use incumbent::incumbent_core::Instant;
+use incumbent::store::{Adapter, Sqlite, SqliteSettings, StoreAdmin};
 use tempfile::TempDir;
 
 /// A file in a folder of its own, on a clock that stands still until a test moves it.
@@ -49,7 +49,7 @@ impl Fixture for File {
         Box::new(self.open().await)
     }
 
-    async fn operator(&self) -> Box<dyn Operate> {
+    async fn operator(&self) -> Box<dyn StoreAdmin> {
         Box::new(self.open().await)
     }
 

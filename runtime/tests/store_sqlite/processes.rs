@@ -9,9 +9,9 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use incumbent::clock::Clock;
-use incumbent::core::record::Entry;
-use incumbent::core::store::{Expect, FaultKind, Outcome};
-use incumbent::core::{Incarnation, Revision};
+use incumbent::incumbent_core::record::Entry;
+use incumbent::incumbent_core::store::{Expect, FaultKind, Outcome};
+use incumbent::incumbent_core::{Incarnation, Revision};
 use incumbent::store::{Adapter, Sqlite, SqliteSettings};
 use incumbent::{CampaignOptions, Store};
 
@@ -277,12 +277,12 @@ async fn a_file_deleted_again_and_again_under_its_writers_never_mixes_two_lives(
     for _ in 0..15 {
         fs::remove_file(&path).unwrap();
         let store = open(&path).await;
-        let facts = eventually("the children write to the new file", || async {
-            let facts = store.inspect().await.unwrap();
-            (facts.newest >= Some(Revision(10))).then_some(facts)
+        let info = eventually("the children write to the new file", || async {
+            let info = store.inspect().await.unwrap();
+            (info.newest >= Some(Revision(10))).then_some(info)
         })
         .await;
-        lives.push(facts.incarnation);
+        lives.push(info.incarnation);
     }
     assert_growing(&lives);
     fs::write(folder.path().join("stop"), "").unwrap();
@@ -293,8 +293,8 @@ async fn a_file_deleted_again_and_again_under_its_writers_never_mixes_two_lives(
         newest.push((incarnation.parse::<u64>().unwrap(), revision.parse::<u64>().unwrap()));
         child.ends_well();
     }
-    let facts = open(&path).await.inspect().await.unwrap();
-    assert_eq!(newest.iter().max(), Some(&(facts.incarnation.0, facts.newest.unwrap().0)));
+    let info = open(&path).await.inspect().await.unwrap();
+    assert_eq!(newest.iter().max(), Some(&(info.incarnation.0, info.newest.unwrap().0)));
     assert_sound(&path);
 }
 

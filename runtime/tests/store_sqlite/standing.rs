@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use incumbent::clock::Clock;
-use incumbent::core::Instant;
-use incumbent::store::{Operate, Sqlite, SqliteSettings};
+use incumbent::incumbent_core::Instant;
+use incumbent::store::{Sqlite, SqliteSettings, StoreAdmin};
 use incumbent::{CampaignOptions, Candidate, Preset, State, Store};
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -33,7 +33,7 @@ async fn stands(store: &Store, name: &str) -> Candidate {
 }
 
 async fn told(store: &Store) -> Vec<String> {
-    let present = store.roll_call().await.unwrap().unwrap();
+    let present = store.all_candidates().await.unwrap().unwrap();
     let mut names: Vec<_> = present.into_iter().map(|one| one.name).collect();
     names.sort();
     names
@@ -77,7 +77,7 @@ async fn who_comes_and_goes_is_written_and_who_waits_writes_nothing() {
     for _ in 0..10 {
         // Ten leases of its own.
         clock.advance(Duration::from_secs(1));
-        store.facts().await.unwrap();
+        store.store_info().await.unwrap();
         assert_eq!(told(&aside).await, ["ada"]);
     }
     assert_eq!(ada.state(), State::Waiting);

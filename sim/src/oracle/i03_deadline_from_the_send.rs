@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use incumbent_core::campaign::{Input, Lease, Output};
 use incumbent_core::record::{Attempt, Nonce};
-use incumbent_core::store::{Facts, Outcome};
+use incumbent_core::store::{Outcome, StoreInfo};
 use incumbent_core::{Incarnation, Instant, Token};
 
 use super::Oracle;
@@ -69,15 +69,15 @@ impl Node {
         self.sent.iter().rev().take(REMEMBERED).find(|sent| sent.attempt == attempt).copied()
     }
 
-    fn inspect(&mut self, facts: &Facts, configured: Duration) {
-        self.shows(facts.incarnation, facts.asked_at);
-        let newest = self.inspected.is_none_or(|(_, before)| facts.asked_at >= before);
+    fn inspect(&mut self, info: &StoreInfo, configured: Duration) {
+        self.shows(info.incarnation, info.asked_at);
+        let newest = self.inspected.is_none_or(|(_, before)| info.asked_at >= before);
         if newest {
-            self.inspected = Some((facts.incarnation, facts.asked_at));
+            self.inspected = Some((info.incarnation, info.asked_at));
         }
-        let lease = facts.max_age.map_or(configured, |age| age.min(configured));
+        let lease = info.max_age.map_or(configured, |age| age.min(configured));
         // What was asked before the newest write may be older than what that one proved, and not count.
-        let counts = newest && self.sent.back().is_none_or(|sent| facts.asked_at >= sent.at);
+        let counts = newest && self.sent.back().is_none_or(|sent| info.asked_at >= sent.at);
         self.lease = if counts { lease } else { lease.max(self.lease) };
     }
 
@@ -87,7 +87,7 @@ impl Node {
         let lapsed = self.stood.filter(|lease| self.latest >= lease.deadline);
         self.lapsed = lapsed.map(|lease| lease.token).or(self.lapsed);
         match input {
-            Input::Inspected(Ok(facts)) => self.inspect(facts, configured),
+            Input::Inspected(Ok(info)) => self.inspect(info, configured),
             Input::Wrote { attempt, outcome: Outcome::Applied { .. } } if lapsed.is_none() => {
                 let term = self.stood.map(|lease| lease.token);
                 self.acknowledged =

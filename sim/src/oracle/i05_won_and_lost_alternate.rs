@@ -40,10 +40,10 @@ impl Oracle for Alternate {
                     }
                     Event::Lost { .. } if !*leads => return Err(format!("c{node} lost what it had not won")),
                     Event::Lost { .. } => *leads = false,
-                    Event::Campaigned(State::Closed) if *leads => {
+                    Event::StateChanged(State::Closed) if *leads => {
                         return Err(format!("c{node} closed without losing its term"));
                     }
-                    Event::Campaigned(State::Closed) => self.closed[*node] = true,
+                    Event::StateChanged(State::Closed) => self.closed[*node] = true,
                     _ => {}
                 }
             }

@@ -39,15 +39,15 @@ impl Node {
         (self.foreign, self.proves_nothing) = (None, false);
         match input {
             // What it knows is of another life; the next term tells which.
-            Input::Inspected(Ok(facts)) => {
+            Input::Inspected(Ok(info)) => {
                 // An answer to an older question says nothing new.
-                if self.life.is_some_and(|(_, asked_at)| facts.asked_at < asked_at) {
+                if self.life.is_some_and(|(_, asked_at)| info.asked_at < asked_at) {
                     return;
                 }
-                if self.life.is_some_and(|(life, _)| life != facts.incarnation) {
+                if self.life.is_some_and(|(life, _)| life != info.incarnation) {
                     (self.blind, self.known) = (true, Revision(0));
                 }
-                self.life = Some((facts.incarnation, facts.asked_at));
+                self.life = Some((info.incarnation, info.asked_at));
             }
             Input::Watched(entry) => {
                 let writer = match entry {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use incumbent_core::campaign::{Event, Input, Output, State, Trouble};
+use incumbent_core::campaign::{Event, Input, Output, State, Warning};
 use incumbent_core::record::{Attempt, Nonce};
 use incumbent_core::store::{Action, Outcome};
 use incumbent_core::{Incarnation, Instant, Revision, Token};
@@ -43,12 +43,12 @@ impl Node {
     fn hand(&mut self, clock: Instant, input: &Input) {
         self.latest = self.latest.max(clock);
         self.late = false;
-        if let Input::Inspected(Ok(facts)) = input {
-            self.asked = self.asked.max(facts.asked_at);
+        if let Input::Inspected(Ok(info)) = input {
+            self.asked = self.asked.max(info.asked_at);
         }
         match input {
-            Input::Inspected(Ok(facts)) if self.life != Some(facts.incarnation) => {
-                (self.life, self.known, self.first) = (Some(facts.incarnation), Revision(0), None);
+            Input::Inspected(Ok(info)) if self.life != Some(info.incarnation) => {
+                (self.life, self.known, self.first) = (Some(info.incarnation), Revision(0), None);
                 self.shown = Revision(0);
             }
             Input::Watched(entry) => {
@@ -145,7 +145,7 @@ impl Oracle for Acknowledged {
                         keep(&mut node.acquires, write.attempt);
                     }
                 }
-                if let Output::Event(Event::Trouble(Trouble::StoreReset { .. })) = output {
+                if let Output::Event(Event::Warning(Warning::StoreReset { .. })) = output {
                     node.known = Revision(0);
                 }
                 if let Some(Told::Won(term)) = told(output) {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use incumbent_core::campaign::{Event, Input, Output, State, Trouble};
+use incumbent_core::campaign::{Event, Input, Output, State, Warning};
 use incumbent_core::record::Attempt;
 use incumbent_core::store::Outcome;
 use incumbent_core::{Incarnation, Instant, Revision};
@@ -79,17 +79,17 @@ impl Oracle for AnotherLife {
                 (node.another, node.changed) = (false, false);
                 (node.acknowledged, node.went_back) = (None, false);
                 node.latest = node.latest.max(*clock);
-                if let Input::Inspected(Ok(facts)) = input {
-                    let newer = node.life.is_none_or(|(_, asked_at)| facts.asked_at >= asked_at);
+                if let Input::Inspected(Ok(info)) = input {
+                    let newer = node.life.is_none_or(|(_, asked_at)| info.asked_at >= asked_at);
                     if newer {
-                        node.another = facts.asked_at >= node.sent
-                            && node.life.is_some_and(|(life, _)| life != facts.incarnation);
-                        node.changed = node.life.is_some_and(|(life, _)| life != facts.incarnation);
+                        node.another = info.asked_at >= node.sent
+                            && node.life.is_some_and(|(life, _)| life != info.incarnation);
+                        node.changed = node.life.is_some_and(|(life, _)| life != info.incarnation);
                         node.remembers |= node.changed;
                         if node.changed {
                             (node.known, node.marks) = (Revision(0), VecDeque::new());
                         }
-                        node.life = Some((facts.incarnation, facts.asked_at));
+                        node.life = Some((info.incarnation, info.asked_at));
                     }
                 }
                 match input {
@@ -125,7 +125,7 @@ impl Oracle for AnotherLife {
                     }
                     node.marks.push_back((write.attempt, node.known, node.latest));
                 }
-                if let Output::Event(Event::Trouble(Trouble::StoreReset { .. })) = output {
+                if let Output::Event(Event::Warning(Warning::StoreReset { .. })) = output {
                     let node = &mut self.nodes[*node];
                     (node.known, node.marks) = (Revision(0), VecDeque::new());
                     // A holder may have given a seat up whose token is too small.

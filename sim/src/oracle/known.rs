@@ -63,7 +63,7 @@ impl Work {
             Event::Lost { reason: Reason::Usurped | Reason::Deleted | Reason::StoreReset, .. } => Self::None,
             Event::Lost { .. } if *self == Self::Leads => Self::None,
             // Whoever is a candidate again, or out of the race, gives nothing back any more.
-            Event::Campaigned(state)
+            Event::StateChanged(state)
                 if !matches!(state, State::Leading | State::Draining | State::Releasing) =>
             {
                 Self::None

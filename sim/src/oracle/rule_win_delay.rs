@@ -201,8 +201,8 @@ impl Oracle for WinDelay {
             Moment::Hands { node, clock, input } => {
                 let node = &mut self.nodes[*node];
                 node.latest = node.latest.max(*clock);
-                if let Input::Inspected(Ok(facts)) = input
-                    && node.life.replace(facts.incarnation) != Some(facts.incarnation)
+                if let Input::Inspected(Ok(info)) = input
+                    && node.life.replace(info.incarnation) != Some(info.incarnation)
                 {
                     node.saw_a_record = false;
                 }

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use incumbent_core::Instant;
-use incumbent_core::campaign::{Campaign, Event as Told, Input, Output, Reason, State, Trouble};
+use incumbent_core::campaign::{Campaign, Event as Told, Input, Output, Reason, State, Warning};
 use incumbent_core::record::{Entry, Nonce};
-use incumbent_core::store::{Facts, Outcome};
+use incumbent_core::store::{Outcome, StoreInfo};
 
 use super::node::{Ask, Hears};
 use super::{Event, World};
@@ -64,28 +64,28 @@ impl World {
     }
 
     /// The store answered a candidate that wants to campaign.
-    fn begin(&mut self, node: usize, facts: &Facts) {
+    fn begin(&mut self, node: usize, info: &StoreInfo) {
         let now = self.nodes[node].clock.at(self.now);
         let nonce = self.nodes[node].nonce;
         let seed = self.nodes[node].dice.number();
-        let campaign = self.campaign(node, facts, nonce, seed, now);
+        let campaign = self.campaign(node, info, nonce, seed, now);
         let Some(campaign) = campaign else { return };
         let twin =
-            self.audience.judges.compare.then(|| self.campaign(node, facts, nonce, seed, now)).flatten();
+            self.audience.judges.compare.then(|| self.campaign(node, info, nonce, seed, now)).flatten();
         let process = self.nodes[node].process;
         self.note(|trace| write!(trace, "c{node}: begins as process {process}"));
-        let (store, facts) = (self.plan.capabilities(), *facts);
+        let (store, info) = (self.plan.capabilities(), *info);
         if self.tape.is_some() {
             let settings = Box::new(self.plan.settings_of(node));
-            self.tape(|| Recorded::Begins { process, settings, store, facts, nonce, seed, now });
+            self.tape(|| Recorded::Begins { process, settings, store, info, nonce, seed, now });
         }
         self.nodes[node].campaign = Some(campaign);
         self.nodes[node].shadow = twin;
-        self.nodes[node].inspected = Some(facts.incarnation);
-        self.nodes[node].oldest = facts.max_age.unwrap_or_default();
+        self.nodes[node].inspected = Some(info.incarnation);
+        self.nodes[node].oldest = info.max_age.unwrap_or_default();
         self.promises.newcomer(self.now, node);
         self.see(&Moment::Begins { node, nonce });
-        self.see(&Moment::Hands { node, clock: now, input: &Input::Inspected(Ok(facts)) });
+        self.see(&Moment::Hands { node, clock: now, input: &Input::Inspected(Ok(info)) });
         self.ask_for_watch(node);
         self.give(node, Input::Campaign);
     }
@@ -93,12 +93,12 @@ impl World {
     fn campaign(
         &self,
         node: usize,
-        facts: &Facts,
+        info: &StoreInfo,
         nonce: Nonce,
         seed: u64,
         now: Instant,
     ) -> Option<Campaign> {
-        Campaign::new(self.plan.settings_of(node), self.plan.capabilities(), facts, nonce, seed, now).ok()
+        Campaign::new(self.plan.settings_of(node), self.plan.capabilities(), info, nonce, seed, now).ok()
     }
 
     /// Something arrives at a process.
@@ -142,21 +142,21 @@ impl World {
     }
 
     fn answered(&mut self, node: usize, input: Input) {
-        if let Input::Inspected(Ok(facts)) = &input {
-            let present = facts.incarnation == self.cluster.bucket.incarnation;
+        if let Input::Inspected(Ok(info)) = &input {
+            let present = info.incarnation == self.cluster.bucket.incarnation;
             if present && self.nodes[node].misled.take_if(|until| *until <= self.now).is_some() {
                 self.promises.rectify(self.now, node);
             }
             let place = &mut self.nodes[node];
-            place.oldest = place.oldest.max(facts.max_age.unwrap_or_default());
+            place.oldest = place.oldest.max(info.max_age.unwrap_or_default());
         }
         match &input {
-            Input::Inspected(Ok(facts)) if self.nodes[node].campaign.is_none() => {
-                return self.begin(node, &facts.clone());
+            Input::Inspected(Ok(info)) if self.nodes[node].campaign.is_none() => {
+                return self.begin(node, &info.clone());
             }
             // Another life of the store begins with another watch.
-            Input::Inspected(Ok(facts)) if self.nodes[node].inspected != Some(facts.incarnation) => {
-                self.nodes[node].inspected = Some(facts.incarnation);
+            Input::Inspected(Ok(info)) if self.nodes[node].inspected != Some(info.incarnation) => {
+                self.nodes[node].inspected = Some(info.incarnation);
                 self.nodes[node].next_watch();
                 self.ask_for_watch(node);
             }
@@ -323,7 +323,7 @@ impl World {
                 self.nodes[node].barred = None;
                 self.promises.told(term.token);
             }
-            Told::Trouble(Trouble::StoreReset { seen, barred, .. }) => {
+            Told::Warning(Warning::StoreReset { seen, barred, .. }) => {
                 self.nodes[node].barred = seen.filter(|_| *barred);
             }
             Told::Draining { .. } | Told::Lost { reason: Reason::HandlerFailed, .. } => {
@@ -333,7 +333,7 @@ impl World {
                 let wait = self.nodes[node].dice.millis(0, most);
                 self.after(wait, Event::Hear { node, process, hears: Hears::Input(Input::Drained) });
             }
-            Told::Campaigned(State::Closed) => {
+            Told::StateChanged(State::Closed) => {
                 self.dies(node);
                 if self.calm {
                     self.born(node, Duration::from_secs(1));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use incumbent_core::campaign::Input;
 use incumbent_core::record::{Entry, Kind as Message, Stamp};
-use incumbent_core::store::{Action, Facts, Fault, FaultKind, Outcome, Write};
+use incumbent_core::store::{Action, Fault, FaultKind, Outcome, StoreInfo, Write};
 use incumbent_core::{Incarnation, Instant, Revision};
 
 use super::node::{Ask, Hears};
@@ -73,7 +73,7 @@ impl World {
             Ask::Read(read) => Input::Read { read, result: Ok(self.cluster.bucket.entry()) },
             Ask::Inspect { asked_at } => {
                 let wall = self.cluster.wall(leader, self.now);
-                Input::Inspected(Ok(self.facts(&self.cluster.bucket, asked_at, wall)))
+                Input::Inspected(Ok(self.store_info(&self.cluster.bucket, asked_at, wall)))
             }
             Ask::Watch { number } => {
                 if !gone {
@@ -100,8 +100,8 @@ impl World {
         }
     }
 
-    fn facts(&self, bucket: &Bucket, asked_at: Instant, wall: Instant) -> Facts {
-        Facts {
+    fn store_info(&self, bucket: &Bucket, asked_at: Instant, wall: Instant) -> StoreInfo {
+        StoreInfo {
             asked_at,
             incarnation: bucket.incarnation,
             age: Some(wall.since(bucket.made_wall)),
@@ -247,7 +247,7 @@ impl World {
             Ask::Read(read) => Input::Read { read, result: Ok(isolated.knew.entry()) },
             Ask::Inspect { asked_at } => {
                 let knew = isolated.knew.clone();
-                Input::Inspected(Ok(self.facts(&knew, asked_at, wall)))
+                Input::Inspected(Ok(self.store_info(&knew, asked_at, wall)))
             }
             Ask::Watch { .. } => return,
         };

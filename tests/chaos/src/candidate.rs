@@ -183,11 +183,11 @@ impl Told {
                     let name = leader.map(|leader| leader.name);
                     self.log.write(&Line::Leader { key, name, at });
                 }
-                Event::Campaigned(state) => {
+                Event::StateChanged(state) => {
                     self.tell(Line::State { key, state: state.code().to_owned(), at });
                 }
-                Event::Trouble(trouble) => {
-                    self.log.write(&Line::Trouble { key, text: trouble.to_string(), at });
+                Event::Warning(warning) => {
+                    self.log.write(&Line::Warning { key, text: warning.to_string(), at });
                 }
             }
         }

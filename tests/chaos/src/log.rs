@@ -34,7 +34,7 @@ pub(crate) enum Line {
     /// Its campaign entered another state.
     State { key: String, state: String, at: Nanos },
     /// It was told of something a person should look at.
-    Trouble { key: String, text: String, at: Nanos },
+    Warning { key: String, text: String, at: Nanos },
     /// It could not do as it was asked.
     Refused { key: String, text: String, at: Nanos },
     /// It was not given the processor meanwhile.
@@ -64,7 +64,7 @@ impl Line {
             | Self::Lost { at, .. }
             | Self::Leader { at, .. }
             | Self::State { at, .. }
-            | Self::Trouble { at, .. }
+            | Self::Warning { at, .. }
             | Self::Refused { at, .. }
             | Self::Left { at } => *at,
         }
@@ -79,7 +79,7 @@ impl Line {
             | Self::Lost { key, .. }
             | Self::Leader { key, .. }
             | Self::State { key, .. }
-            | Self::Trouble { key, .. }
+            | Self::Warning { key, .. }
             | Self::Refused { key, .. } => Some(key),
             Self::Stall { .. } | Self::Left { .. } => None,
         }

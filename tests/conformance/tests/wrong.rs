@@ -278,11 +278,11 @@ fn another_leader_observed() {
 }
 
 #[test]
-fn trouble_that_is_not_told() {
+fn warning_that_is_not_told() {
     check(
-        r#"{"do": "expect_trouble", "candidate": "b", "trouble": "SAME_NAME"}"#,
+        r#"{"do": "expect_warning", "candidate": "b", "warning": "SAME_NAME"}"#,
         5,
-        "b to be told the trouble SAME_NAME",
+        "b to be told the warning SAME_NAME",
         "it was told [], after 1s",
     );
 }

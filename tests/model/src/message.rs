@@ -6,7 +6,7 @@ use std::sync::Arc;
 use incumbent_core::Instant;
 use incumbent_core::campaign::ReadId;
 use incumbent_core::record::Attempt;
-use incumbent_core::store::{Facts, Outcome, Write};
+use incumbent_core::store::{Outcome, StoreInfo, Write};
 
 use crate::clock::Tick;
 use crate::digest;
@@ -33,7 +33,7 @@ pub(crate) enum Body {
     Inspect(Instant),
     Wrote(Attempt, Outcome),
     Found(ReadId, Seen),
-    Inspected(Facts),
+    Inspected(StoreInfo),
 }
 
 impl Body {

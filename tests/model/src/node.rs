@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use incumbent_core::campaign::{Backoff, Campaign, ReadId, Settings, Term};
 use incumbent_core::record::Nonce;
-use incumbent_core::store::{Capabilities, Facts};
+use incumbent_core::store::{Capabilities, StoreInfo};
 use incumbent_core::{Incarnation, Instant, Revision};
 
 use crate::clock::{LEASE_TIME, Tick};
@@ -95,7 +95,7 @@ impl Node {
     }
 
     /// A new process campaigns, as far as its settings are concerned.
-    pub(crate) fn begins(&mut self, world: &World, place: usize, facts: &Facts, now: Instant) {
+    pub(crate) fn begins(&mut self, world: &World, place: usize, info: &StoreInfo, now: Instant) {
         let who = if world.alike == Alike::NonceAndName { 0 } else { place };
         let mut settings = Settings::new(name(who));
         settings.lease = Some(world.lease(place));
@@ -123,8 +123,8 @@ impl Node {
             Alike::Not => Nonce(100 * (place as u128 + 1) + u128::from(self.process)),
             Alike::Nonce | Alike::NonceAndName => Nonce(100),
         };
-        (self.knows, self.shown) = (facts.incarnation, facts.asked_at);
-        self.campaign = Campaign::new(settings, store, facts, nonce, place as u64, now).ok();
+        (self.knows, self.shown) = (info.incarnation, info.asked_at);
+        self.campaign = Campaign::new(settings, store, info, nonce, place as u64, now).ok();
     }
 
     pub(crate) fn is_paused(&self) -> bool {

@@ -154,7 +154,7 @@ pub(crate) fn heard(input: &Input) -> String {
         },
         Input::Read { read, result: Ok(entry) } => format!("reads ({}) {}", read.0, there(entry)),
         Input::Watched(entry) => format!("sees {}", there(entry)),
-        Input::Inspected(Ok(facts)) => format!("hears of life {}", facts.incarnation.0),
+        Input::Inspected(Ok(info)) => format!("hears of life {}", info.incarnation.0),
         Input::Watching { .. } => "watches anew".into(),
         Input::Reconnected => "is connected anew".into(),
         Input::Campaign => "campaigns".into(),
@@ -182,7 +182,7 @@ pub(crate) fn said(world: &World, place: usize, output: &Output) -> String {
         Output::Event(Event::Draining { until, .. }) => {
             format!("{who} drains until {:.2} s", world.clock(place).seconds(*until))
         }
-        Output::Event(Event::Trouble(trouble)) => format!("{who} is told of trouble: {trouble}"),
+        Output::Event(Event::Warning(warning)) => format!("{who} is told of warning: {warning}"),
         Output::WakeAt(Some(wake))
             if wake.at.since(world.clock(place).at(0)) < Duration::from_secs(1 << 20) =>
         {

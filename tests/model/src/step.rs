@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use incumbent_core::campaign::{Event, Input, Output, State as Stand};
 use incumbent_core::record::Entry;
-use incumbent_core::store::{Action as Put, Facts, Outcome, Write};
+use incumbent_core::store::{Action as Put, Outcome, StoreInfo, Write};
 use incumbent_core::{Instant, Revision};
 
 use crate::action::{Action, Turned};
@@ -185,8 +185,8 @@ impl Step<'_> {
                 self.answer(place, process, Body::Found(*read, seen), fate);
             }
             Body::Inspect(asked_at) => {
-                let facts = self.facts(*asked_at);
-                self.answer(place, process, Body::Inspected(facts), fate);
+                let info = self.store_info(*asked_at);
+                self.answer(place, process, Body::Inspected(info), fate);
             }
             answer => self.answer(place, process, answer.clone(), Fate::Arrives),
         }
@@ -221,7 +221,7 @@ impl Step<'_> {
                 let input = match body {
                     Body::Wrote(attempt, outcome) => Input::Wrote { attempt, outcome },
                     Body::Found(read, seen) => Input::Read { read, result: Ok((*seen.entry).clone()) },
-                    Body::Inspected(facts) => Input::Inspected(Ok(facts)),
+                    Body::Inspected(info) => Input::Inspected(Ok(info)),
                     Body::Write(..) | Body::Read(_) | Body::Inspect(_) => return,
                 };
                 return self.hand(place, input);
@@ -297,11 +297,11 @@ impl Step<'_> {
 
     fn start(&mut self, place: usize) {
         let now = self.clock(place);
-        let facts = self.facts(now);
+        let info = self.store_info(now);
         let world = self.world;
         let life = self.state.store.life;
         let node = self.node(place);
-        node.begins(world, place, &facts, now);
+        node.begins(world, place, &info, now);
         node.watches = life;
         if node.campaign.is_none() {
             let verdict = Err(format!("{} cannot begin", name(place)));
@@ -315,12 +315,12 @@ impl Step<'_> {
         }
     }
 
-    fn facts(&self, asked_at: Instant) -> Facts {
+    fn store_info(&self, asked_at: Instant) -> StoreInfo {
         let age = match self.state.store.made {
             None => Duration::from_secs(3600),
             Some(made) => Duration::from_secs((self.state.now - made).into()),
         };
-        Facts {
+        StoreInfo {
             asked_at,
             incarnation: self.state.store.life,
             age: Some(age),
@@ -378,13 +378,13 @@ impl Step<'_> {
     /// Remembers what a candidate is handed.
     fn learn(&mut self, place: usize, input: &Input, inputs: &mut VecDeque<Input>) {
         match input {
-            Input::Inspected(Ok(facts)) => {
-                let another = self.state.nodes[place].knows != facts.incarnation;
+            Input::Inspected(Ok(info)) => {
+                let another = self.state.nodes[place].knows != info.incarnation;
                 let node = self.node(place);
-                node.asked = node.asked.max(facts.asked_at);
-                node.shown = node.shown.max(facts.asked_at);
+                node.asked = node.asked.max(info.asked_at);
+                node.shown = node.shown.max(info.asked_at);
                 if another {
-                    (node.knows, node.known) = (facts.incarnation, Revision(0));
+                    (node.knows, node.known) = (info.incarnation, Revision(0));
                     self.watch_anew(place, inputs);
                 }
             }
@@ -445,7 +445,7 @@ impl Step<'_> {
                     self.state.net.retain(|message| !stale(message));
                     self.state.send(Message::new(place, process, Body::Inspect(now)));
                 }
-                Output::Inspect { .. } => inputs.push_back(Input::Inspected(Ok(self.facts(now)))),
+                Output::Inspect { .. } => inputs.push_back(Input::Inspected(Ok(self.store_info(now)))),
                 Output::Reconnect => {
                     inputs.push_back(Input::Reconnected);
                     self.watch_anew(place, inputs);
@@ -470,7 +470,7 @@ impl Step<'_> {
             }
             Event::Draining { .. } => self.node(place).draining = true,
             // Its work may go on when the time to finish is up, until it gives nothing back any more.
-            Event::Campaigned(state) if !matches!(state, Stand::Draining | Stand::Releasing) => {
+            Event::StateChanged(state) if !matches!(state, Stand::Draining | Stand::Releasing) => {
                 self.node(place).draining = false;
             }
             _ => {}

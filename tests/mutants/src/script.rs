@@ -4,9 +4,9 @@
 
 use std::time::Duration;
 
-use incumbent_core::campaign::{Campaign, Event, Input, Output, ReadId, Settings, Trouble};
+use incumbent_core::campaign::{Campaign, Event, Input, Output, ReadId, Settings, Warning};
 use incumbent_core::record::{Attempt, Claim, Entry, Nonce, Record, Release, Stamp};
-use incumbent_core::store::{Action, Capabilities, Facts, Outcome, Write};
+use incumbent_core::store::{Action, Capabilities, Outcome, StoreInfo, Write};
 use incumbent_core::{Incarnation, Instant, Revision, Token};
 
 const LEASE: Duration = Duration::from_secs(30);
@@ -55,7 +55,7 @@ impl Bench {
             fail_over: Duration::ZERO,
         };
         let now = Instant::ZERO + Duration::from_secs(3_600);
-        let facts = Facts {
+        let info = StoreInfo {
             asked_at: now,
             incarnation: LIFE,
             age: Some(LONG * 1_000),
@@ -65,7 +65,7 @@ impl Bench {
         };
         let settings = Settings { splay: Some(Duration::ZERO), lease: Some(LEASE), ..Settings::new("me") };
         // Settings and store are those above, and fit; a panic is no verdict.
-        let campaign = Campaign::new(settings, store, &facts, ME, 7, now).expect("they fit");
+        let campaign = Campaign::new(settings, store, &info, ME, 7, now).expect("they fit");
         let mut bench = Self { campaign, now };
         bench.give(Input::Campaign);
         let outputs = bench.give(Input::Read { read: ReadId(1), result: Ok(entry) });
@@ -138,7 +138,7 @@ fn lives(outputs: &[Output]) -> Option<Duration> {
 /// Whether it is told that the store went back, and whether that keeps the candidate out.
 fn barred(outputs: &[Output]) -> Option<bool> {
     outputs.iter().find_map(|output| match output {
-        Output::Event(Event::Trouble(Trouble::StoreReset { barred, .. })) => Some(*barred),
+        Output::Event(Event::Warning(Warning::StoreReset { barred, .. })) => Some(*barred),
         _ => None,
     })
 }
@@ -180,7 +180,7 @@ fn an_absurd_wait() -> bool {
 fn a_store_made_as_new() -> bool {
     let (mut bench, _) = Bench::with(Some(LEASE), live(5, 5));
     let next = Incarnation(LIFE.0 + 1);
-    bench.give(Input::Inspected(Ok(Facts {
+    bench.give(Input::Inspected(Ok(StoreInfo {
         asked_at: bench.now,
         incarnation: next,
         age: Some(Duration::ZERO),

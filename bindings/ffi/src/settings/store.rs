@@ -102,7 +102,7 @@ impl Opening {
     /// Refuses a URL that cannot be read, without opening anything.
     ///
     /// # Errors
-    /// `InvalidUrl`, `InvalidName`, `Credentials`, `Unsupported`.
+    /// `InvalidUrl`, `InvalidName`, `Authentication`, `Unsupported`.
     pub fn check(&self) -> Result<()> {
         self.url.parse::<StoreSettings>()?;
         Ok(())

@@ -53,7 +53,7 @@ const capabilities = {
   failOver: 0n,
 };
 
-const facts = { incarnation: 7n, age: undefined, neverUsed: true, maxAge: undefined, newest: undefined };
+const info = { incarnation: 7n, age: undefined, neverUsed: true, maxAge: undefined, newest: undefined };
 
 const settings = (name) => ({
   name,
@@ -79,7 +79,7 @@ class Contender {
     this.name = name;
     this.key = key;
     const nonce = { high: 0n, low: BigInt(number) };
-    this.candidate = Candidate.create(settings(name), capabilities, facts, now, nonce, BigInt(number), now);
+    this.candidate = Candidate.create(settings(name), capabilities, info, now, nonce, BigInt(number), now);
     this.give({ tag: "campaign" });
   }
 
@@ -105,7 +105,7 @@ class Contender {
       case "read":
         return { tag: "answered", val: { read: val, answer: { tag: "ok", val: this.key.read() } } };
       case "inspect":
-        return { tag: "inspected", val: { askedAt: now, answer: { tag: "ok", val: facts } } };
+        return { tag: "inspected", val: { askedAt: now, answer: { tag: "ok", val: info } } };
       case "reconnect":
         return { tag: "reconnected" };
       case "event":

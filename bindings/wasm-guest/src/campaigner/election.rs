@@ -142,7 +142,7 @@ impl GuestElection for Election {
         let inner = &mut *self.inner.borrow_mut();
         if matches!(inner.stage, Stage::Entering(_)) {
             inner.stage = Stage::Over;
-            inner.events.push(Event::Campaigned(incumbent_core::campaign::State::Closed));
+            inner.events.push(Event::StateChanged(incumbent_core::campaign::State::Closed));
         }
         inner.take(self.clock.now(), Input::Close);
     }

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use incumbent_core::Instant;
-use incumbent_core::campaign::{Campaign, Event, Identity, Input, Trouble, draw};
+use incumbent_core::campaign::{Campaign, Event, Identity, Input, Warning, draw};
 use incumbent_core::record::Nonce;
 use incumbent_core::store::{Capabilities, Fault, FaultKind};
 
@@ -31,7 +31,7 @@ pub(super) struct Entering {
     well: bool,
     next: Instant,
     failures: u32,
-    told: Option<Trouble>,
+    told: Option<Warning>,
 }
 
 /// Why a campaign cannot be made.
@@ -72,14 +72,14 @@ impl Entering {
     ///
     /// `now` reads the clock.
     pub(super) fn ask(self: Box<Self>, now: impl Fn() -> Instant) -> Result<Racing, (Box<Self>, Refusal)> {
-        let facts = match self.key.inspect(now(), INSPECTION) {
-            Ok(facts) => facts,
+        let info = match self.key.inspect(now(), INSPECTION) {
+            Ok(info) => info,
             Err(fault) => return Err((self, Refusal::Store(fault))),
         };
         let settings = map::settings(self.settings.clone());
-        match Campaign::new(settings, self.capabilities, &facts, self.nonce, self.seed, now()) {
+        match Campaign::new(settings, self.capabilities, &info, self.nonce, self.seed, now()) {
             Ok(campaign) => {
-                let mut racing = Racing::new(campaign, self.key, facts.incarnation, now());
+                let mut racing = Racing::new(campaign, self.key, info.incarnation, now());
                 racing.take(now(), Input::Health(self.well));
                 racing.take(now(), Input::Campaign);
                 Ok(racing)
@@ -102,9 +102,9 @@ impl Entering {
         };
         self.failures = self.failures.saturating_add(1);
         self.next = now + wait;
-        let trouble = Trouble::Store(fault);
-        let is_news = self.told.as_ref() != Some(&trouble);
-        self.told = Some(trouble.clone());
-        is_news.then_some(Event::Trouble(trouble))
+        let warning = Warning::Store(fault);
+        let is_news = self.told.as_ref() != Some(&warning);
+        self.told = Some(warning.clone());
+        is_news.then_some(Event::Warning(warning))
     }
 }

@@ -162,11 +162,11 @@ impl Racing {
             }
             Asked::Inspect => {
                 let result = self.key.inspect(started, limit);
-                if let Ok(facts) = &result
-                    && facts.incarnation != self.incarnation
+                if let Ok(info) = &result
+                    && info.incarnation != self.incarnation
                 {
                     // Revisions of the old life mean nothing in the new one.
-                    self.incarnation = facts.incarnation;
+                    self.incarnation = info.incarnation;
                     self.watching.anew(now());
                 }
                 self.take(now(), Input::Inspected(result));

@@ -4,7 +4,9 @@ use core::time::Duration;
 
 use incumbent_core::Instant;
 use incumbent_core::record::Entry;
-use incumbent_core::store::{self as core_store, Action, Capabilities, Expect, Facts, Fault, Outcome, Write};
+use incumbent_core::store::{
+    self as core_store, Action, Capabilities, Expect, Fault, Outcome, StoreInfo, Write,
+};
 
 use super::bindings::incumbent::election::kv;
 use super::map;
@@ -34,9 +36,9 @@ impl Key {
     }
 
     /// `asked_at` is the clock before the call.
-    pub(super) fn inspect(&self, asked_at: Instant, limit: Duration) -> Result<Facts, Fault> {
-        let facts = self.bucket.inspect(map::duration(limit)).map_err(map::fault)?;
-        Ok(map::facts(facts, asked_at))
+    pub(super) fn inspect(&self, asked_at: Instant, limit: Duration) -> Result<StoreInfo, Fault> {
+        let info = self.bucket.inspect(map::duration(limit)).map_err(map::fault)?;
+        Ok(map::store_info(info, asked_at))
     }
 
     pub(super) fn read(&self, limit: Duration) -> Result<Entry, Fault> {

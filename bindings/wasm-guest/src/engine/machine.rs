@@ -28,7 +28,9 @@ pub(super) fn input(input: candidates::Input) -> Input {
         },
         candidates::Input::Inspected(inspection) => {
             let asked_at = Instant::from_nanos(inspection.asked_at);
-            Input::Inspected(inspection.answer.map(|facts| map::facts(facts, asked_at)).map_err(map::fault))
+            Input::Inspected(
+                inspection.answer.map(|info| map::store_info(info, asked_at)).map_err(map::fault),
+            )
         }
         candidates::Input::Watched(message) => Input::Watched(map::entry(message)),
         candidates::Input::Watching(since) => Input::Watching { since: Instant::from_nanos(since) },

@@ -10,7 +10,7 @@ use incumbent_core::campaign::Campaign;
 use bindings::exports::incumbent::election::candidates::{self, Guest, GuestCandidate};
 use wit::events;
 use wit::settings::Candidacy;
-use wit::stores::{Capabilities, Facts};
+use wit::stores::{Capabilities, StoreInfo};
 use wit::types::{self, Nonce, Refusal};
 
 #[allow(missing_docs, unsafe_code, unused_qualifications, clippy::all, reason = "generated")]
@@ -42,7 +42,7 @@ impl GuestCandidate for Candidate {
     fn create(
         settings: Candidacy,
         store: Capabilities,
-        facts: Facts,
+        info: StoreInfo,
         asked_at: types::Instant,
         nonce: Nonce,
         seed: u64,
@@ -51,7 +51,7 @@ impl GuestCandidate for Candidate {
         let campaign = Campaign::new(
             map::settings(settings),
             map::capabilities(store),
-            &map::facts(facts, Instant::from_nanos(asked_at)),
+            &map::store_info(info, Instant::from_nanos(asked_at)),
             incumbent_core::record::Nonce(u128::from(nonce.high) << 64 | u128::from(nonce.low)),
             seed,
             Instant::from_nanos(now),

@@ -31,14 +31,14 @@ pub(in super::super) fn capabilities(can: stores::Capabilities) -> store::Capabi
     }
 }
 
-pub(in super::super) fn facts(facts: stores::Facts, asked_at: Instant) -> store::Facts {
-    store::Facts {
+pub(in super::super) fn store_info(info: stores::StoreInfo, asked_at: Instant) -> store::StoreInfo {
+    store::StoreInfo {
         asked_at,
-        incarnation: Incarnation(facts.incarnation),
-        age: facts.age.map(Duration::from_nanos),
-        never_used: facts.never_used,
-        max_age: facts.max_age.map(Duration::from_nanos),
-        newest: facts.newest.map(Revision),
+        incarnation: Incarnation(info.incarnation),
+        age: info.age.map(Duration::from_nanos),
+        never_used: info.never_used,
+        max_age: info.max_age.map(Duration::from_nanos),
+        newest: info.newest.map(Revision),
     }
 }
 

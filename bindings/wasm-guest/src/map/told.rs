@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use incumbent_core::campaign::{self, Reason, Refused, State};
+use incumbent_core::campaign::{self, InvalidSettings, Reason, State};
 use incumbent_core::store::{self, FaultKind};
 use incumbent_core::{Revision, Token, record};
 
@@ -13,7 +13,7 @@ pub(in super::super) fn duration(span: Duration) -> types::Duration {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
 
-pub(in super::super) fn refusal(refused: Refused) -> types::Refusal {
+pub(in super::super) fn refusal(refused: InvalidSettings) -> types::Refusal {
     types::Refusal {
         setting: refused.setting.into(),
         value: refused.value,
@@ -64,41 +64,41 @@ pub(in super::super) fn event(event: campaign::Event) -> events::Event {
             events::Event::Lost(events::Lost { term: term(ended), reason: reason(why) })
         }
         campaign::Event::LeaderChanged(now) => events::Event::LeaderChanged(now.map(leader)),
-        campaign::Event::Campaigned(now) => events::Event::Campaigned(state(now)),
-        campaign::Event::Trouble(what) => events::Event::Trouble(trouble(what)),
+        campaign::Event::StateChanged(now) => events::Event::StateChanged(state(now)),
+        campaign::Event::Warning(what) => events::Event::Warning(warning(what)),
     }
 }
 
-fn trouble(trouble: campaign::Trouble) -> events::Trouble {
-    use campaign::Trouble as Kind;
-    let text = trouble.to_string();
-    let kind = match trouble {
-        Kind::Store(fault) => events::TroubleKind::Store(own_fault(fault)),
+fn warning(warning: campaign::Warning) -> events::Warning {
+    use campaign::Warning as Kind;
+    let text = warning.to_string();
+    let kind = match warning {
+        Kind::Store(fault) => events::WarningKind::Store(own_fault(fault)),
         // What the store would give next is in the text.
         Kind::StoreReset { seen, next, barred } => {
             let (seen, next) = (seen.map(token), next.map(token));
-            events::TroubleKind::StoreReset(events::StoreReset { seen, next, barred })
+            events::WarningKind::StoreReset(events::StoreReset { seen, next, barred })
         }
         Kind::NotExpiring { revision: Revision(revision), unchanged } => {
             let unchanged = duration(unchanged);
-            events::TroubleKind::NotExpiring(events::NotExpiring { revision, unchanged })
+            events::WarningKind::NotExpiring(events::NotExpiring { revision, unchanged })
         }
-        Kind::SameName { nonce } => events::TroubleKind::SameName(own_nonce(nonce)),
+        Kind::SameName { nonce } => events::WarningKind::SameName(own_nonce(nonce)),
         Kind::NotARecord { revision: Revision(revision), bytes } => {
-            events::TroubleKind::NotARecord(events::NotARecord { revision, bytes })
+            events::WarningKind::NotARecord(events::NotARecord { revision, bytes })
         }
-        Kind::SameNonce { name } => events::TroubleKind::SameNonce(name),
+        Kind::SameNonce { name } => events::WarningKind::SameNonce(name),
         Kind::ShortLease { survives, fail_over } => {
             let (survives, fail_over) = (duration(survives), duration(fail_over));
-            events::TroubleKind::ShortLease(events::ShortLease { survives, fail_over })
+            events::WarningKind::ShortLease(events::ShortLease { survives, fail_over })
         }
         Kind::MaxAgeChanged { from, to } => {
             let (before, now) = (from.map(duration), to.map(duration));
-            events::TroubleKind::MaxAgeChanged(events::MaxAgeChanged { before, now })
+            events::WarningKind::MaxAgeChanged(events::MaxAgeChanged { before, now })
         }
-        Kind::MarkersMislead => events::TroubleKind::MarkersMislead,
+        Kind::MarkersMislead => events::WarningKind::MarkersMislead,
     };
-    events::Trouble { kind, text }
+    events::Warning { kind, text }
 }
 
 fn token(token: Token) -> types::Token {

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use incumbent::core::Revision;
-use incumbent::core::record::{Entry, Kind};
-use incumbent::core::store::{self, Capabilities, Facts, Fault, FaultKind, Outcome};
+use incumbent::incumbent_core::Revision;
+use incumbent::incumbent_core::record::{Entry, Kind};
+use incumbent::incumbent_core::store::{self, Capabilities, Fault, FaultKind, Outcome, StoreInfo};
 
 use crate::bindings::incumbent::election::{records, stores, types};
 
@@ -26,13 +26,13 @@ pub(crate) fn capabilities(can: Capabilities) -> stores::Capabilities {
     }
 }
 
-pub(crate) fn facts(facts: Facts) -> stores::Facts {
-    stores::Facts {
-        incarnation: facts.incarnation.0,
-        age: facts.age.map(nanos),
-        never_used: facts.never_used,
-        max_age: facts.max_age.map(nanos),
-        newest: facts.newest.map(|revision| revision.0),
+pub(crate) fn store_info(info: StoreInfo) -> stores::StoreInfo {
+    stores::StoreInfo {
+        incarnation: info.incarnation.0,
+        age: info.age.map(nanos),
+        never_used: info.never_used,
+        max_age: info.max_age.map(nanos),
+        newest: info.newest.map(|revision| revision.0),
     }
 }
 

@@ -4,6 +4,6 @@ mod given;
 mod told;
 mod wishes;
 
-pub(crate) use given::{capabilities, facts, fault, message, outcome, put};
+pub(crate) use given::{capabilities, fault, message, outcome, put, store_info};
 pub(crate) use told::{event, lease, own_fault};
 pub(crate) use wishes::{candidacy, refusal};

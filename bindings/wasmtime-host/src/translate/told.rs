@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use incumbent::core::campaign::{Event, Leader, Lease, Reason, State, Term, Trouble};
-use incumbent::core::record::{Headers, Nonce};
-use incumbent::core::store::{Fault, FaultKind};
-use incumbent::core::{Incarnation, Instant, Revision, Token};
+use incumbent::incumbent_core::campaign::{Event, Leader, Lease, Reason, State, Term, Warning};
+use incumbent::incumbent_core::record::{Headers, Nonce};
+use incumbent::incumbent_core::store::{Fault, FaultKind};
+use incumbent::incumbent_core::{Incarnation, Instant, Revision, Token};
 
 use crate::bindings::incumbent::election::{events, types};
 
@@ -22,7 +22,7 @@ pub(crate) fn lease(lease: events::Lease) -> Lease {
     Lease { token: token(lease.token), deadline: Instant::from_nanos(lease.deadline) }
 }
 
-/// `None` for trouble of a kind that this version does not know; it is logged.
+/// `None` for warning of a kind that this version does not know; it is logged.
 pub(crate) fn event(event: events::Event) -> Option<Event> {
     Some(match event {
         events::Event::Won(won) => Event::Won(term(won)),
@@ -31,8 +31,8 @@ pub(crate) fn event(event: events::Event) -> Option<Event> {
         }
         events::Event::Lost(lost) => Event::Lost { term: term(lost.term), reason: reason(lost.reason) },
         events::Event::LeaderChanged(now) => Event::LeaderChanged(now.map(leader)),
-        events::Event::Campaigned(now) => Event::Campaigned(state(now)),
-        events::Event::Trouble(trouble) => Event::Trouble(self::trouble(trouble)?),
+        events::Event::StateChanged(now) => Event::StateChanged(state(now)),
+        events::Event::Warning(warning) => Event::Warning(self::warning(warning)?),
     })
 }
 
@@ -54,30 +54,30 @@ fn leader(leader: events::Leader) -> Leader {
     Leader { name: leader.name, nonce, revision, metadata }
 }
 
-fn trouble(trouble: events::Trouble) -> Option<Trouble> {
+fn warning(warning: events::Warning) -> Option<Warning> {
     let span = Duration::from_nanos;
-    Some(match trouble.kind {
-        events::TroubleKind::Store(fault) => Trouble::Store(own_fault(fault)),
-        events::TroubleKind::StoreReset(events::StoreReset { seen, next, barred }) => {
-            Trouble::StoreReset { seen: seen.map(token), next: next.map(token), barred }
+    Some(match warning.kind {
+        events::WarningKind::Store(fault) => Warning::Store(own_fault(fault)),
+        events::WarningKind::StoreReset(events::StoreReset { seen, next, barred }) => {
+            Warning::StoreReset { seen: seen.map(token), next: next.map(token), barred }
         }
-        events::TroubleKind::NotExpiring(events::NotExpiring { revision, unchanged }) => {
-            Trouble::NotExpiring { revision: Revision(revision), unchanged: span(unchanged) }
+        events::WarningKind::NotExpiring(events::NotExpiring { revision, unchanged }) => {
+            Warning::NotExpiring { revision: Revision(revision), unchanged: span(unchanged) }
         }
-        events::TroubleKind::SameName(other) => Trouble::SameName { nonce: nonce(other) },
-        events::TroubleKind::NotARecord(events::NotARecord { revision, bytes }) => {
-            Trouble::NotARecord { revision: Revision(revision), bytes }
+        events::WarningKind::SameName(other) => Warning::SameName { nonce: nonce(other) },
+        events::WarningKind::NotARecord(events::NotARecord { revision, bytes }) => {
+            Warning::NotARecord { revision: Revision(revision), bytes }
         }
-        events::TroubleKind::SameNonce(name) => Trouble::SameNonce { name },
-        events::TroubleKind::ShortLease(events::ShortLease { survives, fail_over }) => {
-            Trouble::ShortLease { survives: span(survives), fail_over: span(fail_over) }
+        events::WarningKind::SameNonce(name) => Warning::SameNonce { name },
+        events::WarningKind::ShortLease(events::ShortLease { survives, fail_over }) => {
+            Warning::ShortLease { survives: span(survives), fail_over: span(fail_over) }
         }
-        events::TroubleKind::MaxAgeChanged(events::MaxAgeChanged { before, now }) => {
-            Trouble::MaxAgeChanged { from: before.map(span), to: now.map(span) }
+        events::WarningKind::MaxAgeChanged(events::MaxAgeChanged { before, now }) => {
+            Warning::MaxAgeChanged { from: before.map(span), to: now.map(span) }
         }
-        events::TroubleKind::MarkersMislead => Trouble::MarkersMislead,
-        events::TroubleKind::Other => {
-            tracing::warn!("the component tells trouble of a kind that is not known here: {}", trouble.text);
+        events::WarningKind::MarkersMislead => Warning::MarkersMislead,
+        events::WarningKind::Other => {
+            tracing::warn!("the component tells warning of a kind that is not known here: {}", warning.text);
             return None;
         }
     })

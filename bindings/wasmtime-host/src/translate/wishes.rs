@@ -1,6 +1,6 @@
 //! What a candidate wants, and what of it is refused.
 
-use incumbent::core::campaign::{Backoff, Preset, Settings, WinDelay};
+use incumbent::incumbent_core::campaign::{Backoff, Preset, Settings, WinDelay};
 
 use super::given::nanos;
 use crate::bindings::incumbent::election::{settings, types};

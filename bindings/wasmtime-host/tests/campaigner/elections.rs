@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use incumbent::core::campaign::{Event, Settings, State};
+use incumbent::incumbent_core::campaign::{Event, Settings, State};
 use incumbent::{Clock, Reason};
 use incumbent_wasmtime::ErrorKind;
 
@@ -85,7 +85,7 @@ async fn a_closed_campaign_gives_its_seat_back_and_ends() {
     draining(&mut first).await;
     first.drained();
     assert_eq!(lost(&mut first).await, Reason::Closed);
-    until(&mut first, |event| matches!(event, Event::Campaigned(State::Closed)).then_some(())).await;
+    until(&mut first, |event| matches!(event, Event::StateChanged(State::Closed)).then_some(())).await;
     assert_eq!(first.state(), State::Closed);
     assert_eq!(first.resign().unwrap_err().kind(), ErrorKind::Closed);
     assert_eq!(first.hand_over("b").await.unwrap_err().kind(), ErrorKind::Closed);
@@ -134,7 +134,7 @@ async fn a_component_and_the_runtime_share_an_election_in_a_file() {
     guest.close();
     draining(&mut guest).await;
     guest.drained();
-    let term = native.won().await.unwrap();
+    let term = native.next_term().await.unwrap();
     assert!(!guest.is_leader());
     assert!(term.token() > token);
     store.close().await.unwrap();

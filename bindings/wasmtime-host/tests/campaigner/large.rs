@@ -1,6 +1,6 @@
 //! What is longer than a record, on real stores with the limits that guests have.
 
-use incumbent::core::campaign::{Event, Trouble};
+use incumbent::incumbent_core::campaign::{Event, Warning};
 use incumbent::store::StoreSettings;
 use incumbent::{Clock, Reason};
 use incumbent_wasmtime::Election;
@@ -12,7 +12,7 @@ const BYTES: usize = 20_000_000;
 
 async fn bytes_told(election: &mut Election) -> u64 {
     until(election, |event| match event {
-        Event::Trouble(Trouble::NotARecord { bytes, .. }) => Some(*bytes),
+        Event::Warning(Warning::NotARecord { bytes, .. }) => Some(*bytes),
         _ => None,
     })
     .await

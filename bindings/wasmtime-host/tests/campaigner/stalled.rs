@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use incumbent::core::Instant;
+use incumbent::incumbent_core::Instant;
 use incumbent::{Clock, Reason};
 
 use crate::support::*;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use incumbent::Clock;
-use incumbent::core::campaign::{Event, Preset, Settings};
+use incumbent::incumbent_core::campaign::{Event, Preset, Settings};
 use incumbent_testkit::tools::component;
 use incumbent_wasmtime::{Campaigner, Election, Host, Stores};
 

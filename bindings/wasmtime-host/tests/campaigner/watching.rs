@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use incumbent::Clock;
-use incumbent::core::campaign::Settings;
+use incumbent::incumbent_core::campaign::Settings;
 
 use crate::support::*;
 
@@ -21,7 +21,7 @@ async fn the_watch_tells_a_release_long_before_a_poll_would() {
     }
     for other in &mut others {
         until(other, |event| {
-            matches!(event, incumbent::core::campaign::Event::LeaderChanged(Some(_))).then_some(())
+            matches!(event, incumbent::incumbent_core::campaign::Event::LeaderChanged(Some(_))).then_some(())
         })
         .await;
     }

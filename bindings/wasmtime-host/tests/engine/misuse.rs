@@ -6,7 +6,7 @@ use crate::bindings::incumbent::election::candidates::{Answered, Input, Inspecti
 use crate::bindings::incumbent::election::events::Event;
 use crate::bindings::incumbent::election::records::{Kind, Message};
 use crate::bindings::incumbent::election::settings::{BackOff, Candidacy, Preset, WinDelay};
-use crate::bindings::incumbent::election::stores::{Applied, Capabilities, Facts, Outcome};
+use crate::bindings::incumbent::election::stores::{Applied, Capabilities, Outcome, StoreInfo};
 use crate::bindings::incumbent::election::types::{Fault, Nonce};
 use crate::support::{Instance, compiled, defaults, message};
 
@@ -25,14 +25,14 @@ fn capabilities() -> Capabilities {
     }
 }
 
-fn facts() -> Facts {
-    Facts { incarnation: 7, age: None, never_used: true, max_age: None, newest: None }
+fn store_info() -> StoreInfo {
+    StoreInfo { incarnation: 7, age: None, never_used: true, max_age: None, newest: None }
 }
 
 #[test]
 fn an_answer_to_nothing_that_was_asked_is_an_error_value() {
     let mut instance = Instance::new(&compiled());
-    let candidate = instance.create(&defaults("a"), capabilities(), facts(), 0, NONCE, 1, 0).unwrap();
+    let candidate = instance.create(&defaults("a"), capabilities(), store_info(), 0, NONCE, 1, 0).unwrap();
     let wrote = Input::Wrote(Wrote { attempt: 9, outcome: Outcome::Busy });
     assert!(matches!(instance.handle(candidate, 1, &wrote), Err(Misuse::UnknownAttempt(9))));
     let answered = Input::Answered(Answered { read: 9, answer: Ok(None) });
@@ -46,7 +46,7 @@ fn an_answer_to_nothing_that_was_asked_is_an_error_value() {
 fn a_setting_that_cannot_be_is_refused_with_the_remedy() {
     let mut instance = Instance::new(&compiled());
     let settings = Candidacy { lease: Some(1), ..defaults("a") };
-    let refused = instance.create(&settings, capabilities(), facts(), 0, NONCE, 1, 0).unwrap_err();
+    let refused = instance.create(&settings, capabilities(), store_info(), 0, NONCE, 1, 0).unwrap_err();
     assert_eq!(
         (refused.setting.as_str(), refused.value.as_str(), refused.limit.as_str()),
         ("lease", "1ns", "at least 5s")
@@ -133,8 +133,8 @@ fn fault(rng: &mut Rand64) -> Fault {
     }
 }
 
-fn odd_facts(rng: &mut Rand64) -> Facts {
-    Facts {
+fn odd_info(rng: &mut Rand64) -> StoreInfo {
+    StoreInfo {
         incarnation: if yes(rng) { 7 } else { odd(rng) },
         age: maybe(rng),
         never_used: yes(rng),
@@ -205,7 +205,7 @@ fn odd_input(rng: &mut Rand64, attempt: u64, read: u64) -> Input {
             Input::Answered(Answered { read: near(rng, read), answer })
         }
         13 => {
-            let answer = if yes(rng) { Ok(odd_facts(rng)) } else { Err(fault(rng)) };
+            let answer = if yes(rng) { Ok(odd_info(rng)) } else { Err(fault(rng)) };
             Input::Inspected(Inspection { asked_at: odd(rng), answer })
         }
         14 => Input::Watched(odd_message(rng)),
@@ -223,8 +223,8 @@ fn settings_and_stores_of_any_numbers_are_taken_or_refused() {
     let mut taken = 0;
     for _ in 0..3_000 {
         let (settings, can) = (odd_settings(&mut rng), odd_capabilities(&mut rng));
-        let (facts, now) = (odd_facts(&mut rng), odd(&mut rng));
-        let created = instance.create(&settings, can, facts, odd(&mut rng), NONCE, odd(&mut rng), now);
+        let (info, now) = (odd_info(&mut rng), odd(&mut rng));
+        let created = instance.create(&settings, can, info, odd(&mut rng), NONCE, odd(&mut rng), now);
         let Ok(candidate) = created else { continue };
         taken += 1;
         instance.handle(candidate, now, &Input::Campaign).unwrap();
@@ -245,7 +245,7 @@ fn answers_of_any_numbers_at_any_time_never_trap_and_never_make_two_terms_at_onc
         let mut instance = Instance::new(&engine);
         let mut settings = defaults("a");
         settings.splay = Some(0);
-        let candidate = instance.create(&settings, capabilities(), facts(), 0, NONCE, 1, 0).unwrap();
+        let candidate = instance.create(&settings, capabilities(), store_info(), 0, NONCE, 1, 0).unwrap();
         instance.handle(candidate, 0, &Input::Campaign).unwrap();
         let (mut now, mut attempt, mut read, mut leading) = (0u64, 0, 0, false);
         // An operator who accepts a reset accepts that tokens start again.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use incumbent::core::campaign::{Backoff, Event, Output};
+use incumbent::incumbent_core::campaign::{Backoff, Event, Output};
 use incumbent_sim::{Choice, Kind, Recorded, record};
 use wasmtime::Engine;
 use wasmtime::component::Component;
@@ -55,7 +55,7 @@ fn replay(engine: &(Engine, Component), choice: &Choice, counted: &mut Counted) 
     let mut candidates: HashMap<u64, Candidate> = HashMap::new();
     for (place, recorded) in tape.into_iter().enumerate() {
         match recorded {
-            Recorded::Begins { process, settings, store, facts, nonce, seed, now } => {
+            Recorded::Begins { process, settings, store, info, nonce, seed, now } => {
                 // A function of the program's own is the one wish that does not go into a component.
                 if matches!(settings.backoff, Backoff::Custom(_)) {
                     assert_eq!(candidacy(*settings).unwrap_err().kind(), ErrorKind::Refused);
@@ -63,11 +63,11 @@ fn replay(engine: &(Engine, Component), choice: &Choice, counted: &mut Counted) 
                     continue;
                 }
                 let settings = candidacy(*settings).unwrap();
-                let asked_at = facts.asked_at.as_nanos();
+                let asked_at = info.asked_at.as_nanos();
                 let nonce = Nonce { high: (nonce.0 >> 64) as u64, low: nonce.0 as u64 };
-                let (store, facts) = (given::capabilities(store), given::facts(facts));
+                let (store, info) = (given::capabilities(store), given::store_info(info));
                 let now = now.as_nanos();
-                let created = instance.create(&settings, store, facts, asked_at, nonce, seed, now);
+                let created = instance.create(&settings, store, info, asked_at, nonce, seed, now);
                 candidates.insert(process, created.unwrap());
                 counted.begun += 1;
             }

@@ -2,17 +2,17 @@
 
 use std::path::PathBuf;
 
-use incumbent::core::Instant;
-use incumbent::core::campaign::{Input, Output, ReadId, Timer, Wake};
-use incumbent::core::record::Attempt;
-use incumbent::core::store::{Action, Expect, Write};
+use incumbent::incumbent_core::Instant;
+use incumbent::incumbent_core::campaign::{Input, Output, ReadId, Timer, Wake};
+use incumbent::incumbent_core::record::Attempt;
+use incumbent::incumbent_core::store::{Action, Expect, Write};
 use incumbent_testkit::tools::component;
 use wasmtime::component::{Component, Linker, ResourceAny};
 use wasmtime::{Engine as Wasmtime, Store};
 
 use crate::bindings::Engine;
 use crate::bindings::incumbent::election::settings::{BackOff, Candidacy, Preset, WinDelay};
-use crate::bindings::incumbent::election::stores::{Capabilities, Facts};
+use crate::bindings::incumbent::election::stores::{Capabilities, StoreInfo};
 use crate::bindings::incumbent::election::types::{Nonce, Refusal};
 use crate::bindings::incumbent::election::{candidates, records};
 use crate::{given, told};
@@ -46,7 +46,7 @@ impl Instance {
         &mut self,
         settings: &Candidacy,
         can: Capabilities,
-        facts: Facts,
+        info: StoreInfo,
         asked_at: u64,
         nonce: Nonce,
         seed: u64,
@@ -54,7 +54,7 @@ impl Instance {
     ) -> Result<Candidate, Refusal> {
         let candidates = self.engine.incumbent_election_candidates().candidate();
         let store = &mut self.store;
-        candidates.call_create(store, settings, can, facts, asked_at, nonce, seed, now).unwrap()
+        candidates.call_create(store, settings, can, info, asked_at, nonce, seed, now).unwrap()
     }
 
     pub(crate) fn handle(
@@ -72,7 +72,10 @@ impl Instance {
         candidates.call_poll(&mut self.store, candidate).unwrap()
     }
 
-    pub(crate) fn lease(&mut self, candidate: Candidate) -> Option<incumbent::core::campaign::Lease> {
+    pub(crate) fn lease(
+        &mut self,
+        candidate: Candidate,
+    ) -> Option<incumbent::incumbent_core::campaign::Lease> {
         let candidates = self.engine.incumbent_election_candidates().candidate();
         candidates.call_lease(&mut self.store, candidate).unwrap().map(told::lease)
     }
@@ -127,8 +130,8 @@ pub(crate) fn input(input: &Input) -> candidates::Input {
             candidates::Input::Answered(candidates::Answered { read: read.0, answer })
         }
         Input::Inspected(result) => {
-            let asked_at = result.as_ref().map_or(0, |facts| facts.asked_at.as_nanos());
-            let answer = result.map(given::facts).map_err(given::fault);
+            let asked_at = result.as_ref().map_or(0, |info| info.asked_at.as_nanos());
+            let answer = result.map(given::store_info).map_err(given::fault);
             candidates::Input::Inspected(candidates::Inspection { asked_at, answer })
         }
         Input::Watched(entry) => candidates::Input::Watched(given::message(&entry)),
@@ -143,7 +146,7 @@ pub(crate) fn output(output: candidates::Output) -> Output {
             let expect = match expect {
                 candidates::Expect::Absent => Expect::Absent,
                 candidates::Expect::Revision(revision) => {
-                    Expect::Revision(incumbent::core::Revision(revision))
+                    Expect::Revision(incumbent::incumbent_core::Revision(revision))
                 }
             };
             let action = match action {

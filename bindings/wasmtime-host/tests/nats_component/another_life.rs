@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_nats::jetstream;
-use incumbent::core::campaign::{Event, Preset, Settings};
+use incumbent::incumbent_core::campaign::{Event, Preset, Settings};
 use incumbent::{Clock, Reason, Token};
 use incumbent_testkit::tools::component;
 use incumbent_testkit::wait::GENEROUS;

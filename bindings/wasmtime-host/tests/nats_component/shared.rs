@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use incumbent::core::campaign::{Event, Settings};
+use incumbent::incumbent_core::campaign::{Event, Settings};
 use incumbent::{CampaignOptions, Candidate, Clock, Preset, Store};
 use incumbent_testkit::json::JsonProgram;
 use incumbent_testkit::process::is_running;

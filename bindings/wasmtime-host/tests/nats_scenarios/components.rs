@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use incumbent::Clock;
-use incumbent::core::campaign::{Event, Leader, Lease, Settings, State};
+use incumbent::incumbent_core::campaign::{Event, Leader, Lease, Settings, State};
 use incumbent::store::Adapter;
 use incumbent_conformance::runner::{Call, Opened, Pending, Player, Refused, Told, Troupe};
 use incumbent_conformance::scenario::Step;

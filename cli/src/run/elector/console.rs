@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal, Write};
 
-use incumbent::core::reconcile::Message;
+use incumbent::incumbent_core::reconcile::Message;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
 
 use crate::run::tell::say;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use incumbent::core::reconcile::{Input, Message};
+use incumbent::incumbent_core::reconcile::{Input, Message};
 use incumbent::{Event, Instant, Reason, Term};
 use serde_json::json;
 
@@ -20,15 +20,15 @@ impl Elector {
                 self.say(Message::NotLeader)
             }
             Event::Lost { term, reason } => self.lost(&term, reason),
-            Event::Trouble(trouble) => {
-                self.warn(&trouble.to_string());
+            Event::Warning(warning) => {
+                self.warn(&warning.to_string());
                 Ok(())
             }
             Event::LeaderChanged(leader) => {
                 tracing::info!(leader = leader.map(|leader| leader.name), "the leader changed");
                 Ok(())
             }
-            Event::Campaigned(_) => Ok(()),
+            Event::StateChanged(_) => Ok(()),
         }
     }
 

@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use incumbent::Instant;
-use incumbent::core::reconcile::{Handler, RunId};
+use incumbent::incumbent_core::reconcile::{Handler, RunId};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::json;
 use tokio::net::unix::pipe::Receiver;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use incumbent::core::reconcile::{Input, Message};
+use incumbent::incumbent_core::reconcile::{Input, Message};
 use incumbent::{Instant, Reason, Term};
 use rustix::process::Signal;
 

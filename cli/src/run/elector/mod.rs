@@ -24,7 +24,7 @@ mod tell;
 
 use std::time::Duration;
 
-use incumbent::core::reconcile::{Input, Message, Reconciler, Settings, State};
+use incumbent::incumbent_core::reconcile::{Input, Message, Reconciler, Settings, State};
 use incumbent::{Candidate, Clock, Instant, Reason, Term, Token};
 use rustix::process::Signal;
 

@@ -1,6 +1,6 @@
 //! What the reconciler wants done.
 
-use incumbent::core::reconcile::{Event as Told, Handler, Input, Message, Output, RunId};
+use incumbent::incumbent_core::reconcile::{Event as Told, Handler, Input, Message, Output, RunId};
 use incumbent::{Candidate, Instant, Reason};
 use rustix::process::Signal;
 use serde_json::json;

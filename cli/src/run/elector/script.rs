@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use incumbent::core::reconcile::Handler;
+use incumbent::incumbent_core::reconcile::Handler;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;

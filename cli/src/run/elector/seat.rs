@@ -1,6 +1,6 @@
 //! Where messages come from: an election, or a person.
 
-use incumbent::core::reconcile::Message;
+use incumbent::incumbent_core::reconcile::Message;
 use incumbent::{Candidate, Event, Events, Store};
 
 use super::console::Console;

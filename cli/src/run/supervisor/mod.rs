@@ -100,10 +100,10 @@ pub(super) async fn open_store(args: &Args, listener: &Listener) -> Result<Store
 /// Says how long nobody will lead in a store that was just made, for which there is no other sign.
 async fn say_that_it_is_young(store: &Store, args: &Args) {
     // What the store does not answer here, it will not answer the candidate either, which says so.
-    let Ok(facts) = store.facts().await else { return };
-    let Ok(forecast) = args.lease.options().forecast(store.capabilities(), &facts) else { return };
-    let left = facts.age.and_then(|age| forecast.lease.checked_sub(age));
-    if let Some(left) = left.filter(|left| !facts.never_used && !left.is_zero()) {
+    let Ok(info) = store.store_info().await else { return };
+    let Ok(forecast) = args.lease.options().forecast(store.capabilities(), &info) else { return };
+    let left = info.age.and_then(|age| forecast.lease.checked_sub(age));
+    if let Some(left) = left.filter(|left| !info.never_used && !left.is_zero()) {
         tell(format_args!(
             "incumbent: the store was just made, so nobody leads for {}; `incumbent init --new` lifts that for a name \
              under which no election was ever held",
@@ -199,11 +199,11 @@ impl Supervisor {
                     self.lost(reason);
                 }
             }
-            Event::Trouble(trouble) => say(self.as_json, &trouble.to_string()),
+            Event::Warning(warning) => say(self.as_json, &warning.to_string()),
             Event::LeaderChanged(leader) => {
                 tracing::info!(leader = leader.map(|leader| leader.name), "the leader changed");
             }
-            Event::Campaigned(_) => {}
+            Event::StateChanged(_) => {}
         }
         Ok(())
     }

@@ -9,9 +9,9 @@ from incumbent._aio._loop import answer
 from incumbent._aio._stream import Stream
 from incumbent._aio._term import Term
 from incumbent._base import BaseCandidate, BaseTerms
-from incumbent._types import Campaigned, Draining, LeaderChanged, Lost, Trouble, Won, event_of
+from incumbent._types import StateChanged, Draining, LeaderChanged, Lost, Warning, Won, event_of
 
-Event = Union[Won[Term], Draining[Term], Lost[Term], LeaderChanged, Campaigned, Trouble]
+Event = Union[Won[Term], Draining[Term], Lost[Term], LeaderChanged, StateChanged, Warning]
 """Something the user of a candidate should know."""
 
 
@@ -51,7 +51,7 @@ class Candidate(BaseCandidate[Term]):
     __slots__ = ()
     _term_type = Term
 
-    async def won(self) -> Term:
+    async def next_term(self) -> Term:
         """Waits for the present or the next term. The term is not held: ``async with term`` does that.
 
         Raises :class:`ClosedError` when the campaign is over.

@@ -75,7 +75,7 @@ class Post:
 
     def is_of(self, loop: asyncio.AbstractEventLoop) -> bool:
         """Whether it brings to that loop, in this process."""
-        return self.loop is loop and not (self._mailbox is not None and self._mailbox.is_elsewhere)
+        return self.loop is loop and not (self._mailbox is not None and self._mailbox.is_forked)
 
     def deliver(self) -> None:
         """Calls back who is written to. That the loop turns is known by this, too."""

@@ -11,7 +11,7 @@ from incumbent._aio._candidate import Candidate
 from incumbent._aio._loop import answer, post
 from incumbent._aio._stream import Stream
 from incumbent._settings import interval_of
-from incumbent._types import Leader, Listed, Observation, leader_of, listed_of, observation_of
+from incumbent._types import Leader, ElectionInfo, Observation, leader_of, election_of, observation_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -100,9 +100,9 @@ class Store:
         A length of time is a number of seconds, a timedelta, or a text such as ``"10s"``. Where the store does not
         answer yet, the candidate is there all the same, and campaigns as soon as it does.
 
-        Raises :class:`InvalidSettingError` or :class:`InvalidNameError`; when entered also :class:`DeniedError`,
+        Raises :class:`InvalidSettingError` or :class:`InvalidNameError`; when entered also :class:`PermissionDeniedError`,
         :class:`BrokenError`, :class:`ClosedError`, :class:`ForkedError`, and with ``fail_fast``
-        :class:`UnreachableError`.
+        :class:`StoreUnavailableError`.
         """
         handler, length = _drain.handler_of(drain, drain_time)
         given: dict[str, object] = {**settings, "drain": length}
@@ -134,9 +134,9 @@ class Store:
         """Who holds the seat of that election now, read from whoever leads the store."""
         return leader_of(await answer(self._native.leader(election)))
 
-    async def list(self) -> list[Listed]:
+    async def list(self) -> list[ElectionInfo]:
         """All elections of the store, by key."""
-        return listed_of(await answer(self._native.list()))
+        return election_of(await answer(self._native.list()))
 
     async def close(self) -> None:
         """Closes every candidate in good order, and then the store. Closing twice is no error."""
@@ -186,8 +186,8 @@ def connect(url: str, **settings: Unpack[StoreSettings]) -> Opening[Store]:
     for.
 
     Raises :class:`InvalidUrlError`, :class:`InvalidSettingError`; when awaited also
-    :class:`CredentialsError`, :class:`NotFoundError`, :class:`UnsafeStoreError`, :class:`UnsupportedError`,
-    :class:`DeniedError`, :class:`BrokenError`, :class:`UnreachableError`.
+    :class:`AuthenticationError`, :class:`NotFoundError`, :class:`UnsafeStoreError`, :class:`UnsupportedError`,
+    :class:`PermissionDeniedError`, :class:`BrokenError`, :class:`StoreUnavailableError`.
     """
     given: dict[str, object] = {**settings}
     _incumbent.check_opening(url, given)

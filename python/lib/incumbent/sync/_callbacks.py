@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from incumbent import _incumbent, _inside, _thread
-from incumbent._types import Campaigned, Draining, Lost, Reason, State, Trouble, Won, event_of
+from incumbent._types import StateChanged, Draining, Lost, Reason, State, Warning, Won, event_of
 from incumbent.sync._wait import Stream
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ class Callbacks(NamedTuple):
     on_won: Callable[[Term], object] | None
     on_draining: Callable[[Term, float], object] | None
     on_lost: Callable[[Term, Reason], object] | None
-    on_campaigned: Callable[[State], object] | None
-    on_trouble: Callable[[Trouble], object] | None
+    on_state_changed: Callable[[State], object] | None
+    on_warning: Callable[[Warning], object] | None
 
     def start(
         self,
@@ -63,10 +63,10 @@ class Callbacks(NamedTuple):
             elif isinstance(event, Lost):
                 _finish(held)
                 _call(self.on_lost, None, event.term, event.reason)
-            elif isinstance(event, Campaigned):
-                _call(self.on_campaigned, None, event.state)
-            elif isinstance(event, Trouble):
-                _call(self.on_trouble, None, event)
+            elif isinstance(event, StateChanged):
+                _call(self.on_state_changed, None, event.state)
+            elif isinstance(event, Warning):
+                _call(self.on_warning, None, event)
         _finish(held)
 
 

@@ -9,20 +9,20 @@ from typing import Union
 from incumbent import _incumbent
 from incumbent._base import BaseCandidate, BaseTerms
 from incumbent._types import (
-    Campaigned,
+    StateChanged,
     Draining,
     LeaderChanged,
     Lost,
     Reason,
     State,
-    Trouble,
+    Warning,
     Won,
 )
 from incumbent.sync._callbacks import Callbacks
 from incumbent.sync._term import Term
 from incumbent.sync._wait import Stream, answer
 
-Event = Union[Won[Term], Draining[Term], Lost[Term], LeaderChanged, Campaigned, Trouble]
+Event = Union[Won[Term], Draining[Term], Lost[Term], LeaderChanged, StateChanged, Warning]
 """Something the user of a candidate should know."""
 
 
@@ -60,7 +60,7 @@ class Candidate(BaseCandidate[Term]):
     __slots__ = ()
     _term_type = Term
 
-    def won(self, timeout: float | None = None) -> Term:
+    def next_term(self, timeout: float | None = None) -> Term:
         """Waits for the present or the next term. The term is not held: ``with term`` does that.
 
         Raises :class:`ClosedError` when the campaign is over, :class:`TimedOutError` after ``timeout`` seconds.
@@ -95,8 +95,8 @@ class Candidate(BaseCandidate[Term]):
         on_won: Callable[[Term], object] | None = None,
         on_draining: Callable[[Term, float], object] | None = None,
         on_lost: Callable[[Term, Reason], object] | None = None,
-        on_campaigned: Callable[[State], object] | None = None,
-        on_trouble: Callable[[Trouble], object] | None = None,
+        on_state_changed: Callable[[State], object] | None = None,
+        on_warning: Callable[[Warning], object] | None = None,
         error_ends_term: bool = False,
     ) -> None:
         """Calls functions for what happens from now on, beginning with what holds now, until the campaign is over.
@@ -105,7 +105,7 @@ class Candidate(BaseCandidate[Term]):
         and nothing else. ``on_draining`` has the seconds it may take; the term is held until it has returned, also
         where the leader leaves before any of them has heard of the win. One that raises is reported by ``sys.unraisablehook``, and with ``error_ends_term`` it ends the term.
         """
-        callbacks = Callbacks(on_won, on_draining, on_lost, on_campaigned, on_trouble)
+        callbacks = Callbacks(on_won, on_draining, on_lost, on_state_changed, on_warning)
         callbacks.start(self._native, Term, error_ends_term=error_ends_term)
 
     def resign(self, timeout: float | None = None) -> None:

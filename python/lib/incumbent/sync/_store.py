@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from incumbent import _incumbent, _inside, _log
 from incumbent._settings import interval_of
-from incumbent._types import Leader, Listed, Observation, leader_of, listed_of, observation_of
+from incumbent._types import Leader, ElectionInfo, Observation, leader_of, election_of, observation_of
 from incumbent.sync import _health
 from incumbent.sync._candidate import Candidate
 from incumbent.sync._wait import Stream, answer
@@ -68,9 +68,9 @@ class Store:
         """Who holds the seat of that election now, read from whoever leads the store."""
         return leader_of(answer(self._native.leader(election)))
 
-    def list(self) -> list[Listed]:
+    def list(self) -> list[ElectionInfo]:
         """All elections of the store, by key."""
-        return listed_of(answer(self._native.list()))
+        return election_of(answer(self._native.list()))
 
     def close(self, timeout: float | None = None) -> None:
         """Closes every candidate in good order, and then the store. Closing twice is no error."""

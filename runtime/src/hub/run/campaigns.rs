@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use incumbent_core::campaign::{Input, Output, State, Trouble};
-use incumbent_core::store::{Action, Facts, Fault, Write};
+use incumbent_core::campaign::{Input, Output, State, Warning};
+use incumbent_core::store::{Action, Fault, StoreInfo, Write};
 
 use super::Hub;
 use crate::hub::slot::{Begin, Slot, Stage};
@@ -33,13 +33,13 @@ impl Hub {
     }
 
     /// The first answer of the store to a candidate that wants to campaign.
-    pub(super) fn entered(&mut self, id: CampaignId, result: &Result<Facts, Fault>) {
+    pub(super) fn entered(&mut self, id: CampaignId, result: &Result<StoreInfo, Fault>) {
         let Some(slot) = self.slots.get_mut(&id) else { return };
         let again = match result {
-            Ok(facts) => match slot.begin(self.capabilities, facts) {
+            Ok(info) => match slot.begin(self.capabilities, info) {
                 Begin::Now => {
                     if let Some(flaw) = &self.flaw {
-                        slot.report(Trouble::Store(flaw.clone()));
+                        slot.report(Warning::Store(flaw.clone()));
                     }
                     let health = slot.health();
                     self.feed(id, health);

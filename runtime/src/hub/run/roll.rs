@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::Hub;
 use crate::hub::wakes::Sleeper;
 use crate::hub::{Answer, CampaignId};
-use crate::store::Present;
-use crate::store::roll::{Entrant, together};
+use crate::store::CandidateInfo;
+use crate::store::roll::{Registration, together};
 
 impl Hub {
     /// Takes in whether a candidate stands in its election, after a step of its campaign.
@@ -18,7 +18,8 @@ impl Hub {
         }
         if stands {
             let (election, name) = (Arc::clone(&slot.standing.election), slot.standing.candidate.clone());
-            self.roll.enter(id, Entrant { election, name, nonce: slot.nonce(), since: self.clock.now() });
+            self.roll
+                .enter(id, Registration { election, name, nonce: slot.nonce(), since: self.clock.now() });
         } else {
             self.roll.leave(id);
         }
@@ -43,13 +44,13 @@ impl Hub {
         self.enlist_now();
     }
 
-    pub(super) fn roll_call(&mut self, election: Option<String>, reply: Answer<Option<Vec<Present>>>) {
+    pub(super) fn candidates(&mut self, election: Option<String>, reply: Answer<Option<Vec<CandidateInfo>>>) {
         if let Err(error) = election.as_deref().map_or(Ok(()), |key| self.check_election(key)) {
             return drop(reply.send(Err(error)));
         }
         let (adapter, own) = (Arc::clone(&self.errands.adapter), self.roll.clone());
         let ask = async move {
-            let heard = adapter.roll_call().await?;
+            let heard = adapter.candidates().await?;
             Ok(heard.map(|heard| together(own.call(), heard, election.as_deref())))
         };
         self.under_way.push(self.errands.answer(reply, ask));

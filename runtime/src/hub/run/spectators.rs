@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use incumbent_core::record::Entry;
-use incumbent_core::store::{Facts, Fault};
+use incumbent_core::store::{Fault, StoreInfo};
 
 use super::Hub;
 use crate::hub::Answer;
@@ -12,7 +12,7 @@ use crate::hub::seat::Seat;
 use crate::hub::wakes::Sleeper;
 use crate::observe::Observation;
 use crate::queue::Queue;
-use crate::store::{Watched, Written};
+use crate::store::{EntryInfo, WatchEvent};
 
 impl Hub {
     pub(super) fn read(&mut self, election: String, reply: Answer<Entry>) {
@@ -23,7 +23,7 @@ impl Hub {
         self.under_way.push(self.errands.answer(reply, async move { adapter.read(&election).await }));
     }
 
-    pub(super) fn written(&mut self, election: String, reply: Answer<Option<Written>>) {
+    pub(super) fn written(&mut self, election: String, reply: Answer<Option<EntryInfo>>) {
         if let Err(error) = self.check_election(&election) {
             return drop(reply.send(Err(error)));
         }
@@ -31,12 +31,12 @@ impl Hub {
         self.under_way.push(self.errands.answer(reply, async move { adapter.written(&election).await }));
     }
 
-    pub(super) fn list(&mut self, reply: Answer<Vec<Watched>>) {
+    pub(super) fn list(&mut self, reply: Answer<Vec<WatchEvent>>) {
         let adapter = Arc::clone(&self.errands.adapter);
         self.under_way.push(self.errands.answer(reply, async move { adapter.list().await }));
     }
 
-    pub(super) fn facts(&mut self, reply: Answer<Facts>) {
+    pub(super) fn store_info(&mut self, reply: Answer<StoreInfo>) {
         let adapter = Arc::clone(&self.errands.adapter);
         self.under_way.push(self.errands.answer(reply, async move { adapter.inspect().await }));
     }

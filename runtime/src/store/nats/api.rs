@@ -153,9 +153,9 @@ impl Failure {
 /// A fault as an error.
 pub(super) fn fault_error(fault: Fault) -> Error {
     let kind = match fault.kind {
-        FaultKind::Denied => ErrorKind::Denied,
+        FaultKind::Denied => ErrorKind::PermissionDenied,
         FaultKind::Broken => ErrorKind::Broken,
-        FaultKind::Unreachable => ErrorKind::Unreachable,
+        FaultKind::Unreachable => ErrorKind::StoreUnavailable,
     };
     Error::new(kind, fault.detail)
 }

@@ -78,7 +78,7 @@ impl Connection {
                 Err(error) => error,
             };
             let all_tried = attempts >= settings.servers.len();
-            if error.kind() != ErrorKind::Unreachable || (settings.fail_fast && all_tried) {
+            if error.kind() != ErrorKind::StoreUnavailable || (settings.fail_fast && all_tried) {
                 return Err(error);
             }
             settings.listener.tell(ConnectionEvent::Failed { detail: error.message().to_string() });
@@ -128,21 +128,21 @@ impl Connection {
         });
         let client = options.connect(settings.servers.as_slice()).await.map_err(|error| {
             let kind = match error.kind() {
-                ConnectErrorKind::Authentication => ErrorKind::Credentials,
-                ConnectErrorKind::AuthorizationViolation => ErrorKind::Denied,
+                ConnectErrorKind::Authentication => ErrorKind::Authentication,
+                ConnectErrorKind::AuthorizationViolation => ErrorKind::PermissionDenied,
                 ConnectErrorKind::ServerParse => ErrorKind::InvalidUrl,
                 ConnectErrorKind::Dns
                 | ConnectErrorKind::TimedOut
                 | ConnectErrorKind::Tls
                 | ConnectErrorKind::Io
-                | ConnectErrorKind::MaxReconnects => ErrorKind::Unreachable,
+                | ConnectErrorKind::MaxReconnects => ErrorKind::StoreUnavailable,
             };
             let server = lock(rotation).last().map(shown).unwrap_or_default();
             let message = match kind {
-                ErrorKind::Denied => {
+                ErrorKind::PermissionDenied => {
                     format!("NATS refuses our credentials at {server}: check user, token, nkey or creds")
                 }
-                ErrorKind::Credentials => {
+                ErrorKind::Authentication => {
                     format!("cannot answer the nonce of NATS at {server}: check nkey or creds")
                 }
                 _ => format!("cannot connect to NATS at {server}: {}", chain(&error)),

@@ -113,7 +113,7 @@ impl Environment {
 }
 
 fn unusable(name: &str, why: String) -> Error {
-    Error::new(ErrorKind::Credentials, format!("the NATS context {name:?} cannot be used: {why}"))
+    Error::new(ErrorKind::Authentication, format!("the NATS context {name:?} cannot be used: {why}"))
 }
 
 /// What a context says.
@@ -236,7 +236,7 @@ mod tests {
     fn an_unknown_context_is_named_with_its_file() {
         let (_dir, environment) = environment(&[]);
         let error = environment.load("prod").unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Credentials);
+        assert_eq!(error.kind(), ErrorKind::Authentication);
         assert!(error.message().contains("nats/context/prod.json"), "{error}");
     }
 

@@ -87,7 +87,7 @@ fn seed_in(text: &str) -> Option<&str> {
 fn read(path: &Path, setting: &str) -> Result<String> {
     fs::read_to_string(path).map_err(|error| {
         Error::new(
-            ErrorKind::Credentials,
+            ErrorKind::Authentication,
             format!("cannot read the file {} that `{setting}` names: {error}", path.display()),
         )
         .caused_by(error)
@@ -105,7 +105,7 @@ fn sign(path: &Path, pair: &KeyPair, nonce: &[u8]) -> Result<Vec<u8>> {
 
 fn malformed(path: &Path, setting: &str, what: &str) -> Error {
     Error::new(
-        ErrorKind::Credentials,
+        ErrorKind::Authentication,
         format!("the file {} that `{setting}` names is not usable: {what}", path.display()),
     )
 }
@@ -161,7 +161,7 @@ mod tests {
     fn a_malformed_file_is_named_and_not_quoted() {
         let file = file(&creds("SUANOTASEEDATALL"));
         let error = Credentials::File(file.path().into()).check().unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Credentials);
+        assert_eq!(error.kind(), ErrorKind::Authentication);
         assert!(error.message().contains(&file.path().display().to_string()), "{error}");
         assert!(!format!("{error} {error:?}").contains("NOTASEED"), "{error:?}");
     }
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn a_file_that_is_not_there_is_named_with_its_setting() {
         let error = Credentials::Seed("/nowhere/seed".into()).check().unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Credentials);
+        assert_eq!(error.kind(), ErrorKind::Authentication);
         assert!(error.message().starts_with("cannot read the file /nowhere/seed that `nkey` names"));
     }
 

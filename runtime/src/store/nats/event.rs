@@ -101,7 +101,7 @@ impl ConnectionEvent {
         }
     }
 
-    /// The subject of a roll call that this denies us. Whoever may not call or answer is nobody's trouble: it
+    /// The subject of a roll call that this denies us. Whoever may not call or answer is nobody's warning: it
     /// only cannot see, or cannot be seen.
     pub(super) fn of_a_roll_call(&self) -> Option<&str> {
         match self {

@@ -24,7 +24,7 @@ use tokio::time::{Instant, sleep_until};
 use super::api::{Api, Failure};
 use super::connection::{Link, Silence};
 use super::message;
-use crate::store::Watched;
+use crate::store::WatchEvent;
 
 /// Heartbeats further apart leave a dead consumer unnoticed for long.
 const LONGEST_HEARTBEAT: Duration = Duration::from_secs(5);
@@ -53,7 +53,7 @@ pub(super) struct Follow {
 
 /// An entry, and how many more were waiting when it was sent.
 pub(super) struct Delivery {
-    pub(super) watched: Watched,
+    pub(super) watched: WatchEvent,
     pub(super) pending: u64,
 }
 
@@ -157,7 +157,7 @@ impl Follow {
         self.order.takes(info.consumer_sequence).then_some(())?;
         let key = message.subject.strip_prefix(&self.prefix)?.to_string();
         let entry = message::decode(info.stream_sequence, message.headers.as_ref(), &message.payload);
-        Some(Delivery { watched: Watched { key, entry }, pending: info.pending })
+        Some(Delivery { watched: WatchEvent { key, entry }, pending: info.pending })
     }
 
     /// Answers a request of flow control, and checks what a heartbeat says was sent so far.
@@ -173,7 +173,7 @@ impl Follow {
     }
 
     /// Every key's newest entry, in the order of their keys.
-    pub(super) async fn collect(mut self) -> Result<Vec<Watched>, Fault> {
+    pub(super) async fn collect(mut self) -> Result<Vec<WatchEvent>, Fault> {
         let mut newest = std::collections::BTreeMap::new();
         let mut pending = self.waiting;
         while pending > 0 {
@@ -184,11 +184,11 @@ impl Follow {
             pending = delivery.pending;
             newest.insert(delivery.watched.key, delivery.watched.entry);
         }
-        Ok(newest.into_iter().map(|(key, entry)| Watched { key, entry }).collect())
+        Ok(newest.into_iter().map(|(key, entry)| WatchEvent { key, entry }).collect())
     }
 
     /// The entries as a stream.
-    pub(super) fn into_stream(self) -> BoxStream<'static, Watched> {
+    pub(super) fn into_stream(self) -> BoxStream<'static, WatchEvent> {
         stream::unfold(self, |mut follow| async {
             let delivery = follow.next().await?;
             Some((delivery.watched, follow))

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_nats::HeaderMap;
 use bytes::Bytes;
 use incumbent_core::record::Entry;
-use incumbent_core::store::{Capabilities, Facts, Outcome, Write};
+use incumbent_core::store::{Capabilities, Outcome, StoreInfo, Write};
 
 use super::NatsSettings;
 use super::api::Bucket;
@@ -14,7 +14,7 @@ use super::context::Environment;
 use super::stream::{LEVEL_2_12, StreamInfo};
 use super::{message, outcome, roll, safety};
 use crate::clock::Clock;
-use crate::store::Present;
+use crate::store::CandidateInfo;
 use crate::{Error, ErrorKind, Result};
 
 const BUCKET: &str = "b";
@@ -42,19 +42,19 @@ pub fn answer(payload: &[u8]) -> Outcome {
 }
 
 /// Whom an answer to a roll call tells of.
-pub fn roll(payload: &[u8]) -> Vec<Present> {
+pub fn roll(payload: &[u8]) -> Vec<CandidateInfo> {
     roll::wire::read(payload).collect()
 }
 
 /// The answers to a roll call that tell of these, in messages of so many bytes.
-pub fn roll_answers(present: &[Present], limit: usize) -> Vec<Bytes> {
+pub fn roll_answers(present: &[CandidateInfo], limit: usize) -> Vec<Bytes> {
     roll::wire::answers(present, limit)
 }
 
 /// What a server's description of a stream says, of one that an election may use.
-pub fn stream(payload: &[u8], clock: &Clock) -> Result<(Capabilities, Facts)> {
+pub fn stream(payload: &[u8], clock: &Clock) -> Result<(Capabilities, StoreInfo)> {
     let info: StreamInfo =
         serde_json::from_slice(payload).map_err(|error| Error::new(ErrorKind::Broken, error.to_string()))?;
     safety::check(&Bucket::new(BUCKET, None), &info.config, LEVEL_2_12)?;
-    Ok((info.capabilities(LEVEL_2_12), info.facts(clock.now())))
+    Ok((info.capabilities(LEVEL_2_12), info.store_info(clock.now())))
 }

@@ -122,7 +122,7 @@ pub async fn init(settings: &NatsSettings, options: &InitOptions) -> Result<Init
     api.connection.close().await;
     report.unwrap_or_else(|_| {
         let servers = settings.servers_shown();
-        Err(Error::new(ErrorKind::Unreachable, format!("JetStream at {servers} does not answer")))
+        Err(Error::new(ErrorKind::StoreUnavailable, format!("JetStream at {servers} does not answer")))
     })
 }
 

@@ -56,7 +56,7 @@ use async_trait::async_trait;
 use futures_util::stream::BoxStream;
 use incumbent_core::Incarnation;
 use incumbent_core::record::Entry;
-use incumbent_core::store::{Capabilities, Facts, Fault, FaultKind, Outcome, Write};
+use incumbent_core::store::{Capabilities, Fault, FaultKind, Outcome, StoreInfo, Write};
 
 pub use self::difference::Difference;
 pub use self::event::{Action, ConnectionEvent};
@@ -71,7 +71,7 @@ use self::connection::{Connection, Silence, chain};
 use self::follow::Follow;
 use self::roll::Answering;
 use self::stream::{AccountInfo, StreamInfo};
-use super::{Adapter, Present, Roll, Watched, Written};
+use super::{Adapter, CandidateInfo, EntryInfo, Roll, WatchEvent};
 use crate::clock::Clock;
 use crate::{Error, ErrorKind, Result};
 
@@ -109,8 +109,8 @@ impl Nats {
     ///
     /// # Errors
     /// `NotFound` for a bucket that does not exist, `UnsafeStore` for one an election would be unsafe
-    /// on, `Unsupported` for servers that are too old, `Credentials` and `Denied` where we are not let
-    /// in, `Unreachable` where nothing answers and waiting was not wished for.
+    /// on, `Unsupported` for servers that are too old, `Authentication` and `PermissionDenied` where we are not let
+    /// in, `StoreUnavailable` where nothing answers and waiting was not wished for.
     pub async fn open(settings: &NatsSettings, clock: &Clock) -> Result<Self> {
         let connection = Connection::open(settings).await?;
         let bucket = Bucket::new(&settings.bucket, settings.api_prefix.as_deref());
@@ -125,11 +125,11 @@ impl Nats {
                 }
                 Ok(Err(failure)) => failure.error(&api.bucket),
                 Err(_) => Error::new(
-                    ErrorKind::Unreachable,
+                    ErrorKind::StoreUnavailable,
                     format!("JetStream at {} does not answer", settings.servers_shown()),
                 ),
             };
-            if settings.fail_fast || error.kind() != ErrorKind::Unreachable {
+            if settings.fail_fast || error.kind() != ErrorKind::StoreUnavailable {
                 return Err(error);
             }
             settings.listener.tell(ConnectionEvent::Failed { detail: error.message().to_string() });
@@ -211,14 +211,14 @@ impl Adapter for Nats {
         lock(&self.flaw).clone()
     }
 
-    async fn inspect(&self) -> Result<Facts, Fault> {
+    async fn inspect(&self) -> Result<StoreInfo, Fault> {
         let asked_at = self.clock.now();
         let info: StreamInfo =
             self.api.stream_info().await.map_err(|failure| failure.fault(&self.api.bucket))?;
         self.check_again(&info)?;
         self.max_age.store(max_age_nanos(&info), Ordering::Relaxed);
         lock(&self.domain).clone_from(&info.domain);
-        Ok(info.facts(asked_at))
+        Ok(info.store_info(asked_at))
     }
 
     async fn write(&self, key: &str, write: &Write) -> Outcome {
@@ -237,22 +237,22 @@ impl Adapter for Nats {
         Ok(self.newest(key).await?.map_or(Entry::Vacant, |found| entry(&found)))
     }
 
-    async fn written(&self, key: &str) -> Result<Option<Written>, Fault> {
+    async fn written(&self, key: &str) -> Result<Option<EntryInfo>, Fault> {
         let Some(found) = self.newest(key).await? else { return Ok(None) };
         let Entry::Live(record) = entry(&found) else { return Ok(None) };
         let info: StreamInfo =
             self.api.stream_info().await.map_err(|failure| failure.fault(&self.api.bucket))?;
         // Both times are of whoever leads the stream, and its clock may have been set back between them.
         let ago = info.since(found.time);
-        Ok(ago.map(|ago| Written { revision: record.revision, ago }))
+        Ok(ago.map(|ago| EntryInfo { revision: record.revision, ago }))
     }
 
-    async fn list(&self) -> Result<Vec<Watched>, Fault> {
+    async fn list(&self) -> Result<Vec<WatchEvent>, Fault> {
         let follow = Follow::begin(&self.api, self.interval).await;
         follow.map_err(|failure| failure.fault(&self.api.bucket))?.collect().await
     }
 
-    async fn watch(&self) -> Result<BoxStream<'static, Watched>, Fault> {
+    async fn watch(&self) -> Result<BoxStream<'static, WatchEvent>, Fault> {
         let follow = Follow::begin(&self.api, self.interval).await;
         Ok(follow.map_err(|failure| failure.fault(&self.api.bucket))?.into_stream())
     }
@@ -271,7 +271,7 @@ impl Adapter for Nats {
         Ok(())
     }
 
-    async fn roll_call(&self) -> Result<Option<Vec<Present>>, Fault> {
+    async fn candidates(&self) -> Result<Option<Vec<CandidateInfo>>, Fault> {
         roll::call(&self.api).await
     }
 

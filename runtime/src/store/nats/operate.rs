@@ -7,10 +7,10 @@ use incumbent_core::Revision;
 use incumbent_core::store::{Fault, FaultKind, Outcome};
 
 use super::{Nats, api, message};
-use crate::store::Operate;
+use crate::store::StoreAdmin;
 
 #[async_trait]
-impl Operate for Nats {
+impl StoreAdmin for Nats {
     async fn put(&self, key: &str, value: &[u8]) -> Result<Revision, Fault> {
         self.publish(key, None, Bytes::copy_from_slice(value)).await
     }

@@ -94,7 +94,7 @@ impl NatsSettings {
     /// `$NATS_CONTEXT`, or the one `nats context select` chose.
     ///
     /// # Errors
-    /// `InvalidUrl` names what cannot be read, `InvalidName` a bucket that cannot be, `Credentials` a
+    /// `InvalidUrl` names what cannot be read, `InvalidName` a bucket that cannot be, `Authentication` a
     /// context that cannot be used.
     pub fn from_url(text: &str) -> Result<Self> {
         url::read(text, &Environment::of_process())
@@ -104,7 +104,7 @@ impl NatsSettings {
     /// one `nats context select` chose.
     ///
     /// # Errors
-    /// `Credentials` for a context that cannot be used, `InvalidUrl` where none is named or selected.
+    /// `Authentication` for a context that cannot be used, `InvalidUrl` where none is named or selected.
     pub fn from_context(name: Option<&str>, bucket: &str) -> Result<Self> {
         Self::in_context(&Environment::of_process(), name, bucket)
     }
@@ -131,7 +131,7 @@ impl NatsSettings {
             (None, None) => None,
             _ => {
                 return Err(Error::new(
-                    ErrorKind::Credentials,
+                    ErrorKind::Authentication,
                     format!("the NATS context {name:?} cannot be used: `cert` and `key` go together"),
                 ));
             }
@@ -366,7 +366,7 @@ fn check_certificates(path: &Path, setting: &str) -> Result<()> {
 
 fn unusable(path: &Path, setting: &str, what: &str) -> Error {
     Error::new(
-        ErrorKind::Credentials,
+        ErrorKind::Authentication,
         format!("the file {} that `{setting}` names cannot be read as a PEM {what}", path.display()),
     )
 }
@@ -428,7 +428,7 @@ mod tests {
             [(settings().tls_ca(path), "tls_ca"), (settings().tls_client_certificate(path, path), "tls_cert")]
         {
             let error = settings.check_files().unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Credentials);
+            assert_eq!(error.kind(), ErrorKind::Authentication);
             assert!(error.message().contains(setting), "{error}");
             assert!(error.message().contains(&path.display().to_string()), "{error}");
         }

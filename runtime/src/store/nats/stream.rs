@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use incumbent_core::Instant;
-use incumbent_core::store::{Capabilities, Facts};
+use incumbent_core::store::{Capabilities, StoreInfo};
 use incumbent_core::{Incarnation, Revision};
 use serde::de::{Error as _, IgnoredAny};
 use serde::{Deserialize, Deserializer};
@@ -146,9 +146,9 @@ impl StreamInfo {
         Incarnation(self.created.0)
     }
 
-    /// The facts for a campaign; `asked_at` was read before the question left.
-    pub(super) fn facts(&self, asked_at: Instant) -> Facts {
-        Facts {
+    /// The info for a campaign; `asked_at` was read before the question left.
+    pub(super) fn store_info(&self, asked_at: Instant) -> StoreInfo {
+        StoreInfo {
             asked_at,
             incarnation: self.incarnation(),
             age: self.answered.map(|now| Duration::from_nanos(now.0.saturating_sub(self.created.0))),
@@ -220,10 +220,10 @@ mod tests {
 
     #[test]
     fn facts_are_read_from_one_answer() {
-        let facts = info(r#"{"max_age": 30000000000}"#).facts(Instant::from_nanos(5));
+        let info = info(r#"{"max_age": 30000000000}"#).store_info(Instant::from_nanos(5));
         assert_eq!(
-            facts,
-            Facts {
+            info,
+            StoreInfo {
                 asked_at: Instant::from_nanos(5),
                 incarnation: Incarnation(CREATED),
                 age: Some(Duration::from_nanos(1_499_999_999)),

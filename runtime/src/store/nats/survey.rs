@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use incumbent_core::store::{Capabilities, Facts};
+use incumbent_core::store::{Capabilities, StoreInfo};
 
 use super::api::{Api, Bucket};
 use super::connection::Connection;
@@ -56,7 +56,7 @@ pub struct Survey {
     /// What a campaign can count on.
     pub capabilities: Capabilities,
     /// What the bucket says of itself.
-    pub facts: Facts,
+    pub info: StoreInfo,
 }
 
 /// A server that holds a bucket.
@@ -84,7 +84,7 @@ pub struct ClockDifference {
 ///
 /// # Errors
 /// `NotFound` for a bucket that does not exist, `Unsupported` for a server that is too old to ask,
-/// `Credentials`, `Denied` and `Unreachable` where we do not get through.
+/// `Authentication`, `PermissionDenied` and `StoreUnavailable` where we do not get through.
 pub async fn survey(settings: &NatsSettings, clock: &Clock) -> Result<Survey> {
     let settings = settings.clone().fail_fast(true);
     let bucket = Bucket::new(&settings.bucket, settings.api_prefix.as_deref());
@@ -93,7 +93,7 @@ pub async fn survey(settings: &NatsSettings, clock: &Clock) -> Result<Survey> {
     api.connection.close().await;
     survey.unwrap_or_else(|_| {
         let servers = settings.servers_shown();
-        Err(Error::new(ErrorKind::Unreachable, format!("JetStream at {servers} does not answer")))
+        Err(Error::new(ErrorKind::StoreUnavailable, format!("JetStream at {servers} does not answer")))
     })
 }
 
@@ -127,7 +127,7 @@ async fn look(api: &Api, clock: &Clock) -> Result<Survey> {
         clock: info.answered.and_then(|answered| difference(before, answered.0, after)),
         flaws: safety::flaws(&api.bucket, config, level),
         capabilities: info.capabilities(level),
-        facts: info.facts(asked_at),
+        info: info.store_info(asked_at),
     })
 }
 

@@ -86,7 +86,7 @@ impl Failure {
                     | ErrorCode::ReadOnly
                     | ErrorCode::CannotOpen
                     | ErrorCode::AuthorizationForStatementDenied,
-                ) => ErrorKind::Denied,
+                ) => ErrorKind::PermissionDenied,
                 _ => ErrorKind::Broken,
             },
         }
@@ -115,7 +115,7 @@ impl From<Failure> for Fault {
         let kind = match &failure.cause {
             Cause::Sql(error) if is_busy(error) => FaultKind::Unreachable,
             Cause::Closed | Cause::Lost | Cause::Replaced | Cause::WentBack => FaultKind::Unreachable,
-            _ if failure.kind() == ErrorKind::Denied => FaultKind::Denied,
+            _ if failure.kind() == ErrorKind::PermissionDenied => FaultKind::Denied,
             _ => FaultKind::Broken,
         };
         Self { kind, detail: failure.detail() }

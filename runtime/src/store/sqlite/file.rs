@@ -177,7 +177,7 @@ fn connect(path: &Path, patient: &Arc<AtomicBool>, patience: Duration) -> Result
     let mut sql = Connection::open_with_flags(path, flags)?;
     if sql.is_readonly(rusqlite::MAIN_DB)? {
         let detail = "the file can only be read; check its permissions".to_owned();
-        return Err(Cause::Refused(ErrorKind::Denied, detail));
+        return Err(Cause::Refused(ErrorKind::PermissionDenied, detail));
     }
     let patient = Arc::clone(patient);
     sql.busy_handler(Some(move |tries| patient.load(Ordering::Relaxed) && wait(tries, patience)))?;

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::fork::Birth;
+use crate::fork::ForkGuard;
 use crate::{Error, ErrorKind, Result};
 
 /// How long the list is waited for. Nobody holds it for longer than a look, unless the process forked meanwhile.
@@ -19,14 +19,14 @@ static OPEN: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
 struct Entry {
     number: u64,
     path: PathBuf,
-    birth: Birth,
+    birth: ForkGuard,
 }
 
 /// A file that this process has open.
 #[derive(Debug)]
 pub(super) struct Opened {
     number: u64,
-    birth: Birth,
+    birth: ForkGuard,
 }
 
 impl Opened {
@@ -36,9 +36,9 @@ impl Opened {
     /// `Forked` where it was open when the process forked.
     pub(super) fn claim(path: &Path) -> Result<Self> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
-        let (number, birth) = (NUMBER.fetch_add(1, Ordering::Relaxed), Birth::here());
+        let (number, birth) = (NUMBER.fetch_add(1, Ordering::Relaxed), ForkGuard::new());
         let Some(mut open) = entries() else { return Err(inherited(path)) };
-        if open.iter().any(|entry| entry.path == path && entry.birth.is_elsewhere()) {
+        if open.iter().any(|entry| entry.path == path && entry.birth.is_forked()) {
             return Err(inherited(path));
         }
         open.push(Entry { number, path: path.to_owned(), birth });
@@ -52,7 +52,7 @@ impl Opened {
 
     /// Notes that it is closed. Twice is no error.
     pub(super) fn release(&self) {
-        if self.birth.is_elsewhere() {
+        if self.birth.is_forked() {
             return;
         }
         if let Some(mut open) = entries() {

@@ -141,7 +141,7 @@ fn with_end(path: &Path, end: &str) -> PathBuf {
 fn unusable(path: &Path, error: &io::Error) -> Cause {
     let kind = match error.kind() {
         io::ErrorKind::NotFound => ErrorKind::NotFound,
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => ErrorKind::Denied,
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => ErrorKind::PermissionDenied,
         _ => ErrorKind::Broken,
     };
     Cause::Refused(kind, format!("{} cannot be used: {error}", path.display()))

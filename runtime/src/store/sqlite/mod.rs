@@ -55,12 +55,12 @@ use async_trait::async_trait;
 use futures_util::stream::{self, BoxStream, StreamExt};
 use incumbent_core::Revision;
 use incumbent_core::record::Entry;
-use incumbent_core::store::{Capabilities, Facts, Fault, Outcome, Write};
+use incumbent_core::store::{Capabilities, Fault, Outcome, StoreInfo, Write};
 use tokio::sync::mpsc;
 
 pub use settings::SqliteSettings;
 
-use super::{Adapter, Operate, Present, Roll, Watched, Written, names};
+use super::{Adapter, CandidateInfo, EntryInfo, Roll, StoreAdmin, WatchEvent, names};
 use crate::clock::Clock;
 use crate::{Error, ErrorKind, Result};
 use connection::Connection;
@@ -101,7 +101,7 @@ impl Sqlite {
     /// # Errors
     /// - [`NotFound`](ErrorKind::NotFound): the folder does not exist, or the file does not and the
     ///   settings say not to make it.
-    /// - [`Denied`](ErrorKind::Denied): the file or its folder cannot be written.
+    /// - [`PermissionDenied`](ErrorKind::PermissionDenied): the file or its folder cannot be written.
     /// - [`UnsafeStore`](ErrorKind::UnsafeStore): another program's database, or a network file system.
     /// - [`Unsupported`](ErrorKind::Unsupported): made by a newer version, or no clock here that
     ///   processes share.
@@ -126,7 +126,7 @@ impl Sqlite {
     /// # Errors
     /// As [`open`](Self::open), and [`UnsafeStore`](ErrorKind::UnsafeStore) where `never_used` is
     /// said of a file that has been written to.
-    pub async fn init(settings: &SqliteSettings, clock: &Clock, never_used: bool) -> Result<Facts> {
+    pub async fn init(settings: &SqliteSettings, clock: &Clock, never_used: bool) -> Result<StoreInfo> {
         let settings = SqliteSettings { create: true, ..settings.resolved()? };
         let opened = Opened::claim(&settings.path)?;
         let mut connection = Connection::new(&Arc::new(settings), clock);
@@ -134,12 +134,12 @@ impl Sqlite {
             if never_used {
                 connection.with(|database| database.mark_never_used())?;
             }
-            let facts = connection.with(|database| database.facts());
+            let info = connection.with(|database| database.store_info());
             drop((connection, opened));
-            facts
+            info
         });
         match initialised.await {
-            Ok(facts) => Ok(facts?),
+            Ok(info) => Ok(info?),
             Err(stopped) => {
                 Err(Error::new(ErrorKind::Closed, "the runtime was shut down").caused_by(stopped))
             }
@@ -197,10 +197,10 @@ impl Adapter for Sqlite {
         names::check("candidate's name", name)
     }
 
-    async fn inspect(&self) -> Result<Facts, Fault> {
+    async fn inspect(&self) -> Result<StoreInfo, Fault> {
         let asked_at = self.clock.now();
-        let facts = self.on_reader(|database| database.facts()).await?;
-        Ok(Facts { asked_at, ..facts })
+        let info = self.on_reader(|database| database.store_info()).await?;
+        Ok(StoreInfo { asked_at, ..info })
     }
 
     async fn write(&self, key: &str, write: &Write) -> Outcome {
@@ -213,18 +213,18 @@ impl Adapter for Sqlite {
         Ok(self.on_reader(move |database| database.read(&key)).await?)
     }
 
-    async fn written(&self, key: &str) -> Result<Option<Written>, Fault> {
+    async fn written(&self, key: &str) -> Result<Option<EntryInfo>, Fault> {
         let key = key.to_owned();
         Ok(self.on_reader(move |database| database.written(&key)).await?)
     }
 
-    async fn list(&self) -> Result<Vec<Watched>, Fault> {
+    async fn list(&self) -> Result<Vec<WatchEvent>, Fault> {
         Ok(self.on_reader(|database| Ok(database.changes_after(Revision(0))?.entries)).await?)
     }
 
-    async fn watch(&self) -> Result<BoxStream<'static, Watched>, Fault> {
+    async fn watch(&self) -> Result<BoxStream<'static, WatchEvent>, Fault> {
         let changes = self.reader.ask(|desk| desk.watchers.add(&mut desk.connection)).await?;
-        let next = |mut changes: mpsc::Receiver<Watched>| async move {
+        let next = |mut changes: mpsc::Receiver<WatchEvent>| async move {
             changes.recv().await.map(|change| (change, changes))
         };
         Ok(stream::unfold(changes, next).boxed())
@@ -255,15 +255,15 @@ impl Adapter for Sqlite {
         Ok(self.on_writer(move |database| database.enlist(connection, &roll)).await?)
     }
 
-    async fn roll_call(&self) -> Result<Option<Vec<Present>>, Fault> {
+    async fn candidates(&self) -> Result<Option<Vec<CandidateInfo>>, Fault> {
         let connection = self.opened.number();
         for _ in 1..ROLL_CALLS {
-            match self.on_reader(move |database| database.roll_call(connection)).await {
+            match self.on_reader(move |database| database.candidates(connection)).await {
                 Err(failure) if failure.is_passing() => {}
                 told => return Ok(Some(told?)),
             }
         }
-        Ok(Some(self.on_reader(move |database| database.roll_call(connection)).await?))
+        Ok(Some(self.on_reader(move |database| database.candidates(connection)).await?))
     }
 
     async fn close(&self) {
@@ -280,7 +280,7 @@ impl Adapter for Sqlite {
 }
 
 #[async_trait]
-impl Operate for Sqlite {
+impl StoreAdmin for Sqlite {
     async fn put(&self, key: &str, value: &[u8]) -> Result<Revision, Fault> {
         let (key, value) = (key.to_owned(), value.to_owned());
         Ok(self.on_writer(move |database| database.put(&key, &value)).await?)

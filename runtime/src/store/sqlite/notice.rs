@@ -21,7 +21,7 @@ mod system {
     use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
     use rustix::io::Errno;
 
-    use crate::fork::Birth;
+    use crate::fork::ForkGuard;
     use crate::store::sqlite::worker::{Desk, Job};
 
     /// For so long after a change further ones are taken together: a transaction changes the file several times, and hundreds
@@ -33,7 +33,7 @@ mod system {
     pub(in crate::store::sqlite) struct Notice {
         kernel: Arc<OwnedFd>,
         folder: i32,
-        birth: Birth,
+        birth: ForkGuard,
     }
 
     impl Notice {
@@ -44,14 +44,14 @@ mod system {
             let folder = inotify::add_watch(&*kernel, path.parent()?, changes).ok()?;
             let listener = Listener { kernel: Arc::clone(&kernel), folder, path: path.to_owned(), jobs };
             thread::Builder::new().name("incumbent-notice".into()).spawn(move || listener.listen()).ok()?;
-            Some(Self { kernel, folder, birth: Birth::here() })
+            Some(Self { kernel, folder, birth: ForkGuard::new() })
         }
     }
 
     impl Drop for Notice {
         fn drop(&mut self) {
             // A forked child shares the watch with its parent, and has no thread that listens.
-            if !self.birth.is_elsewhere() {
+            if !self.birth.is_forked() {
                 // The thread hears of it, and ends.
                 let _ = inotify::remove_watch(&*self.kernel, self.folder);
             }

@@ -15,8 +15,8 @@ use super::file::Database;
 use super::process::Process;
 use super::table::{Writing, signed, unsigned};
 use super::{inherited, process};
-use crate::store::Present;
-use crate::store::roll::{Entrant, Roll};
+use crate::store::CandidateInfo;
+use crate::store::roll::{Registration, Roll};
 
 /// Made by the first who stands: a file in which nobody ever did lacks it.
 const LAYOUT: &str = "
@@ -74,7 +74,7 @@ impl Database {
     /// Writes down who is on the roll of the connection of that number, and strikes who is gone. Nothing is
     /// written where nothing has changed. A lock is not waited for: renewals come first.
     pub(super) fn enlist(&mut self, connection: u64, roll: &Roll) -> Result<(), Cause> {
-        let standing = roll.entrants();
+        let standing = roll.registrations();
         let own = Home { boot: self.boot.clone(), process: process::here(), connection };
         let (reading, _) = self.reading()?;
         let is_new = !has_table(&reading)?;
@@ -86,7 +86,7 @@ impl Database {
         };
         drop(reading);
         let standing: Vec<_> =
-            standing.iter().filter_map(|entrant| Some((entrant.nonce?, entrant))).collect();
+            standing.iter().filter_map(|registration| Some((registration.nonce?, registration))).collect();
         let nonces: HashSet<_> = standing.iter().map(|(nonce, _)| nonce.to_string()).collect();
         if gone.is_empty() && nonces == written {
             return Ok(());
@@ -105,16 +105,16 @@ impl Database {
         for nonce in strike {
             writing.transaction.prepare_cached("DELETE FROM candidate WHERE nonce = ?1")?.execute([nonce])?;
         }
-        for (nonce, entrant) in
+        for (nonce, registration) in
             standing.into_iter().filter(|(nonce, _)| !written.contains(&nonce.to_string()))
         {
-            insert(&writing.transaction, &own, nonce, entrant)?;
+            insert(&writing.transaction, &own, nonce, registration)?;
         }
         Ok(writing.commit()?)
     }
 
     /// Who stands over all other connections.
-    pub(super) fn roll_call(&mut self, connection: u64) -> Result<Vec<Present>, Cause> {
+    pub(super) fn candidates(&mut self, connection: u64) -> Result<Vec<CandidateInfo>, Cause> {
         let (now, here) = (self.clock.now(), process::here());
         let own = Home { boot: self.boot.clone(), process: here.clone(), connection };
         let (reading, _) = self.reading()?;
@@ -125,14 +125,14 @@ impl Database {
             .prepare_cached(
                 "SELECT boot, space, process, started, connection, election, name, since, nonce FROM candidate",
             )?
-            .query_map([], |row| Ok((home(row)?, entrant(row)?)))?
+            .query_map([], |row| Ok((home(row)?, registration(row)?)))?
             .collect::<Result<_, _>>()?;
         let mut fates = HashMap::new();
         let mut lives = |home: &Home| {
             *fates.entry(home.clone()).or_insert_with(|| home.fate(&here, &own.boot)) == Fate::Lives
         };
         let others = rows.into_iter().filter(|(home, _)| *home != own && lives(home));
-        Ok(others.map(|(_, entrant)| entrant.at(now)).collect())
+        Ok(others.map(|(_, registration)| registration.at(now)).collect())
     }
 }
 
@@ -203,7 +203,12 @@ fn written_by(writing: &Transaction<'_>, own: &Home) -> Result<HashSet<String>, 
     Ok(written)
 }
 
-fn insert(writing: &Transaction<'_>, own: &Home, nonce: Nonce, entrant: &Entrant) -> Result<(), Cause> {
+fn insert(
+    writing: &Transaction<'_>,
+    own: &Home,
+    nonce: Nonce,
+    registration: &Registration,
+) -> Result<(), Cause> {
     writing
         .prepare_cached(
             "INSERT OR REPLACE INTO candidate
@@ -212,9 +217,9 @@ fn insert(writing: &Transaction<'_>, own: &Home, nonce: Nonce, entrant: &Entrant
         )?
         .execute(params![
             nonce.to_string(),
-            &*entrant.election,
-            entrant.name,
-            signed(entrant.since.as_nanos()),
+            &*registration.election,
+            registration.name,
+            signed(registration.since.as_nanos()),
             own.boot,
             signed(own.process.space),
             own.process.number,
@@ -232,8 +237,8 @@ fn home(row: &Row<'_>) -> rusqlite::Result<Home> {
 }
 
 /// From the four columns after those.
-fn entrant(row: &Row<'_>) -> rusqlite::Result<Entrant> {
+fn registration(row: &Row<'_>) -> rusqlite::Result<Registration> {
     let nonce = u128::from_str_radix(row.get_ref(8)?.as_str()?, 16).ok().map(Nonce);
     let since = Instant::from_nanos(row.get(7).map(unsigned)?);
-    Ok(Entrant { election: row.get::<_, String>(5)?.into(), name: row.get(6)?, nonce, since })
+    Ok(Registration { election: row.get::<_, String>(5)?.into(), name: row.get(6)?, nonce, since })
 }

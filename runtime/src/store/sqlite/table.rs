@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use incumbent_core::record::{Entry, Headers, Kind, LONGEST, deletion_headers};
-use incumbent_core::store::{Expect, Facts, Outcome, Write};
+use incumbent_core::store::{Expect, Outcome, StoreInfo, Write};
 use incumbent_core::{Incarnation, Instant, Revision};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 
@@ -14,7 +14,7 @@ use super::identity::{Identity, LATE, Seen, wall};
 use super::roll;
 use crate::ErrorKind;
 use crate::store::message::{FOREIGN_LEASE, Message, pairs};
-use crate::store::{Watched, Written, incarnation};
+use crate::store::{EntryInfo, WatchEvent, incarnation};
 
 /// One row says what the store is, and one row a key what is under it. Instants and spans are
 /// nanoseconds, instants on the clock of the boot that is written down.
@@ -82,7 +82,7 @@ pub(super) struct Changes {
     /// The newest revision of the store.
     pub(super) newest: Revision,
     /// The entries, oldest revision first.
-    pub(super) entries: Vec<Watched>,
+    pub(super) entries: Vec<WatchEvent>,
     /// The shortest lease of a live record.
     pub(super) shortest_lease: Option<Duration>,
     /// How many candidates are written down.
@@ -219,7 +219,7 @@ impl Database {
     }
 
     /// How long ago the live record under a key was written.
-    pub(super) fn written(&mut self, key: &str) -> Result<Option<Written>, Cause> {
+    pub(super) fn written(&mut self, key: &str) -> Result<Option<EntryInfo>, Cause> {
         let now = self.clock.now();
         let (reading, _) = self.reading()?;
         let found = reading
@@ -229,7 +229,7 @@ impl Database {
             .query_row(params![key, LIVE, signed(now.as_nanos())], |row| {
                 let revision = row.get(0).map(unsigned).map(Revision)?;
                 let (lease, over): (Duration, Instant) = (row.get(1).map(span)?, row.get(2).map(instant)?);
-                Ok(Written { revision, ago: now.since(over.before(lease)) })
+                Ok(EntryInfo { revision, ago: now.since(over.before(lease)) })
             })
             .optional()?;
         Ok(found)
@@ -257,10 +257,10 @@ impl Database {
     }
 
     /// What the store is.
-    pub(super) fn facts(&mut self) -> Result<Facts, Cause> {
+    pub(super) fn store_info(&mut self) -> Result<StoreInfo, Cause> {
         let now = self.clock.now();
         let (_, head) = self.reading()?;
-        Ok(Facts {
+        Ok(StoreInfo {
             asked_at: now,
             incarnation: head.incarnation,
             age: Some(head.aged + now.since(head.born)),
@@ -519,7 +519,7 @@ pub(super) fn head_of_any_boot(sql: &Connection) -> Result<(Head, String), Cause
     Ok(found)
 }
 
-fn watched(row: &Row<'_>) -> rusqlite::Result<Watched> {
+fn watched(row: &Row<'_>) -> rusqlite::Result<WatchEvent> {
     let revision = row.get(1).map(unsigned).map(Revision)?;
     let kind = if row.get::<_, i64>(2)? == LIVE { Kind::Live } else { Kind::Tombstone };
     let entry = match row.get_ref(4)?.as_blob_or_null()? {
@@ -531,7 +531,7 @@ fn watched(row: &Row<'_>) -> rusqlite::Result<Watched> {
         // It is left on the disk.
         None => Entry::oversize(revision, kind, row.get(3).map(unsigned)?),
     };
-    Ok(Watched { key: row.get(0)?, entry })
+    Ok(WatchEvent { key: row.get(0)?, entry })
 }
 
 /// SQLite's numbers are signed. Nothing here is above half of `u64` but a lease without end.

@@ -11,7 +11,7 @@ use super::connection::Connection;
 use super::failure::Failure;
 use super::identity::{Seen, wall};
 use super::jitter;
-use crate::store::Watched;
+use crate::store::WatchEvent;
 
 /// How many changes a watcher may be behind before its watch ends.
 const BACKLOG: usize = 1024;
@@ -61,7 +61,7 @@ pub(super) struct Watchers {
 
 #[derive(Debug)]
 struct Watcher {
-    changes: mpsc::Sender<Watched>,
+    changes: mpsc::Sender<WatchEvent>,
     seen: Revision,
 }
 
@@ -90,7 +90,7 @@ impl Watchers {
     }
 
     /// Begins a watch with what is there.
-    pub(super) fn add(&mut self, connection: &mut Connection) -> Result<mpsc::Receiver<Watched>, Failure> {
+    pub(super) fn add(&mut self, connection: &mut Connection) -> Result<mpsc::Receiver<WatchEvent>, Failure> {
         let now = connection.with(|database| database.changes_after(Revision(0)))?;
         self.end_if_another(connection, Some(now.incarnation));
         let (changes, receiver) = mpsc::channel(now.entries.len() + BACKLOG);
@@ -178,7 +178,7 @@ fn changed_at(path: &Path) -> Option<i64> {
 
 impl Watcher {
     /// Whether the watcher is there and keeps up.
-    fn tell(&mut self, entries: &[Watched]) -> bool {
+    fn tell(&mut self, entries: &[WatchEvent]) -> bool {
         let seen = self.seen;
         entries.iter().filter(|watched| watched.entry.revision() > Some(seen)).all(|watched| {
             match self.changes.try_send(watched.clone()) {

@@ -45,7 +45,7 @@ pub(crate) async fn make(servers: &str, bucket: &str, lease: Duration, replicas:
 }
 
 fn is_passing(error: &incumbent::Error) -> bool {
-    error.kind() == ErrorKind::Unreachable || error.message().contains("no suitable peers")
+    error.kind() == ErrorKind::StoreUnavailable || error.message().contains("no suitable peers")
 }
 
 impl Operator {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use incumbent::core::campaign::{Event, Term};
+use incumbent::incumbent_core::campaign::{Event, Term};
 use incumbent::{Instant, Token};
 use tokio::task::JoinHandle;
 
@@ -81,7 +81,7 @@ pub(super) struct Pages {
     pub(super) terms: Vec<OfTerm>,
     /// How many of those a step has asked for.
     pub(super) read: usize,
-    pub(super) troubles: Vec<&'static str>,
+    pub(super) warnings: Vec<&'static str>,
     /// For the failure's report: when, and what.
     pub(super) history: Vec<(Instant, String)>,
     /// The first rule that was broken.
@@ -160,11 +160,11 @@ impl Book {
                 Some(leader) => format!("sees {:?} in the seat", leader.name),
                 None => "sees the seat vacant".into(),
             },
-            Event::Campaigned(state) => format!("is {}", state.code()),
-            Event::Trouble(trouble) => {
-                let code = trouble.code();
-                pages.troubles.push(code);
-                format!("trouble {code}: {trouble}")
+            Event::StateChanged(state) => format!("is {}", state.code()),
+            Event::Warning(warning) => {
+                let code = warning.code();
+                pages.warnings.push(code);
+                format!("warning {code}: {warning}")
             }
         };
         pages.history.push((at, format!("{} {told}", self.id)));

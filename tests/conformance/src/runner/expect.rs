@@ -57,11 +57,11 @@ impl Play {
                 let whom = leader.as_deref().unwrap_or("nobody");
                 self.wait(format!("{candidate} to see {whom:?} in the seat"), probe, seen).await
             }
-            Step::ExpectTrouble { candidate, trouble } => {
+            Step::ExpectWarning { candidate, warning } => {
                 let book = &self.actor(candidate)?.book;
-                let probe = || book.pages().troubles.iter().any(|told| told == trouble).then_some(Ok(()));
-                let seen = || format!("it was told {:?}", book.pages().troubles);
-                self.wait(format!("{candidate} to be told the trouble {trouble}"), probe, seen).await
+                let probe = || book.pages().warnings.iter().any(|told| told == warning).then_some(Ok(()));
+                let seen = || format!("it was told {:?}", book.pages().warnings);
+                self.wait(format!("{candidate} to be told the warning {warning}"), probe, seen).await
             }
             Step::ExpectLeader { election, leader, metadata } => {
                 self.stored(election, leader.as_deref(), metadata).await

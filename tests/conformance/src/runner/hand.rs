@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use incumbent::store::{Memory, Operate, StoreSettings};
+use incumbent::store::{Memory, StoreAdmin, StoreSettings};
 use incumbent::testing::{Faults, Faulty};
 use incumbent::{Clock, Store};
 

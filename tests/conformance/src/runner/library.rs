@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use incumbent::core::campaign::{self, Backoff, Leader, Lease, Settings, State};
+use incumbent::incumbent_core::campaign::{self, Backoff, Leader, Lease, Settings, State};
 use incumbent::store::Adapter;
 use incumbent::{CampaignOptions, Candidate, Clock, Event, Events, Leaving, Store, Term};
 
@@ -81,8 +81,8 @@ impl Own {
                 campaign::Event::Lost { term: plain(&term), reason }
             }
             Event::LeaderChanged(leader) => campaign::Event::LeaderChanged(leader),
-            Event::Campaigned(state) => campaign::Event::Campaigned(state),
-            Event::Trouble(trouble) => campaign::Event::Trouble(trouble),
+            Event::StateChanged(state) => campaign::Event::StateChanged(state),
+            Event::Warning(warning) => campaign::Event::Warning(warning),
         };
         Told { event, is_current }
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use incumbent::core::campaign::Settings;
+use incumbent::incumbent_core::campaign::Settings;
 use incumbent::{Preset, State, WinDelay};
 
 use super::actor::Actor;

@@ -66,7 +66,7 @@ fn disorder(wins: &[Win]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use incumbent::core::{Incarnation, Revision};
+    use incumbent::incumbent_core::{Incarnation, Revision};
 
     use super::*;
 

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use incumbent::core::campaign::{Event, Leader, Lease, Settings, State};
+use incumbent::incumbent_core::campaign::{Event, Leader, Lease, Settings, State};
 use incumbent::store::Adapter;
 use incumbent::{Clock, Instant};
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use incumbent::core::campaign::Leader;
+use incumbent::incumbent_core::campaign::Leader;
 use incumbent::{Clock, Instant, Observer};
 
 /// An observer of a scenario.

@@ -127,7 +127,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use incumbent::core::campaign::{Event, Settings};
+    use incumbent::incumbent_core::campaign::{Event, Settings};
 
     use super::*;
     use crate::runner::{Library, Troupe};

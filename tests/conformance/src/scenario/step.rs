@@ -139,9 +139,9 @@ pub enum Step {
         candidate: String,
         leader: Option<String>,
     },
-    ExpectTrouble {
+    ExpectWarning {
         candidate: String,
-        trouble: String,
+        warning: String,
     },
     ExpectLeader {
         #[serde(default = "jobs")]
@@ -181,7 +181,7 @@ impl Step {
             | Self::ExpectStillLeads { candidate, .. }
             | Self::ExpectState { candidate, .. }
             | Self::ExpectSeen { candidate, .. }
-            | Self::ExpectTrouble { candidate, .. } => vec![candidate],
+            | Self::ExpectWarning { candidate, .. } => vec![candidate],
             Self::ExpectAnyWon { candidates, .. } => candidates.iter().map(String::as_str).collect(),
             Self::Observe { .. }
             | Self::DeleteKey { .. }

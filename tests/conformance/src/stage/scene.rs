@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_nats::jetstream;
 use incumbent::Clock;
 use incumbent::store::nats::{InitOptions, NatsSettings, init};
-use incumbent::store::{Operate, Sqlite, SqliteSettings, StoreSettings};
+use incumbent::store::{Sqlite, SqliteSettings, StoreAdmin, StoreSettings};
 use incumbent_testkit::nats::NatsServer;
 use incumbent_testkit::proxy::Proxy;
 use tempfile::TempDir;
@@ -157,7 +157,7 @@ impl Scene {
         lines.get_mut(connection).ok_or_else(|| format!("there is no connection {connection:?}"))
     }
 
-    async fn operator(&self, server: Option<&NatsServer>) -> Result<Box<dyn Operate>, String> {
+    async fn operator(&self, server: Option<&NatsServer>) -> Result<Box<dyn StoreAdmin>, String> {
         if let Store::Memory { .. } = self.store {
             return Err(self.offers_no("a way into the runner's memory"));
         }

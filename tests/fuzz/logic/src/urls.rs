@@ -36,7 +36,7 @@ pub fn run(bytes: &[u8]) {
 
 fn check_kind(kind: Option<ErrorKind>) {
     // A URL may name a context, of which there is none.
-    let known = [ErrorKind::InvalidUrl, ErrorKind::InvalidName, ErrorKind::Credentials];
+    let known = [ErrorKind::InvalidUrl, ErrorKind::InvalidName, ErrorKind::Authentication];
     assert!(kind.is_none_or(|kind| known.contains(&kind)), "{kind:?}");
 }
 

@@ -53,8 +53,8 @@ pub(super) fn weigh(node: &Node, input: &Input, now: Instant) -> Weight {
         matches!(input, Input::Wrote { outcome: Outcome::Busy | Outcome::NotSent | Outcome::Unknown, .. });
     let another = match input {
         // What was asked before something newer was known, says nothing.
-        Input::Inspected(Ok(facts)) if facts.incarnation > node.knows && facts.asked_at >= node.asked => {
-            Some(facts.incarnation)
+        Input::Inspected(Ok(info)) if info.incarnation > node.knows && info.asked_at >= node.asked => {
+            Some(info.incarnation)
         }
         _ => None,
     };

@@ -6,7 +6,7 @@ use oorandom::Rand64;
 use wasmtime::component::{Resource, ResourceTable};
 
 use crate::bindings::incumbent::election::records::{Kind, Message, Put};
-use crate::bindings::incumbent::election::stores::{Applied, Capabilities, Facts, Outcome};
+use crate::bindings::incumbent::election::stores::{Applied, Capabilities, Outcome, StoreInfo};
 use crate::bindings::incumbent::election::types::Fault;
 use crate::bindings::incumbent::election::{clock, events, kv, random, records, settings, stores, types};
 use crate::support::Nothing;
@@ -210,14 +210,14 @@ impl kv::HostBucket for Hostile {
         Ok(())
     }
 
-    fn inspect(&mut self, _: Resource<Nothing>, limit: u64) -> Result<Facts, Fault> {
+    fn inspect(&mut self, _: Resource<Nothing>, limit: u64) -> Result<StoreInfo, Fault> {
         self.takes(limit);
         let (evil, incarnation) = (self.is_evil(), 7);
         if evil && self.below(2) == 0 {
             return Err(self.fault());
         }
         let wrong = |host: &mut Self, right: u64| if evil && host.below(8) == 0 { host.odd() } else { right };
-        Ok(Facts {
+        Ok(StoreInfo {
             incarnation: wrong(self, incarnation),
             age: Some(wrong(self, 1_000 * SECOND)),
             never_used: evil,

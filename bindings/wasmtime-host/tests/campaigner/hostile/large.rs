@@ -5,7 +5,7 @@ use wasmtime::component::Component;
 
 use super::guest::{Guest, compiled};
 use super::host::{Hostile, SECOND};
-use crate::bindings::incumbent::election::events::{Event, TroubleKind};
+use crate::bindings::incumbent::election::events::{Event, WarningKind};
 use crate::bindings::incumbent::election::records::{Kind, Message};
 
 fn live(value: Vec<u8>, headers: Vec<(String, String)>, oversize: Option<u64>) -> Message {
@@ -32,8 +32,8 @@ fn told_of(compiled: &(Engine, Component), message: Message) -> Vec<Event> {
 
 fn bytes_told(told: &[Event]) -> Vec<u64> {
     let bytes = |event: &Event| match event {
-        Event::Trouble(trouble) => match &trouble.kind {
-            TroubleKind::NotARecord(what) => Some(what.bytes),
+        Event::Warning(warning) => match &warning.kind {
+            WarningKind::NotARecord(what) => Some(what.bytes),
             _ => None,
         },
         _ => None,

@@ -3,7 +3,7 @@
 use super::guest::{Guest, compiled};
 use super::host::{Hostile, SECOND};
 use crate::bindings::exports::incumbent::election::elections::Error;
-use crate::bindings::incumbent::election::events::{Event, TroubleKind};
+use crate::bindings::incumbent::election::events::{Event, WarningKind};
 
 /// Two candidates of one instance, the second of this name, on an honest store and on one clock, whose random numbers
 /// are the same. Steps both until a lease and a half have passed; what the second is told.
@@ -63,7 +63,7 @@ fn two_names_with_the_same_random_numbers_never_lead_at_once() {
 fn two_candidates_alike_in_everything_never_lead_at_once_and_it_is_told() {
     let told = beside_each_other("a");
     let is_told = told.iter().any(|event| {
-        matches!(event, Event::Trouble(trouble) if matches!(&trouble.kind, TroubleKind::SameNonce(name) if name == "a"))
+        matches!(event, Event::Warning(warning) if matches!(&warning.kind, WarningKind::SameNonce(name) if name == "a"))
     });
     assert!(is_told, "{told:?}");
 }

@@ -4,7 +4,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use incumbent::Clock;
-use incumbent::core::campaign::{Event, Preset, Settings};
+use incumbent::incumbent_core::campaign::{Event, Preset, Settings};
 use incumbent_wasmtime::{Campaigner, Host, Stores};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;

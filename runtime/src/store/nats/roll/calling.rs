@@ -11,7 +11,7 @@ use super::super::api::{Api, silence_fault};
 use super::super::connection::Silence;
 use super::super::stream::StreamInfo;
 use super::{answers_to, calls, wire};
-use crate::store::Present;
+use crate::store::CandidateInfo;
 
 /// How long the first answer is waited for, where somebody hears the call. Where nobody does, the server says
 /// so at once.
@@ -25,7 +25,7 @@ const LONGEST: Duration = Duration::from_secs(2);
 const MOST: usize = 16 * 1024 * 1024;
 
 /// Who answers that it stands in the present life of the bucket; `None` where we are not allowed to ask.
-pub(in super::super) async fn call(api: &Api) -> Result<Option<Vec<Present>>, Fault> {
+pub(in super::super) async fn call(api: &Api) -> Result<Option<Vec<CandidateInfo>>, Fault> {
     let began = Instant::now();
     let info: StreamInfo = api.stream_info().await.map_err(|failure| failure.fault(&api.bucket))?;
     let quiet = QUIET.max(began.elapsed() * QUIET_TRIPS);
@@ -51,7 +51,7 @@ pub(in super::super) async fn call(api: &Api) -> Result<Option<Vec<Present>>, Fa
     }
 }
 
-async fn gather(answers: &mut Subscriber, quiet: Duration) -> Vec<Present> {
+async fn gather(answers: &mut Subscriber, quiet: Duration) -> Vec<CandidateInfo> {
     let began = Instant::now();
     let latest = began + LONGEST;
     let mut until = began + FIRST_ANSWER.max(quiet);

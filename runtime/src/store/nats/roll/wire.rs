@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::super::names;
-use crate::store::{Present, request};
+use crate::store::{CandidateInfo, request};
 
 const OPENING: &[u8] = br#"{"candidates":["#;
 const CLOSING: &[u8] = b"]}";
@@ -56,7 +56,7 @@ pub(super) fn concerns(call: &[u8], Incarnation(ours): Incarnation) -> bool {
 }
 
 /// The answers that tell of all, none longer than `limit` bytes unless a single candidate takes that.
-pub(in super::super) fn answers(present: &[Present], limit: usize) -> Vec<Bytes> {
+pub(in super::super) fn answers(present: &[CandidateInfo], limit: usize) -> Vec<Bytes> {
     let mut answers = Vec::new();
     let mut page = OPENING.to_vec();
     for one in present {
@@ -80,13 +80,13 @@ pub(in super::super) fn answers(present: &[Present], limit: usize) -> Vec<Bytes>
 }
 
 /// Whom an answer tells of. What cannot be read, or cannot be, is nobody.
-pub(in super::super) fn read(answer: &[u8]) -> impl Iterator<Item = Present> + use<> {
+pub(in super::super) fn read(answer: &[u8]) -> impl Iterator<Item = CandidateInfo> + use<> {
     let answer = serde_json::from_slice(answer).unwrap_or(Answer { candidates: Vec::new() });
     answer.candidates.into_iter().filter_map(|line| serde_json::from_value::<Line>(line).ok()?.read())
 }
 
 impl Line {
-    fn of(present: &Present) -> Self {
+    fn of(present: &CandidateInfo) -> Self {
         Self {
             election: present.election.clone(),
             name: present.name.clone(),
@@ -95,12 +95,12 @@ impl Line {
         }
     }
 
-    fn read(self) -> Option<Present> {
+    fn read(self) -> Option<CandidateInfo> {
         let Self { election, name, nonce, standing_ms } = self;
         names::check_key(&election).and_then(|()| request::check_election(&election)).ok()?;
         names::check_name(&name).ok()?;
         let nonce = nonce.map(|text| number(&text).ok_or(())).transpose().ok()?;
-        Some(Present { election, name, nonce, standing_for: Duration::from_millis(standing_ms) })
+        Some(CandidateInfo { election, name, nonce, standing_for: Duration::from_millis(standing_ms) })
     }
 }
 
@@ -114,12 +114,12 @@ fn number(text: &str) -> Option<Nonce> {
 mod tests {
     use super::*;
 
-    fn present(election: &str, name: &str, nonce: Option<u128>, millis: u64) -> Present {
+    fn present(election: &str, name: &str, nonce: Option<u128>, millis: u64) -> CandidateInfo {
         let standing_for = Duration::from_millis(millis);
-        Present { election: election.into(), name: name.into(), nonce: nonce.map(Nonce), standing_for }
+        CandidateInfo { election: election.into(), name: name.into(), nonce: nonce.map(Nonce), standing_for }
     }
 
-    fn read_all(answers: &[Bytes]) -> Vec<Present> {
+    fn read_all(answers: &[Bytes]) -> Vec<CandidateInfo> {
         answers.iter().flat_map(|answer| read(answer)).collect()
     }
 

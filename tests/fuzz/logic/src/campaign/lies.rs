@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use incumbent_core::campaign::{Campaign, Input, Output, ReadId};
 use incumbent_core::record::{Attempt, Entry};
-use incumbent_core::store::{Action, Facts, FaultKind, Outcome, Write};
+use incumbent_core::store::{Action, FaultKind, Outcome, StoreInfo, Write};
 use incumbent_core::{Incarnation, Instant, Revision};
 
 use super::entries::{fault, live, mine, released, theirs};
@@ -180,12 +180,12 @@ impl Lies {
     }
 
     fn inspection(&mut self, choices: &mut Choices<'_>, plan: &Plan, now: Instant) -> Input {
-        let facts = Facts { asked_at: now, incarnation: self.life, ..plan.facts() };
+        let info = StoreInfo { asked_at: now, incarnation: self.life, ..plan.store_info() };
         match choices.below(8) {
             0 => return Input::Inspected(Err(fault(FaultKind::Unreachable))),
             1 => {
                 let asked_at = now.before(part(self.lease, 5000));
-                return Input::Inspected(Ok(Facts { asked_at, ..facts }));
+                return Input::Inspected(Ok(StoreInfo { asked_at, ..info }));
             }
             _ => {}
         }
@@ -202,8 +202,8 @@ impl Lies {
             4 => Some(Duration::from_nanos(choices.any())),
             _ => plan.max_age,
         };
-        let age = if choices.one_in(9) { None } else { facts.age };
+        let age = if choices.one_in(9) { None } else { info.age };
         let newest = choices.one_in(3).then_some(Revision(self.top() + 3));
-        Input::Inspected(Ok(Facts { incarnation: self.life, max_age, age, newest, ..facts }))
+        Input::Inspected(Ok(StoreInfo { incarnation: self.life, max_age, age, newest, ..info }))
     }
 }

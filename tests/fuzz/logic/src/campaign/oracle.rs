@@ -52,7 +52,7 @@ impl Oracle {
             awaited: None,
             reads: 0,
             proven: None,
-            life: (plan.life, plan.facts().asked_at),
+            life: (plan.life, plan.store_info().asked_at),
             watching: None,
             acquired: Vec::new(),
             term: None,
@@ -85,8 +85,8 @@ impl Oracle {
                 }
             }
             Input::Watching { since } => self.watching = Some(*since),
-            Input::Inspected(Ok(facts)) if facts.asked_at >= self.life.1 => {
-                self.life = (facts.incarnation, facts.asked_at);
+            Input::Inspected(Ok(info)) if info.asked_at >= self.life.1 => {
+                self.life = (info.incarnation, info.asked_at);
             }
             _ => {}
         }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use incumbent_core::campaign::{Backoff, Campaign, Preset, Refused, Settings, WinDelay};
-use incumbent_core::store::{Capabilities, Facts};
+use incumbent_core::campaign::{Backoff, Campaign, InvalidSettings, Preset, Settings, WinDelay};
+use incumbent_core::store::{Capabilities, StoreInfo};
 use incumbent_core::{Incarnation, Instant, Revision};
 
 use super::entries::{ME, NAME};
@@ -147,7 +147,7 @@ impl Plan {
     }
 
     /// The campaign, which has not begun.
-    pub(super) fn campaign(&self) -> Result<Campaign, Refused> {
+    pub(super) fn campaign(&self) -> Result<Campaign, InvalidSettings> {
         let settings = Settings {
             preset: self.preset,
             lease: Some(self.lease),
@@ -167,12 +167,12 @@ impl Plan {
             win_delay: self.win_delay,
             ..Settings::new(NAME)
         };
-        Campaign::new(settings, self.store, &self.facts(), ME, self.seed, self.start)
+        Campaign::new(settings, self.store, &self.store_info(), ME, self.seed, self.start)
     }
 
     /// What the first inspection said.
-    pub(super) fn facts(&self) -> Facts {
-        Facts {
+    pub(super) fn store_info(&self) -> StoreInfo {
+        StoreInfo {
             asked_at: self.start.before(secs(1)),
             incarnation: self.life,
             age: Some(secs(400 * 24 * 3600)),

@@ -31,13 +31,13 @@ pub(super) fn of_a_write(bytes: &[u8]) {
     }
 }
 
-/// A stream an election may use gives facts that a campaign takes, or refuses with a reason.
+/// A stream an election may use gives info that a campaign takes, or refuses with a reason.
 pub(super) fn of_an_inspection(bytes: &[u8]) {
     let clock = Clock::manual(Instant::ZERO);
-    let Ok((store, facts)) = fuzzing::stream(bytes, &clock) else { return };
+    let Ok((store, info)) = fuzzing::stream(bytes, &clock) else { return };
     assert!(store.shortest <= store.longest, "{store:?}");
-    assert!(facts.max_age.is_none_or(|age| !age.is_zero()), "{facts:?}");
-    if let Err(refused) = Campaign::new(Settings::new("a"), store, &facts, Nonce(1), 1, Instant::ZERO) {
+    assert!(info.max_age.is_none_or(|age| !age.is_zero()), "{info:?}");
+    if let Err(refused) = Campaign::new(Settings::new("a"), store, &info, Nonce(1), 1, Instant::ZERO) {
         assert!(!refused.remedy.is_empty(), "{refused:?}");
     }
 }

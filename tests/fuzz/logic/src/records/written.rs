@@ -6,7 +6,7 @@ use arbitrary::{Arbitrary, Unstructured};
 use incumbent::fuzzing;
 use incumbent_core::campaign::{Campaign, Input, Output, Settings};
 use incumbent_core::record::{Attempt, Entry, Nonce, Record, Release, Stamp};
-use incumbent_core::store::{Capabilities, Facts, Outcome, Write};
+use incumbent_core::store::{Capabilities, Outcome, StoreInfo, Write};
 use incumbent_core::{Incarnation, Instant, Revision};
 
 #[derive(Debug, Arbitrary)]
@@ -39,7 +39,7 @@ impl Wishes<'_> {
             incarnation_acked: true,
             fail_over: Duration::ZERO,
         };
-        let facts = Facts {
+        let info = StoreInfo {
             asked_at: Instant::ZERO,
             incarnation: Incarnation(self.incarnation),
             age: None,
@@ -53,7 +53,7 @@ impl Wishes<'_> {
             metadata: self.metadata(),
             ..Settings::new(self.name)
         };
-        Campaign::new(settings, store, &facts, Nonce(self.nonce), 1, Instant::ZERO).ok()
+        Campaign::new(settings, store, &info, Nonce(self.nonce), 1, Instant::ZERO).ok()
     }
 }
 

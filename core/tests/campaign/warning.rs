@@ -1,17 +1,17 @@
-//! Trouble: told once when it begins.
+//! Warning: told once when it begins.
 
-use incumbent_core::campaign::{Event, Input, Output, Preset, Settings, Timer, Trouble};
+use incumbent_core::campaign::{Event, Input, Output, Preset, Settings, Timer, Warning};
 use incumbent_core::record::{Entry, Kind, Nonce, Record, Stamp};
-use incumbent_core::store::{Capabilities, Facts, FaultKind, Outcome};
+use incumbent_core::store::{Capabilities, FaultKind, Outcome, StoreInfo};
 use incumbent_core::{Instant, Revision};
 
 use crate::harness::*;
 
-fn troubles(outputs: Vec<Output>) -> Vec<Trouble> {
+fn warnings(outputs: Vec<Output>) -> Vec<Warning> {
     outputs
         .into_iter()
         .filter_map(|output| match output {
-            Output::Event(Event::Trouble(trouble)) => Some(trouble),
+            Output::Event(Event::Warning(warning)) => Some(warning),
             _ => None,
         })
         .collect()
@@ -34,10 +34,10 @@ fn another_process_of_the_same_name_is_told_once_it_is_known_to_be_alive() {
     bench.give(Input::Campaign);
     assert_eq!(bench.read(1, namesake(10, OTHER)), ["leader me"], "it may be what is left of a restart");
     assert_eq!(bench.watched(namesake(10, OTHER)), NOTHING, "the same record again");
-    assert_eq!(bench.watched(namesake(11, OTHER)), ["trouble SameName"]);
+    assert_eq!(bench.watched(namesake(11, OTHER)), ["warning SameName"]);
     assert_eq!(bench.watched(namesake(12, OTHER)), NOTHING);
     assert_eq!(bench.watched(namesake(13, Nonce(0xc))), ["leader me"]);
-    assert_eq!(bench.watched(namesake(14, Nonce(0xc))), ["trouble SameName"]);
+    assert_eq!(bench.watched(namesake(14, Nonce(0xc))), ["warning SameName"]);
 }
 
 #[test]
@@ -57,8 +57,8 @@ fn a_record_that_the_store_does_not_remove_is_told_once() {
     let unchanged = bench.now.since(seen);
     let answer = Input::Read { read: incumbent_core::campaign::ReadId(read), result: Ok(theirs(10)) };
     assert_eq!(
-        troubles(bench.give_in_full(answer)),
-        [Trouble::NotExpiring { revision: Revision(10), unchanged }]
+        warnings(bench.give_in_full(answer)),
+        [Warning::NotExpiring { revision: Revision(10), unchanged }]
     );
     bench.next();
     assert_eq!(bench.read(read + 1, theirs(10)), NOTHING);
@@ -70,8 +70,8 @@ fn a_lower_maximum_age_shrinks_the_deadline_and_is_told() {
     let mut bench = Bench::leader();
     bench.sleep(secs(2));
     assert_eq!(
-        bench.inspected_as(|facts| Facts { max_age: Some(secs(12)), ..facts }),
-        ["trouble MaxAgeChanged"]
+        bench.inspected_as(|info| StoreInfo { max_age: Some(secs(12)), ..info }),
+        ["warning MaxAgeChanged"]
     );
     let margin = ms(600 + 120 + 250);
     assert_eq!(bench.remaining(), Some(secs(12) - margin - secs(2)));
@@ -82,7 +82,7 @@ fn a_lease_that_a_lower_maximum_age_makes_shorter_is_renewed_sooner() {
     let mut bench = Bench::leader();
     bench.sleep(secs(2));
     assert_eq!(bench.wake(), Some((Timer::Renew, secs(8))));
-    bench.inspected_as(|facts| Facts { max_age: Some(secs(12)), ..facts });
+    bench.inspected_as(|info| StoreInfo { max_age: Some(secs(12)), ..info });
     assert_eq!(bench.wake(), Some((Timer::Renew, secs(2))));
 }
 
@@ -90,7 +90,7 @@ fn a_lease_that_a_lower_maximum_age_makes_shorter_is_renewed_sooner() {
 fn a_maximum_age_so_low_that_the_lease_is_over_ends_the_term() {
     let mut bench = Bench::leader();
     bench.sleep(secs(6));
-    bench.inspected_as(|facts| Facts { max_age: Some(secs(6)), ..facts });
+    bench.inspected_as(|info| StoreInfo { max_age: Some(secs(6)), ..info });
     assert!(!bench.leads());
     assert_eq!(bench.tick()[0], "lost 10 EXPIRED");
 }
@@ -98,12 +98,12 @@ fn a_maximum_age_so_low_that_the_lease_is_over_ends_the_term() {
 #[test]
 fn a_maximum_age_of_zero_or_none_is_told_and_spins_nothing() {
     let mut bench = Bench::leader();
-    assert_eq!(bench.inspected_as(|facts| Facts { max_age: None, ..facts }), ["trouble MaxAgeChanged"]);
+    assert_eq!(bench.inspected_as(|info| StoreInfo { max_age: None, ..info }), ["warning MaxAgeChanged"]);
     assert_eq!(bench.remaining(), Some(T - M));
 
     let mut bench = Bench::leader();
-    let outputs = bench.inspected_as(|facts| Facts { max_age: Some(secs(0)), ..facts });
-    assert_eq!(outputs, ["trouble MaxAgeChanged"]);
+    let outputs = bench.inspected_as(|info| StoreInfo { max_age: Some(secs(0)), ..info });
+    assert_eq!(outputs, ["warning MaxAgeChanged"]);
     assert!(!bench.leads());
     assert_eq!(bench.tick()[0], "lost 10 EXPIRED");
 }
@@ -111,20 +111,20 @@ fn a_maximum_age_of_zero_or_none_is_told_and_spins_nothing() {
 #[test]
 fn a_barred_candidate_does_not_spin_where_the_maximum_age_is_zero() {
     let mut bench = Bench::candidate(theirs(10));
-    let outputs = bench.inspected_as(|facts| Facts {
+    let outputs = bench.inspected_as(|info| StoreInfo {
         incarnation: incumbent_core::Incarnation(1),
         max_age: Some(secs(0)),
-        ..facts
+        ..info
     });
-    assert_eq!(outputs, ["trouble MaxAgeChanged", "trouble StoreReset, barred"]);
+    assert_eq!(outputs, ["warning MaxAgeChanged", "warning StoreReset, barred"]);
     assert_eq!(bench.wake(), Some((Timer::Poll, ms(100))));
 }
 
 #[test]
 fn a_higher_maximum_age_never_lengthens_the_lease_beyond_the_settings() {
     let mut bench = Bench::leader();
-    let outputs = bench.inspected_as(|facts| Facts { max_age: Some(secs(300)), ..facts });
-    assert_eq!(outputs, ["trouble MaxAgeChanged"]);
+    let outputs = bench.inspected_as(|info| StoreInfo { max_age: Some(secs(300)), ..info });
+    assert_eq!(outputs, ["warning MaxAgeChanged"]);
     assert_eq!(bench.remaining(), Some(T - M));
     assert_eq!(bench.campaign.lease_time(), T);
 }
@@ -132,9 +132,9 @@ fn a_higher_maximum_age_never_lengthens_the_lease_beyond_the_settings() {
 #[test]
 fn a_maximum_age_that_was_lowered_by_mistake_counts_again_from_the_next_seat() {
     let mut bench = Bench::leader();
-    bench.inspected_as(|facts| Facts { max_age: Some(secs(12)), ..facts });
+    bench.inspected_as(|info| StoreInfo { max_age: Some(secs(12)), ..info });
     bench.sleep(ms(1));
-    assert_eq!(bench.inspected(), ["trouble MaxAgeChanged"]);
+    assert_eq!(bench.inspected(), ["warning MaxAgeChanged"]);
     assert_eq!(bench.campaign.lease_time(), secs(12), "not for the seat that is held");
     bench.give(Input::Resign);
     bench.give(Input::Drained);
@@ -148,7 +148,7 @@ fn a_fault_is_told_again_only_when_it_ended_in_between() {
     bench.pass(secs(10));
     bench.inspected();
     let denied = || Outcome::Failed(fault(FaultKind::Denied));
-    assert_eq!(bench.wrote(2, denied()), ["trouble Denied"]);
+    assert_eq!(bench.wrote(2, denied()), ["warning Denied"]);
     bench.next();
     bench.inspected();
     assert_eq!(bench.wrote(3, denied()), NOTHING);
@@ -157,7 +157,7 @@ fn a_fault_is_told_again_only_when_it_ended_in_between() {
     assert_eq!(bench.applied(4, 11), NOTHING);
     bench.next();
     bench.inspected();
-    assert_eq!(bench.wrote(5, denied()), ["trouble Denied"]);
+    assert_eq!(bench.wrote(5, denied()), ["warning Denied"]);
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn one_write_without_an_answer_is_an_accident_and_two_are_told() {
     assert_eq!(bench.wrote(2, Outcome::Unknown), NOTHING);
     bench.next();
     bench.inspected();
-    assert_eq!(bench.wrote(3, Outcome::Unknown), ["trouble Unreachable"]);
+    assert_eq!(bench.wrote(3, Outcome::Unknown), ["warning Unreachable"]);
     bench.next();
     bench.inspected();
     assert_eq!(bench.wrote(4, Outcome::Unknown), ["reconnect"], "told once; another server is asked");
@@ -181,51 +181,51 @@ fn a_lease_that_cannot_survive_one_server_is_told_with_the_numbers_when_the_camp
     let mut bench = Bench::with(short, store);
     let outputs = bench.give_in_full(Input::Campaign);
     let survives = secs(2) - ms(100 + 20 + 100) - secs(2) / 3;
-    assert_eq!(troubles(outputs), [Trouble::ShortLease { survives, fail_over: secs(7) }]);
+    assert_eq!(warnings(outputs), [Warning::ShortLease { survives, fail_over: secs(7) }]);
     bench.give(Input::Health(false));
-    assert!(troubles(bench.give_in_full(Input::Health(true))).is_empty(), "once");
-    assert!(troubles(Bench::new().give_in_full(Input::Campaign)).is_empty(), "30 s survives");
+    assert!(warnings(bench.give_in_full(Input::Health(true))).is_empty(), "once");
+    assert!(warnings(Bench::new().give_in_full(Input::Campaign)).is_empty(), "30 s survives");
 }
 
 #[test]
 fn markers_that_mislead_other_software_are_told_once() {
     let mut bench = Bench::with(settings(), bucket_with_markers());
     bench.give(Input::Campaign);
-    assert_eq!(bench.read(1, bare(10)), ["trouble MarkersMislead", "leader go-1"]);
+    assert_eq!(bench.read(1, bare(10)), ["warning MarkersMislead", "leader go-1"]);
     assert_eq!(bench.watched(bare(11)), NOTHING);
     let mut bench = Bench::candidate(bare(10));
-    assert_eq!(bench.watched(bare(11)), NOTHING, "no markers, no trouble");
+    assert_eq!(bench.watched(bare(11)), NOTHING, "no markers, no warning");
 }
 
 #[test]
-fn every_trouble_says_what_it_is_about_and_what_to_do() {
-    let facts = facts(Instant::ZERO);
-    let token = incumbent_core::Token { incarnation: facts.incarnation, sequence: Revision(10) };
+fn every_warning_says_what_it_is_about_and_what_to_do() {
+    let info = store_info(Instant::ZERO);
+    let token = incumbent_core::Token { incarnation: info.incarnation, sequence: Revision(10) };
     let next = incumbent_core::Token { sequence: Revision(6), ..token };
     let texts = [
-        (Trouble::Store(fault(FaultKind::Broken)), "the store says so"),
+        (Warning::Store(fault(FaultKind::Broken)), "the store says so"),
         (
-            Trouble::StoreReset { seen: Some(token), next: Some(next), barred: true },
+            Warning::StoreReset { seen: Some(token), next: Some(next), barred: true },
             "the largest token seen was 00000000000003e8-000000000000000a, and the store would give \
              00000000000003e8-0000000000000006 next; staying out until a larger token is possible. Where nothing \
              remembers the larger tokens, `incumbent accept-reset` lets them start again; otherwise use a new bucket",
         ),
         (
-            Trouble::StoreReset { seen: Some(token), next: Some(next), barred: false },
+            Warning::StoreReset { seen: Some(token), next: Some(next), barred: false },
             "next; the numbers between are used up first",
         ),
-        (Trouble::NotExpiring { revision: Revision(10), unchanged: secs(61) }, "check the bucket's TTL"),
-        (Trouble::SameName { nonce: OTHER }, "give every candidate a name of its own"),
-        (Trouble::SameNonce { name: "a".into() }, "random numbers of the operating system"),
-        (Trouble::NotARecord { revision: Revision(10), bytes: 70_000 }, "delete it (incumbent evict)"),
-        (Trouble::ShortLease { survives: secs(1), fail_over: secs(7) }, "use a longer lease"),
-        (Trouble::MaxAgeChanged { from: Some(T), to: Some(secs(5)) }, "from 30s to 5s"),
-        (Trouble::MaxAgeChanged { from: None, to: Some(secs(5)) }, "a maximum age of 5s"),
-        (Trouble::MaxAgeChanged { from: Some(T), to: None }, "records never expire"),
-        (Trouble::MarkersMislead, "switch the markers off"),
+        (Warning::NotExpiring { revision: Revision(10), unchanged: secs(61) }, "check the bucket's TTL"),
+        (Warning::SameName { nonce: OTHER }, "give every candidate a name of its own"),
+        (Warning::SameNonce { name: "a".into() }, "random numbers of the operating system"),
+        (Warning::NotARecord { revision: Revision(10), bytes: 70_000 }, "delete it (incumbent evict)"),
+        (Warning::ShortLease { survives: secs(1), fail_over: secs(7) }, "use a longer lease"),
+        (Warning::MaxAgeChanged { from: Some(T), to: Some(secs(5)) }, "from 30s to 5s"),
+        (Warning::MaxAgeChanged { from: None, to: Some(secs(5)) }, "a maximum age of 5s"),
+        (Warning::MaxAgeChanged { from: Some(T), to: None }, "records never expire"),
+        (Warning::MarkersMislead, "switch the markers off"),
     ];
-    for (trouble, part) in texts {
-        assert!(trouble.to_string().contains(part), "{trouble}");
+    for (warning, part) in texts {
+        assert!(warning.to_string().contains(part), "{warning}");
     }
 }
 
@@ -249,7 +249,7 @@ fn what_is_too_long_for_a_record_is_told_once_and_waited_for_as_a_foreign_record
     let seen = bench.now;
     assert_eq!(
         bench.read(1, oversize(10)),
-        ["trouble NotARecord 6000000", "leader (not a candidate's name: 6000000 bytes)"]
+        ["warning NotARecord 6000000", "leader (not a candidate's name: 6000000 bytes)"]
     );
     assert_eq!(bench.watched(oversize(11)), NOTHING, "it is told while it begins");
     assert_eq!(bench.wake(), Some((Timer::Poll, T + ms(250))));
@@ -259,5 +259,5 @@ fn what_is_too_long_for_a_record_is_told_once_and_waited_for_as_a_foreign_record
     bench.inspected();
     assert_eq!(bench.now.since(seen), T);
     assert!(bench.leads());
-    assert_eq!(bench.watched(oversize(13))[..2], ["trouble NotARecord 6000000", "lost 12 USURPED"]);
+    assert_eq!(bench.watched(oversize(13))[..2], ["warning NotARecord 6000000", "lost 12 USURPED"]);
 }
