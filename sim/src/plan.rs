@@ -19,6 +19,9 @@ pub(crate) const DRIFT: i64 = 5_000;
 /// How long after its time a message may still be there.
 pub(crate) const GRANULARITY: Duration = Duration::from_millis(250);
 
+/// How far the servers' clocks are set when they are set wrong.
+pub(crate) const CLOCK_STEP: Duration = Duration::from_secs(10);
+
 /// How many tenths of itself a raised maximum age may be; the last is the most.
 pub(crate) const RAISED: [u32; 3] = [12, 15, 30];
 

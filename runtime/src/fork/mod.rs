@@ -12,19 +12,25 @@ pub(crate) use own::Own;
 /// ```
 /// use incumbent::fork::ForkGuard;
 ///
-/// let birth = ForkGuard::new();
-/// assert!(!birth.is_forked());
+/// let guard = ForkGuard::new();
+/// assert!(!guard.is_forked());
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct ForkGuard(u32);
 
+impl Default for ForkGuard {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl ForkGuard {
-    /// This process.
+    /// Guards what is made now, in this process.
     pub fn new() -> Self {
         Self(generation::of_this_process())
     }
 
-    /// Whether this is a child forked from the process of the birth, or a child of such a child.
+    /// Whether this is a child forked from the guard's process, or a child of such a child.
     pub fn is_forked(self) -> bool {
         generation::now() != self.0
     }

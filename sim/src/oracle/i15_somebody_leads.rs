@@ -7,7 +7,7 @@ use incumbent_core::Instant;
 use super::Oracle;
 use crate::kind::Kind;
 use crate::moment::{Moment, View};
-use crate::plan::Plan;
+use crate::plan::{CLOCK_STEP, Plan};
 
 /// For candidates that come only now, or whose servers do: the store elects a leader within a second, a process asks
 /// it again every second until it is answered, waits a random second, and may lose a race.
@@ -19,7 +19,8 @@ const COMING: Duration = Duration::from_secs(4);
 /// - the hundredth by which clocks may be slow, as every wait is by some candidate's own clock;
 /// - what the user asks for: a win delay, and a wait after a failure;
 /// - [`COMING`];
-/// - what is under way when the faults end: a message for twelve seconds, a write for eight, where the run has such;
+/// - what is under way when the faults end: a message for twelve seconds, a write for eight, a clock set back by ten,
+///   where the run has such;
 /// - where the store is another since shortly before, or went back, the same once more: candidates notice that when
 ///   the record they remember should be over, and wait from then.
 pub(crate) struct SomebodyLeads {
@@ -51,7 +52,9 @@ impl SomebodyLeads {
     pub(crate) fn usual(plan: &Plan) -> Duration {
         let late = if plan.has(Kind::Delay) { Duration::from_secs(12) } else { Duration::ZERO };
         let slow = if plan.has(Kind::SlowCommit) { Duration::from_secs(8) } else { Duration::ZERO };
-        plan.forecast() * 101 / 100 + plan.delay() + plan.backoff() + COMING + late + slow
+        // What was written before a server's clock was set back expires that much later.
+        let stepped = if plan.has(Kind::ClockStep) { CLOCK_STEP } else { Duration::ZERO };
+        plan.forecast() * 101 / 100 + plan.delay() + plan.backoff() + COMING + late + slow + stepped
     }
 
     /// How long it may take at most.

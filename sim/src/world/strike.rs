@@ -11,12 +11,12 @@ use super::{Event, Remaking, World, drift};
 use crate::dice::Dice;
 use crate::kind::Kind;
 use crate::moment::Moment;
-use crate::plan::{Fault, RAISED};
+use crate::plan::{CLOCK_STEP, Fault, RAISED};
 use crate::store::bucket::Put;
 use crate::store::cluster::Isolated;
 
-/// How far the servers' clocks are set when they are set wrong.
-const STEP: i64 = 10_000_000_000;
+/// [`CLOCK_STEP`] in nanoseconds.
+const STEP: i64 = CLOCK_STEP.as_nanos() as i64;
 
 impl World {
     fn fault(&self, place: usize) -> Option<Fault> {
