@@ -5,7 +5,7 @@ use wasmtime::component::{Component, Linker};
 
 use crate::bindings::CampaignerPre;
 use crate::bindings::exports::incumbent::election::elections;
-use crate::election::{self, Election, Guest};
+use crate::candidate::{self, Candidate, Guest};
 use crate::error::{Error, ErrorKind, Result};
 use crate::guest::{Bounded, interruptible};
 use crate::host::Host;
@@ -72,8 +72,8 @@ impl Campaigner {
         bucket: &str,
         key: &str,
         settings: Settings,
-    ) -> Result<Election> {
-        let settings = translate::candidacy(settings)?;
+    ) -> Result<Candidate> {
+        let settings = translate::campaign_settings(settings)?;
         let provision = Provision::new(stores.clone(), self.limits);
         let (news, computed) = (provision.news(), provision.computed());
         let mut store = interruptible(self.host.engine(), provision);
@@ -81,9 +81,9 @@ impl Campaigner {
         let broke = |cause| Error::of(ErrorKind::Guest, "the component broke down", cause);
         let instance = self.pre.instantiate_async(&mut store).await.map_err(broke)?;
         let exports = instance.incumbent_election_elections();
-        let made = exports.election().call_campaign(&mut store, bucket, key, &settings).await;
+        let made = exports.candidate().call_campaign(&mut store, bucket, key, &settings).await;
         let resource = made.map_err(broke)?.map_err(error)?;
-        Ok(election::start(Guest { store, computed, instance, resource, news }, stores.clock().clone()))
+        Ok(candidate::start(Guest { store, computed, instance, resource, news }, stores.clock().clone()))
     }
 }
 

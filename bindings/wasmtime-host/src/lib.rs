@@ -4,7 +4,7 @@
 //! crate gives it all three, on any store that the crate [`incumbent`] opens: NATS JetStream, SQLite or memory.
 //!
 //! - [`Campaigner`] runs the campaign itself, in the component `incumbent-campaigner.wasm`, on tokio, and gives the
-//!   program an [`Election`] to ask who leads.
+//!   program a [`Candidate`] to ask who leads.
 //! - [`add_to_linker`] gives what it needs to an application of your own that was composed with the campaigner.
 //!
 //! A guest cannot stall its host: every call to a store has a limit, and a guest that computes for too long is stopped
@@ -15,7 +15,7 @@
 mod bindings;
 mod bucket;
 mod campaigner;
-mod election;
+mod candidate;
 mod error;
 mod guest;
 mod host;
@@ -25,7 +25,7 @@ mod translate;
 mod watch;
 
 pub use campaigner::Campaigner;
-pub use election::Election;
+pub use candidate::Candidate;
 pub use error::{Error, ErrorKind, Result};
 pub use guest::{Bounded, Computed, interruptible};
 pub use host::Host;

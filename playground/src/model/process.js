@@ -1,6 +1,6 @@
 // One process that campaigns: the engine, and the loop that hands inputs in and carries outputs out.
 
-import { candidacy } from './settings.js';
+import { campaignSettings } from './settings.js';
 import { capabilities } from './store.js';
 import { micros, nanos } from './time.js';
 
@@ -26,7 +26,7 @@ export class Process {
   constructor({ Engine, name, lease, info, askedAt, nonce, seed, reading, host }) {
     this.lease = lease;
     this.#host = host;
-    const settings = candidacy(name, lease);
+    const settings = campaignSettings(name, lease);
     this.#engine = Engine.create(settings, capabilities, info, nanos(askedAt), nonce, seed, nanos(reading));
   }
 

@@ -24,7 +24,7 @@ export const margin = (lease) =>
   Math.min(SECOND, lease / 20) + (2 * lease * DRIFT_PPM) / 1_000_000 + Math.min(250 * MILLISECOND, lease / 20);
 
 /** A candidate's settings, as the engine takes them. */
-export const candidacy = (name, lease) => ({
+export const campaignSettings = (name, lease) => ({
   name,
   preset: 'standard',
   lease: nanos(lease),

@@ -11,7 +11,7 @@ use super::bindings::incumbent::election::random;
 use super::map;
 use super::racing::Racing;
 use super::store::Key;
-use super::wit::settings::Candidacy;
+use super::wit::settings::CampaignSettings;
 use super::wit::types;
 
 /// How long one inspection may take; a campaign's own limit is no longer.
@@ -25,7 +25,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(5);
 pub(super) struct Entering {
     key: Key,
     capabilities: Capabilities,
-    settings: Candidacy,
+    settings: CampaignSettings,
     nonce: Nonce,
     seed: u64,
     well: bool,
@@ -42,7 +42,11 @@ pub(super) enum Refusal {
 
 impl Entering {
     /// The host's random numbers are drawn here, and refused where they cannot be random.
-    pub(super) fn new(key: Key, settings: Candidacy, now: Instant) -> Result<Box<Self>, types::Refusal> {
+    pub(super) fn new(
+        key: Key,
+        settings: CampaignSettings,
+        now: Instant,
+    ) -> Result<Box<Self>, types::Refusal> {
         let drawn = [random::random_u64(), random::random_u64(), random::random_u64()];
         let identity = Identity { name: &settings.name, key: key.name(), now, process: &[] };
         let (nonce, seed) = draw(drawn, identity).map_err(map::refusal)?;

@@ -16,8 +16,8 @@
 //! everything else: a renewal waits for one call that is under way, and for no more. The clock is read before a call, by
 //! the core when it hands the write out, so what the wait costs is taken from the lease and never added to it.
 
+mod candidate;
 mod clock;
-mod election;
 mod entering;
 mod racing;
 mod stage;
@@ -40,7 +40,7 @@ mod map;
 struct Campaigner;
 
 impl bindings::exports::incumbent::election::elections::Guest for Campaigner {
-    type Election = election::Election;
+    type Candidate = candidate::Candidate;
 }
 
 bindings::export!(Campaigner with_types_in bindings);

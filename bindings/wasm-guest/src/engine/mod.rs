@@ -9,7 +9,7 @@ use incumbent_core::campaign::Campaign;
 
 use bindings::exports::incumbent::election::candidates::{self, Guest, GuestCandidate};
 use wit::events;
-use wit::settings::Candidacy;
+use wit::settings::CampaignSettings;
 use wit::stores::{Capabilities, StoreInfo};
 use wit::types::{self, Nonce, Refusal};
 
@@ -40,7 +40,7 @@ struct Candidate {
 
 impl GuestCandidate for Candidate {
     fn create(
-        settings: Candidacy,
+        settings: CampaignSettings,
         store: Capabilities,
         info: StoreInfo,
         asked_at: types::Instant,

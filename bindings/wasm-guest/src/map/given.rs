@@ -70,7 +70,7 @@ pub(in super::super) fn outcome(outcome: stores::Outcome) -> store::Outcome {
     }
 }
 
-pub(in super::super) fn settings(wishes: wishes::Candidacy) -> campaign::Settings {
+pub(in super::super) fn settings(wishes: wishes::CampaignSettings) -> campaign::Settings {
     let mut settings = campaign::Settings::new(wishes.name);
     settings.preset = match wishes.preset {
         wishes::Preset::Standard => campaign::Preset::Standard,

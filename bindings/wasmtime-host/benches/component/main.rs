@@ -18,9 +18,9 @@ mod bindings {
     wasmtime::component::bindgen!({ path: "wit", world: "campaigner", exports: { default: async } });
 }
 
-use bindings::exports::incumbent::election::elections::Turn;
+use bindings::exports::incumbent::election::elections::StepResult;
 use bindings::incumbent::election::events::Event;
-use bindings::incumbent::election::settings::{BackOff, Candidacy, Preset, WinDelay};
+use bindings::incumbent::election::settings::{BackOff, CampaignSettings, Preset, WinDelay};
 use bindings::{Campaigner, CampaignerPre};
 
 const STEPS: usize = 20_000;
@@ -47,17 +47,17 @@ impl Bench {
     async fn campaign(&self, key: &str) -> Guest {
         let mut store = self.store();
         let world = self.pre.instantiate_async(&mut store).await.expect("it is of its world");
-        let elections = world.incumbent_election_elections().election();
-        let made = elections.call_campaign(&mut store, "elections", key, &candidacy()).await;
+        let elections = world.incumbent_election_elections().candidate();
+        let made = elections.call_campaign(&mut store, "elections", key, &campaign_settings()).await;
         let election = made.expect("no trap").expect("sound settings");
         Guest { store, world, election }
     }
 }
 
 impl Guest {
-    async fn step(&mut self) -> Turn {
+    async fn step(&mut self) -> StepResult {
         self.store.data_mut().provision().computed().begin();
-        let elections = self.world.incumbent_election_elections().election();
+        let elections = self.world.incumbent_election_elections().candidate();
         elections.call_step(&mut self.store, self.election, 0).await.expect("no trap")
     }
 
@@ -77,8 +77,8 @@ impl Guest {
     }
 }
 
-fn candidacy() -> Candidacy {
-    Candidacy {
+fn campaign_settings() -> CampaignSettings {
+    CampaignSettings {
         name: "bench".into(),
         preset: Preset::Standard,
         lease: Some(Duration::from_secs(3600).as_nanos() as u64),

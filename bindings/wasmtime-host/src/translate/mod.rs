@@ -6,4 +6,4 @@ mod wishes;
 
 pub(crate) use given::{capabilities, fault, message, outcome, put, store_info};
 pub(crate) use told::{event, lease, own_fault};
-pub(crate) use wishes::{candidacy, refusal};
+pub(crate) use wishes::{campaign_settings, refusal};

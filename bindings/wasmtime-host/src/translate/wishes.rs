@@ -7,7 +7,7 @@ use crate::bindings::incumbent::election::{settings, types};
 use crate::{Error, ErrorKind};
 
 /// Settings as a campaigner takes them.
-pub(crate) fn candidacy(settings: Settings) -> Result<settings::Candidacy, Error> {
+pub(crate) fn campaign_settings(settings: Settings) -> Result<settings::CampaignSettings, Error> {
     let preset = match settings.preset {
         Preset::Standard => settings::Preset::Standard,
         Preset::Fast => settings::Preset::Fast,
@@ -28,7 +28,7 @@ pub(crate) fn candidacy(settings: Settings) -> Result<settings::Candidacy, Error
         WinDelay::Cautious => settings::WinDelay::Cautious,
         WinDelay::Fixed(wait) => settings::WinDelay::Fixed(nanos(wait)),
     };
-    Ok(settings::Candidacy {
+    Ok(settings::CampaignSettings {
         name: settings.name,
         preset,
         lease: settings.lease.map(nanos),

@@ -3,14 +3,14 @@
 use incumbent::incumbent_core::campaign::{Event, Warning};
 use incumbent::store::StoreSettings;
 use incumbent::{Clock, Reason};
-use incumbent_wasmtime::Election;
+use incumbent_wasmtime::Candidate;
 
 use crate::support::*;
 
 /// More than a guest may have as memory.
 const BYTES: usize = 20_000_000;
 
-async fn bytes_told(election: &mut Election) -> u64 {
+async fn bytes_told(election: &mut Candidate) -> u64 {
     until(election, |event| match event {
         Event::Warning(Warning::NotARecord { bytes, .. }) => Some(*bytes),
         _ => None,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use incumbent::Clock;
 use incumbent::incumbent_core::campaign::{Event, Preset, Settings};
 use incumbent_testkit::tools::component;
-use incumbent_wasmtime::{Campaigner, Election, Host, Stores};
+use incumbent_wasmtime::{Campaigner, Candidate, Host, Stores};
 
 use crate::compiled::compiled;
 
@@ -33,7 +33,7 @@ pub(crate) fn settings(name: &str) -> Settings {
 }
 
 /// The next event that `pick` is interested in.
-pub(crate) async fn until<T>(election: &mut Election, pick: impl Fn(&Event) -> Option<T>) -> T {
+pub(crate) async fn until<T>(election: &mut Candidate, pick: impl Fn(&Event) -> Option<T>) -> T {
     let wait = async {
         loop {
             let event = election.next().await.expect("the campaign goes on");
@@ -45,7 +45,7 @@ pub(crate) async fn until<T>(election: &mut Election, pick: impl Fn(&Event) -> O
     tokio::time::timeout(Duration::from_secs(60), wait).await.expect("it happens within a minute")
 }
 
-pub(crate) async fn won(election: &mut Election) -> incumbent::Token {
+pub(crate) async fn won(election: &mut Candidate) -> incumbent::Token {
     until(election, |event| match event {
         Event::Won(term) => Some(term.token),
         _ => None,
@@ -53,7 +53,7 @@ pub(crate) async fn won(election: &mut Election) -> incumbent::Token {
     .await
 }
 
-pub(crate) async fn lost(election: &mut Election) -> incumbent::Reason {
+pub(crate) async fn lost(election: &mut Candidate) -> incumbent::Reason {
     until(election, |event| match event {
         Event::Lost { reason, .. } => Some(*reason),
         _ => None,
@@ -61,6 +61,6 @@ pub(crate) async fn lost(election: &mut Election) -> incumbent::Reason {
     .await
 }
 
-pub(crate) async fn draining(election: &mut Election) {
+pub(crate) async fn draining(election: &mut Candidate) {
     until(election, |event| matches!(event, Event::Draining { .. }).then_some(())).await;
 }

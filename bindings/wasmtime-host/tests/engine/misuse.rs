@@ -5,7 +5,7 @@ use oorandom::Rand64;
 use crate::bindings::incumbent::election::candidates::{Answered, Input, Inspection, Misuse, Output, Wrote};
 use crate::bindings::incumbent::election::events::Event;
 use crate::bindings::incumbent::election::records::{Kind, Message};
-use crate::bindings::incumbent::election::settings::{BackOff, Candidacy, Preset, WinDelay};
+use crate::bindings::incumbent::election::settings::{BackOff, CampaignSettings, Preset, WinDelay};
 use crate::bindings::incumbent::election::stores::{Applied, Capabilities, Outcome, StoreInfo};
 use crate::bindings::incumbent::election::types::{Fault, Nonce};
 use crate::support::{Instance, compiled, defaults, message};
@@ -45,7 +45,7 @@ fn an_answer_to_nothing_that_was_asked_is_an_error_value() {
 #[test]
 fn a_setting_that_cannot_be_is_refused_with_the_remedy() {
     let mut instance = Instance::new(&compiled());
-    let settings = Candidacy { lease: Some(1), ..defaults("a") };
+    let settings = CampaignSettings { lease: Some(1), ..defaults("a") };
     let refused = instance.create(&settings, capabilities(), store_info(), 0, NONCE, 1, 0).unwrap_err();
     assert_eq!(
         (refused.setting.as_str(), refused.value.as_str(), refused.limit.as_str()),
@@ -156,7 +156,7 @@ fn outcome(rng: &mut Rand64) -> Outcome {
     }
 }
 
-fn odd_settings(rng: &mut Rand64) -> Candidacy {
+fn odd_settings(rng: &mut Rand64) -> CampaignSettings {
     let mut settings = defaults(&text(rng));
     settings.preset = [Preset::Standard, Preset::Fast, Preset::GoCompatible][rng.rand_range(0..3) as usize];
     settings.lease = maybe(rng);

@@ -9,7 +9,7 @@ use wasmtime::component::Component;
 
 use crate::bindings::incumbent::election::types::Nonce;
 use crate::support::{Candidate, Instance, compiled, input, output};
-use crate::wishes::candidacy;
+use crate::wishes::campaign_settings;
 use crate::{ErrorKind, given};
 
 /// How many runs with all sorts of faults the component is taken through.
@@ -58,11 +58,11 @@ fn replay(engine: &(Engine, Component), choice: &Choice, counted: &mut Counted) 
             Recorded::Begins { process, settings, store, info, nonce, seed, now } => {
                 // A function of the program's own is the one wish that does not go into a component.
                 if matches!(settings.backoff, Backoff::Custom(_)) {
-                    assert_eq!(candidacy(*settings).unwrap_err().kind(), ErrorKind::Refused);
+                    assert_eq!(campaign_settings(*settings).unwrap_err().kind(), ErrorKind::Refused);
                     counted.left_out += 1;
                     continue;
                 }
-                let settings = candidacy(*settings).unwrap();
+                let settings = campaign_settings(*settings).unwrap();
                 let asked_at = info.asked_at.as_nanos();
                 let nonce = Nonce { high: (nonce.0 >> 64) as u64, low: nonce.0 as u64 };
                 let (store, info) = (given::capabilities(store), given::store_info(info));

@@ -11,7 +11,7 @@ use wasmtime::component::{Component, Linker, ResourceAny};
 use wasmtime::{Engine as Wasmtime, Store};
 
 use crate::bindings::Engine;
-use crate::bindings::incumbent::election::settings::{BackOff, Candidacy, Preset, WinDelay};
+use crate::bindings::incumbent::election::settings::{BackOff, CampaignSettings, Preset, WinDelay};
 use crate::bindings::incumbent::election::stores::{Capabilities, StoreInfo};
 use crate::bindings::incumbent::election::types::{Nonce, Refusal};
 use crate::bindings::incumbent::election::{candidates, records};
@@ -44,7 +44,7 @@ impl Instance {
     #[allow(clippy::too_many_arguments, reason = "as many as the world says")]
     pub(crate) fn create(
         &mut self,
-        settings: &Candidacy,
+        settings: &CampaignSettings,
         can: Capabilities,
         info: StoreInfo,
         asked_at: u64,
@@ -93,8 +93,8 @@ impl Instance {
     }
 }
 
-pub(crate) fn defaults(name: &str) -> Candidacy {
-    Candidacy {
+pub(crate) fn defaults(name: &str) -> CampaignSettings {
+    CampaignSettings {
         name: name.into(),
         preset: Preset::Standard,
         lease: None,

@@ -7,11 +7,11 @@ use incumbent::incumbent_core::campaign::{Event, Preset, Settings};
 use incumbent::{Clock, Reason, Token};
 use incumbent_testkit::tools::component;
 use incumbent_testkit::wait::GENEROUS;
-use incumbent_wasmtime::{Campaigner, Election, Host, Stores};
+use incumbent_wasmtime::{Campaigner, Candidate, Host, Stores};
 
 use crate::{make_bucket, server};
 
-async fn until<T>(election: &mut Election, pick: impl Fn(Event) -> Option<T>) -> T {
+async fn until<T>(election: &mut Candidate, pick: impl Fn(Event) -> Option<T>) -> T {
     let wait = async {
         loop {
             if let Some(picked) = pick(election.next().await.expect("the campaign goes on")) {
@@ -22,7 +22,7 @@ async fn until<T>(election: &mut Election, pick: impl Fn(Event) -> Option<T>) ->
     tokio::time::timeout(GENEROUS, wait).await.expect("it happens before long")
 }
 
-async fn won(election: &mut Election) -> Token {
+async fn won(election: &mut Candidate) -> Token {
     until(election, |event| match event {
         Event::Won(term) => Some(term.token),
         _ => None,

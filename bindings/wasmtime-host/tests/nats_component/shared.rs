@@ -10,7 +10,7 @@ use incumbent_testkit::json::JsonProgram;
 use incumbent_testkit::process::is_running;
 use incumbent_testkit::tools::component;
 use incumbent_testkit::wait::GENEROUS;
-use incumbent_wasmtime::{Campaigner, Election, Host, Stores};
+use incumbent_wasmtime::{Campaigner, Host, Stores};
 
 use crate::server;
 
@@ -18,7 +18,7 @@ const KEY: &str = "jobs.shared";
 
 /// Somebody who campaigns.
 enum Contender {
-    Component(Election),
+    Component(incumbent_wasmtime::Candidate),
     Native(Candidate),
     /// `incumbent run`, whose command says its process number.
     CommandLine(JsonProgram),

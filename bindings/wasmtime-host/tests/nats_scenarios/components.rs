@@ -10,7 +10,7 @@ use incumbent::incumbent_core::campaign::{Event, Leader, Lease, Settings, State}
 use incumbent::store::Adapter;
 use incumbent_conformance::runner::{Call, Opened, Pending, Player, Refused, Told, Troupe};
 use incumbent_conformance::scenario::Step;
-use incumbent_wasmtime::{Campaigner, Election, Error, ErrorKind, Host, Stores};
+use incumbent_wasmtime::{Campaigner, Candidate, Error, ErrorKind, Host, Stores};
 
 use crate::compiled::compiled;
 
@@ -58,7 +58,7 @@ impl Troupe for Components {
 struct Provided {
     campaigner: Campaigner,
     stores: Stores,
-    elections: Mutex<Vec<Arc<Election>>>,
+    elections: Mutex<Vec<Arc<Candidate>>>,
 }
 
 impl Opened for Provided {
@@ -89,7 +89,7 @@ impl Opened for Provided {
 
 /// One candidate.
 struct Guest {
-    election: Arc<Election>,
+    election: Arc<Candidate>,
     works: bool,
     at_work: AtomicBool,
 }
@@ -152,7 +152,7 @@ impl Player for Guest {
     }
 
     fn set_healthy(&self, is_well: bool) {
-        self.election.health(is_well);
+        self.election.set_healthy(is_well);
     }
 
     fn drained(&self) {
@@ -166,7 +166,7 @@ impl Player for Guest {
 }
 
 /// Waits until a campaign that is closed is over.
-async fn closed(election: Arc<Election>) {
+async fn closed(election: Arc<Candidate>) {
     election.close();
     while election.state() != State::Closed {
         tokio::time::sleep(LOOK).await;

@@ -9,9 +9,9 @@ mod bindings {
 }
 
 use bindings::example::worker::ledger;
-use bindings::incumbent::election::elections::{Election, Error};
+use bindings::incumbent::election::elections::{Candidate, Error};
 use bindings::incumbent::election::events::Event;
-use bindings::incumbent::election::settings::{BackOff, Candidacy, Preset, WinDelay};
+use bindings::incumbent::election::settings::{BackOff, CampaignSettings, Preset, WinDelay};
 
 struct Worker;
 
@@ -20,34 +20,34 @@ const PATIENCE: u64 = 50_000_000;
 
 impl bindings::Guest for Worker {
     fn run(name: String, pieces: u32) -> Result<u32, String> {
-        let election = Election::campaign("elections", "jobs", &candidacy(&name)).map_err(why)?;
+        let candidate = Candidate::campaign("elections", "jobs", &campaign_settings(&name)).map_err(why)?;
         let mut booked = 0;
         let mut done = 0;
         loop {
-            let turn = election.step(PATIENCE);
+            let turn = candidate.step(PATIENCE);
             for event in &turn.events {
                 if let Event::Draining(_) = event {
                     // Nothing is under way between two steps.
-                    election.drained();
+                    candidate.drained();
                 }
             }
             if turn.wake_at.is_none() {
                 return Ok(booked);
             }
             // Asked right before the work, and sent with it.
-            if let Some(lease) = election.lease().filter(|_| done < pieces && election.is_leader()) {
+            if let Some(lease) = candidate.lease().filter(|_| done < pieces && candidate.is_leader()) {
                 booked += u32::from(ledger::book(&name, lease.token));
                 done += 1;
                 if done == pieces {
-                    election.close();
+                    candidate.close();
                 }
             }
         }
     }
 }
 
-fn candidacy(name: &str) -> Candidacy {
-    Candidacy {
+fn campaign_settings(name: &str) -> CampaignSettings {
+    CampaignSettings {
         name: name.into(),
         preset: Preset::Fast,
         lease: None,

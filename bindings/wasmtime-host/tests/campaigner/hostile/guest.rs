@@ -7,7 +7,7 @@ use super::host::{Hostile, SECOND};
 use crate::bindings::Campaigner;
 use crate::bindings::exports::incumbent::election::elections::Error;
 use crate::bindings::incumbent::election::events::Event;
-use crate::bindings::incumbent::election::settings::{BackOff, Candidacy, Preset, WinDelay};
+use crate::bindings::incumbent::election::settings::{BackOff, CampaignSettings, Preset, WinDelay};
 use crate::support::bytes;
 
 pub(crate) struct Guest {
@@ -22,8 +22,8 @@ pub(crate) fn compiled() -> (Engine, Component) {
     (engine, component)
 }
 
-fn candidacy(name: &str) -> Candidacy {
-    Candidacy {
+fn campaign_settings(name: &str) -> CampaignSettings {
+    CampaignSettings {
         name: name.into(),
         preset: Preset::Fast,
         lease: None,
@@ -45,15 +45,18 @@ impl Guest {
         Campaigner::add_to_linker::<_, HasSelf<Hostile>>(&mut linker, |host| host).unwrap();
         let mut store = Store::new(engine, host);
         let world = Campaigner::instantiate(&mut store, component, &linker).unwrap();
-        let elections = world.incumbent_election_elections().election();
-        let made = elections.call_campaign(&mut store, "elections", "jobs", &candidacy("a")).unwrap();
+        let elections = world.incumbent_election_elections().candidate();
+        let made = elections.call_campaign(&mut store, "elections", "jobs", &campaign_settings("a")).unwrap();
         made.map(|election| Self { store, world, election })
     }
 
     /// Another candidate on the same key, in the same instance.
     pub(crate) fn another(&mut self, name: &str) -> ResourceAny {
-        let elections = self.world.incumbent_election_elections().election();
-        elections.call_campaign(&mut self.store, "elections", "jobs", &candidacy(name)).unwrap().unwrap()
+        let elections = self.world.incumbent_election_elections().candidate();
+        elections
+            .call_campaign(&mut self.store, "elections", "jobs", &campaign_settings(name))
+            .unwrap()
+            .unwrap()
     }
 
     /// A step, and what it tells; its wake-up.
@@ -63,7 +66,7 @@ impl Guest {
 
     /// A step of one of several candidates.
     pub(crate) fn step_of(&mut self, election: ResourceAny) -> (Option<u64>, Vec<Event>) {
-        let elections = self.world.incumbent_election_elections().election();
+        let elections = self.world.incumbent_election_elections().candidate();
         let turn = elections.call_step(&mut self.store, election, 0).unwrap();
         (turn.wake_at, turn.events)
     }
@@ -73,7 +76,7 @@ impl Guest {
     }
 
     pub(crate) fn leads(&mut self, election: ResourceAny) -> bool {
-        let elections = self.world.incumbent_election_elections().election();
+        let elections = self.world.incumbent_election_elections().candidate();
         elections.call_is_leader(&mut self.store, election).unwrap()
     }
 

@@ -9,7 +9,7 @@ use crate::bindings::incumbent::election::records::Kind;
 fn the_end_of_a_term_is_told_before_the_seat_is_given_back() {
     let mut guest = Guest::campaign(&compiled(), Hostile::new(1, 0)).unwrap();
     guest.win();
-    let elections = guest.world.incumbent_election_elections().election();
+    let elections = guest.world.incumbent_election_elections().candidate();
     elections.call_close(&mut guest.store, guest.election).unwrap();
     elections.call_drained(&mut guest.store, guest.election).unwrap();
     assert!(!guest.is_leader());

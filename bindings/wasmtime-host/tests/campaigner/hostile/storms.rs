@@ -41,13 +41,13 @@ fn a_hostile_host_makes_no_trap_and_no_second_term() {
                 1..10 => host.now + 1_000_000,
                 _ => host.now.max(wake.min(host.now.saturating_add(SECOND))),
             };
-            let elections = guest.world.incumbent_election_elections().election();
+            let elections = guest.world.incumbent_election_elections().candidate();
             match guest.store.data_mut().below(400) {
                 0 => elections.call_resign(&mut guest.store, guest.election).unwrap(),
                 1 => elections.call_drained(&mut guest.store, guest.election).unwrap(),
                 2 => elections.call_handler_failed(&mut guest.store, guest.election).unwrap(),
-                3 => elections.call_health(&mut guest.store, guest.election, false).unwrap(),
-                4..14 => elections.call_health(&mut guest.store, guest.election, true).unwrap(),
+                3 => elections.call_set_healthy(&mut guest.store, guest.election, false).unwrap(),
+                4..14 => elections.call_set_healthy(&mut guest.store, guest.election, true).unwrap(),
                 _ => {}
             }
         }

@@ -7,7 +7,7 @@ use incumbent_core::Instant;
 use incumbent_core::campaign::{Event, Input, check_name};
 use incumbent_core::store::FaultKind;
 
-use super::bindings::exports::incumbent::election::elections::{self, Error, GuestElection, Turn};
+use super::bindings::exports::incumbent::election::elections::{self, Error, GuestCandidate, StepResult};
 use super::clock::{self, Clock};
 use super::entering::{Entering, Refusal};
 use super::map;
@@ -15,12 +15,12 @@ use super::racing::Racing;
 use super::stage::Stage;
 use super::store::Key;
 use super::wit::events::{Leader, Lease, State, Term};
-use super::wit::settings::Candidacy;
+use super::wit::settings::CampaignSettings;
 use super::wit::types;
 
 /// One campaign. Its cell is borrowed for the length of one call; a component is never entered twice at once, so it
 /// is never found borrowed.
-pub(super) struct Election {
+pub(super) struct Candidate {
     clock: Clock,
     inner: RefCell<Inner>,
 }
@@ -31,8 +31,12 @@ struct Inner {
     events: Vec<Event>,
 }
 
-impl GuestElection for Election {
-    fn campaign(bucket: String, key: String, settings: Candidacy) -> Result<elections::Election, Error> {
+impl GuestCandidate for Candidate {
+    fn campaign(
+        bucket: String,
+        key: String,
+        settings: CampaignSettings,
+    ) -> Result<elections::Candidate, Error> {
         if !clock::is_fit() {
             return Err(Error::Refused(unfit_clock()));
         }
@@ -53,10 +57,10 @@ impl GuestElection for Election {
             }
             Err((_, Refusal::Store(fault))) => return Err(Error::Store(map::own_fault(fault))),
         };
-        Ok(elections::Election::new(Self { clock, inner: RefCell::new(Inner { stage, events }) }))
+        Ok(elections::Candidate::new(Self { clock, inner: RefCell::new(Inner { stage, events }) }))
     }
 
-    fn step(&self, patience: types::Duration) -> Turn {
+    fn step(&self, patience: types::Duration) -> StepResult {
         let now = || self.clock.now();
         let inner = &mut *self.inner.borrow_mut();
         match core::mem::replace(&mut inner.stage, Stage::Over) {
@@ -121,11 +125,11 @@ impl GuestElection for Election {
         self.take(Input::Drained);
     }
 
-    fn health(&self, well: bool) {
+    fn set_healthy(&self, healthy: bool) {
         if let Stage::Entering(entering) = &mut self.inner.borrow_mut().stage {
-            entering.health(well);
+            entering.health(healthy);
         }
-        self.take(Input::Health(well));
+        self.take(Input::Health(healthy));
     }
 
     fn handler_failed(&self) {
@@ -134,7 +138,7 @@ impl GuestElection for Election {
         self.take(Input::Drained);
     }
 
-    fn accept(&self) {
+    fn accept_reset(&self) {
         self.take(Input::Accept);
     }
 
@@ -148,7 +152,7 @@ impl GuestElection for Election {
     }
 }
 
-impl Election {
+impl Candidate {
     fn racing<T>(&self, look: impl FnOnce(&Racing) -> T) -> Option<T> {
         match &self.inner.borrow().stage {
             Stage::Racing(racing) => Some(look(racing)),
@@ -169,7 +173,7 @@ impl Inner {
     }
 
     /// What there is to tell, and when to step again.
-    fn turn(&mut self, now: Instant) -> Turn {
+    fn turn(&mut self, now: Instant) -> StepResult {
         let mut events = core::mem::take(&mut self.events);
         let wake_at = match &mut self.stage {
             Stage::Entering(entering) => Some(entering.due()),
@@ -179,7 +183,10 @@ impl Inner {
             }
             Stage::Over => None,
         };
-        Turn { wake_at: wake_at.map(Instant::as_nanos), events: events.into_iter().map(map::event).collect() }
+        StepResult {
+            wake_at: wake_at.map(Instant::as_nanos),
+            events: events.into_iter().map(map::event).collect(),
+        }
     }
 }
 

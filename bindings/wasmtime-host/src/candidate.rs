@@ -20,7 +20,7 @@ use crate::translate;
 ///
 /// Dropped, the campaign ends without a word to the store, and a seat that is held stays taken until its lease is over;
 /// [`close`](Self::close) gives it back.
-pub struct Election {
+pub struct Candidate {
     shared: Arc<Shared>,
     commands: mpsc::UnboundedSender<Command>,
     events: tokio::sync::Mutex<mpsc::UnboundedReceiver<Event>>,
@@ -52,7 +52,7 @@ enum Command {
     Close,
 }
 
-impl Election {
+impl Candidate {
     /// Whether this candidate leads now. It compares the clock with the proven deadline at every call, asks neither the
     /// guest nor a timer, and is right though the task was not run for an hour.
     pub fn is_leader(&self) -> bool {
@@ -113,8 +113,8 @@ impl Election {
     }
 
     /// What the candidate's own health check says.
-    pub fn health(&self, well: bool) {
-        self.send(Command::Health(well));
+    pub fn set_healthy(&self, healthy: bool) {
+        self.send(Command::Health(healthy));
     }
 
     /// The leader's work failed, and has ended: so does the term, at once.
@@ -123,7 +123,7 @@ impl Election {
     }
 
     /// An operator accepts that tokens start again after a reset of the store.
-    pub fn accept(&self) {
+    pub fn accept_reset(&self) {
         self.send(Command::Accept);
     }
 
@@ -155,7 +155,7 @@ impl Election {
     }
 }
 
-impl Drop for Election {
+impl Drop for Candidate {
     fn drop(&mut self) {
         self.task.abort();
     }
@@ -170,14 +170,14 @@ pub(crate) struct Guest {
     pub(crate) news: Arc<Notify>,
 }
 
-pub(crate) fn start(guest: Guest, clock: Clock) -> Election {
+pub(crate) fn start(guest: Guest, clock: Clock) -> Candidate {
     let (commands, asked) = mpsc::unbounded_channel();
     let (told, events) = mpsc::unbounded_channel();
     let seen = Mutex::new(Seen { state: State::Idle, leader: None });
     let shared = Arc::new(Shared { clock, lease: Mutex::default(), seen, broken: Mutex::default() });
     let events = tokio::sync::Mutex::new(events);
     let task = tokio::spawn(Task { guest, shared: Arc::clone(&shared), told, term: None }.run(asked));
-    Election { shared, commands, events, task }
+    Candidate { shared, commands, events, task }
 }
 
 struct Task {
@@ -221,10 +221,10 @@ impl Task {
     /// One step of the guest's; when the next is due, or `None` where the campaign is over.
     async fn step(&mut self) -> wasmtime::Result<Option<Instant>> {
         let Guest { store, computed, instance, resource, .. } = &mut self.guest;
-        let election = instance.incumbent_election_elections().election();
+        let candidate = instance.incumbent_election_elections().candidate();
         computed.begin();
-        let turn = election.call_step(&mut *store, *resource, 0).await?;
-        let lease = election.call_lease(&mut *store, *resource).await?;
+        let turn = candidate.call_step(&mut *store, *resource, 0).await?;
+        let lease = candidate.call_lease(&mut *store, *resource).await?;
         *lock(&self.shared.lease) = lease.map(translate::lease);
         turn.events.into_iter().filter_map(translate::event).for_each(|event| self.tell(event));
         Ok(turn.wake_at.map(Instant::from_nanos))
@@ -232,22 +232,22 @@ impl Task {
 
     async fn obey(&mut self, command: Command) -> wasmtime::Result<()> {
         let Guest { store, computed, instance, resource, .. } = &mut self.guest;
-        let election = instance.incumbent_election_elections().election();
+        let candidate = instance.incumbent_election_elections().candidate();
         let resource = *resource;
         computed.begin();
         match command {
-            Command::Resign => election.call_resign(store, resource).await,
+            Command::Resign => candidate.call_resign(store, resource).await,
             Command::HandOver(successor, reply) => {
-                let answer = election.call_hand_over(store, resource, &successor).await?;
+                let answer = candidate.call_hand_over(store, resource, &successor).await?;
                 // A caller that no longer waits needs no answer.
                 let _ = reply.send(answer.map_err(campaigner::error));
                 Ok(())
             }
-            Command::Drained => election.call_drained(store, resource).await,
-            Command::Health(well) => election.call_health(store, resource, well).await,
-            Command::HandlerFailed => election.call_handler_failed(store, resource).await,
-            Command::Accept => election.call_accept(store, resource).await,
-            Command::Close => election.call_close(store, resource).await,
+            Command::Drained => candidate.call_drained(store, resource).await,
+            Command::Health(well) => candidate.call_set_healthy(store, resource, well).await,
+            Command::HandlerFailed => candidate.call_handler_failed(store, resource).await,
+            Command::Accept => candidate.call_accept_reset(store, resource).await,
+            Command::Close => candidate.call_close(store, resource).await,
         }
     }
 
