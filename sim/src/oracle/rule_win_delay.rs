@@ -40,6 +40,8 @@ pub(super) struct WinDelay {
     written: Instant,
     /// The longest lease that a term can have in this life of the store.
     longest: Duration,
+    /// When this life of the store began.
+    made: Instant,
     /// The last deletion in this life of the store.
     deletion: Option<Deletion>,
 }
@@ -87,6 +89,7 @@ impl WinDelay {
             key: Entry::Vacant,
             written: Instant::ZERO,
             longest: Duration::MAX,
+            made: Instant::ZERO,
             deletion: None,
         }
     }
@@ -166,6 +169,7 @@ impl Oracle for WinDelay {
             Moment::Remade { max_age } => {
                 // No win is reported here whose lease is longer: whoever wrote for another life counts on none here.
                 self.longest = if view.plan.has(Kind::RaiseAge) { Duration::MAX } else { *max_age };
+                self.made = view.now;
                 self.deletion = None;
                 self.nodes
                     .iter_mut()
@@ -183,8 +187,13 @@ impl Oracle for WinDelay {
                     // A holder that still waits says a longer lease than its own.
                     let own =
                         whose.and_then(|nonce| self.leases.get(&nonce).copied()).unwrap_or(Duration::MAX);
-                    let lease =
+                    let mut lease =
                         record.and_then(|record| record.lease).unwrap_or_default().min(own).min(self.longest);
+                    if matches!(entry, Entry::Released(_)) {
+                        // The writer gave back its own record and leads no more. It may pass on too little of what
+                        // leaders of the former life may count on, and that is over a lease after this one began.
+                        lease = lease.saturating_sub(view.now.since(self.made));
+                    }
                     let (record, written) = (record.map(|record| record.revision), self.written);
                     self.deletion =
                         Some(Deletion { at: view.now, lease, whose, record, written, passed_on: 0 });
