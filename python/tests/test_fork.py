@@ -28,7 +28,7 @@ def refused(call, *arguments):
 def child():
     assert not candidate.is_leader and not term.is_current() and term.remaining == 0
     assert candidate.term is None and candidate.state is incumbent.State.CLOSED
-    calls = [candidate.won, candidate.resign, candidate.close, candidate.events, store.list, store.close,
+    calls = [candidate.next_term, candidate.resign, candidate.close, candidate.events, store.list, store.close,
              lambda: next(events), lambda: store.campaign("jobs"), lambda: candidate.hand_over("b")]
     for call in calls:
         assert refused(call), call

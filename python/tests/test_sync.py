@@ -238,7 +238,7 @@ def test_ctrl_c_works_in_every_wait(threads_store, wait):
         term = leader.next_term(PATIENCE)
         follower = threads_store.campaign("jobs", name="b", **FAST)
         waits = {
-            "won": follower.won,
+            "next_term": follower.next_term,
             "events": lambda: [None for _ in follower.events()],
             "ended": term.ended,
             "observe": lambda: [None for _ in threads_store.observe("jobs")],
@@ -258,7 +258,7 @@ def test_the_interpreters_lock_is_released_while_a_thread_waits(candidate):
     with sync.connect("memory:") as other, other.campaign("jobs", **FAST) as leader:
         leader.next_term(PATIENCE)
         with other.campaign("jobs", name="b", **FAST) as follower:
-            waiting = beside(follower.won)
+            waiting = beside(follower.next_term)
             # This thread runs on, which it could not do otherwise.
             assert candidate.is_leader
             follower.close(PATIENCE)

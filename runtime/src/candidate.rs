@@ -9,7 +9,7 @@ use crate::Result;
 use crate::driver::{Command, Driver, Leave};
 use crate::event::{Event, Events};
 use crate::handlers::Handlers;
-use crate::leave::{Leaving, closed, forked};
+use crate::leave::{LeaveRequest, closed, forked};
 use crate::standing::{Reads, Standing};
 use crate::term::Term;
 
@@ -128,27 +128,43 @@ impl Candidate {
         handlers.start(events, &self.inner.standing);
     }
 
-    /// Leaves the seat, if this candidate holds it, and stays in the race behind the others.
+    /// Gives the leadership up, if this candidate has it, and stays in the election behind the others.
     ///
-    /// Nothing needs to be awaited: the request is sent. Awaited, it returns once the work has drained and
-    /// the seat is given back; inside a handler, see [`Leaving`]. A [`Term`] that the caller keeps itself is
-    /// drained too: drop it first.
+    /// Returns once the work has drained and the record is released; in a handler or the work of
+    /// [`lead`](Self::lead), as soon as the term is draining. A [`Term`] that the caller keeps itself is drained too:
+    /// drop it first. Nothing is requested before the first poll; see [`request_resign`](Self::request_resign).
     ///
     /// # Errors
     /// `Closed` when the campaign is over, `Forked` in a forked child.
-    pub fn resign(&self) -> Leaving {
-        self.leave(false, Command::Resign)
+    pub async fn resign(&self) -> Result<()> {
+        self.request_resign().await
     }
 
-    /// Leaves the seat to the candidate named `to`, and stays in the race behind it. The others hold back
-    /// for a moment; if the successor does not take the seat, one of them does.
+    /// Hands the leadership over to the candidate named `to`, and stays in the election behind it; otherwise as
+    /// [`resign`](Self::resign). The other candidates hold back for a moment; if the successor does not acquire the
+    /// lease, one of them does.
     ///
     /// # Errors
     /// `InvalidName` for a name that no candidate can have, `NotLeader` when this candidate does not lead,
     /// `Closed` when the campaign is over, `Forked` in a forked child.
-    pub fn hand_over(&self, to: impl Into<String>) -> Leaving {
+    pub async fn hand_over(&self, to: impl Into<String>) -> Result<()> {
+        self.request_hand_over(to).await
+    }
+
+    /// Requests what [`resign`](Self::resign) does, at once, from code that does not wait for it.
+    pub fn request_resign(&self) -> LeaveRequest {
+        self.leave(false, Command::Resign)
+    }
+
+    /// Requests what [`hand_over`](Self::hand_over) does, at once, from code that does not wait for it.
+    pub fn request_hand_over(&self, to: impl Into<String>) -> LeaveRequest {
         let to = to.into();
         self.leave(false, |leave| Command::HandOver(to, leave))
+    }
+
+    /// Requests what [`close`](Self::close) does, at once, from code that does not wait for it.
+    pub fn request_close(&self) -> LeaveRequest {
+        self.leave(true, Command::Close)
     }
 
     /// Says whether this candidate is well; it is at first. An unhealthy candidate does not campaign, an
@@ -171,8 +187,8 @@ impl Candidate {
     ///
     /// # Errors
     /// `Forked` in a forked child.
-    pub fn close(&self) -> Leaving {
-        self.leave(true, Command::Close)
+    pub async fn close(&self) -> Result<()> {
+        self.request_close().await
     }
 
     /// Returns when the campaign is over, whoever ended it; at once in a forked child. Waiting for it does not
@@ -187,11 +203,11 @@ impl Candidate {
         }
     }
 
-    fn leave(&self, closing: bool, command: impl FnOnce(Leave) -> Command) -> Leaving {
+    fn leave(&self, closing: bool, command: impl FnOnce(Leave) -> Command) -> LeaveRequest {
         if let Err(error) = self.check_process() {
-            return Leaving::refused(error);
+            return LeaveRequest::refused(error);
         }
-        let (leave, leaving) = Leaving::ask(closing);
+        let (leave, leaving) = LeaveRequest::ask(closing);
         self.inner.driver.send(command(leave));
         leaving
     }

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::candidate::Candidate;
 use crate::driver::Command;
 use crate::handlers::message;
-use crate::leave::{self, Leaving};
+use crate::leave::{self, LeaveRequest};
 use crate::term::Term;
 use crate::{ErrorKind, Result};
 
@@ -109,7 +109,7 @@ struct Seat<'a> {
 impl Drop for Seat<'_> {
     fn drop(&mut self) {
         if !self.ended.is_cancelled() {
-            let (leave, _) = Leaving::ask(false);
+            let (leave, _) = LeaveRequest::ask(false);
             self.candidate.send(Command::Resign(leave));
         }
     }

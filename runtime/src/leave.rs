@@ -15,7 +15,7 @@ tokio::task_local! {
     static INSIDE: ();
 }
 
-/// Runs a handler, or the work of a term, so that a [`Leaving`] awaited in it does not wait for it.
+/// Runs a handler, or the work of a term, so that a [`LeaveRequest`] awaited in it does not wait for it.
 pub(crate) async fn inside<T>(work: impl Future<Output = T>) -> T {
     INSIDE.scope((), work).await
 }
@@ -24,14 +24,14 @@ fn is_inside() -> bool {
     INSIDE.try_with(|()| ()).is_ok()
 }
 
-/// A leave that was asked for: [`resign`](crate::Candidate::resign),
-/// [`hand_over`](crate::Candidate::hand_over) or [`close`](crate::Candidate::close). The request is sent
-/// already; dropping this only stops the waiting.
+/// A request to leave that was sent already: of [`request_resign`](crate::Candidate::request_resign),
+/// [`request_hand_over`](crate::Candidate::request_hand_over) or
+/// [`request_close`](crate::Candidate::request_close). Dropping this stops the waiting and takes nothing back.
 ///
-/// Awaited, it returns once the work has drained and the seat is given back. Awaited *inside* a handler
+/// Awaited, it returns once the work has drained and the record is released. Awaited *inside* a handler
 /// or the work of [`lead`](crate::Candidate::lead), it returns as soon as the term is draining, since the
 /// term cannot end before that very code does.
-pub struct Leaving {
+pub struct LeaveRequest {
     waiting: Waiting,
     /// Known to be awaited inside of what the leave waits for.
     is_inside: bool,
@@ -42,7 +42,7 @@ enum Waiting {
     For { begun: oneshot::Receiver<Result<()>>, done: oneshot::Receiver<Result<()>>, closing: bool },
 }
 
-impl Leaving {
+impl LeaveRequest {
     /// A leave to ask of a driver, and what to wait for. A driver that goes away in the middle has
     /// closed the campaign, which is just what a leave that is `closing` wants.
     pub(crate) fn ask(closing: bool) -> (Leave, Self) {
@@ -69,7 +69,7 @@ impl Leaving {
     }
 }
 
-impl Future for Leaving {
+impl Future for LeaveRequest {
     type Output = Result<()>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
@@ -85,9 +85,9 @@ impl Future for Leaving {
     }
 }
 
-impl fmt::Debug for Leaving {
+impl fmt::Debug for LeaveRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Leaving").finish_non_exhaustive()
+        f.debug_struct("LeaveRequest").finish_non_exhaustive()
     }
 }
 

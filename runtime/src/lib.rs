@@ -16,7 +16,8 @@
 //!     .lead(async |term| {
 //!         println!("leading with token {}", term.token());
 //!         // … work that is dropped the moment the term ends …
-//! #       candidate.close();
+//! #       candidate.close().await?;
+//! #       incumbent::Result::Ok(())
 //!     })
 //!     .await?;
 //! # store.close().await }
@@ -72,7 +73,7 @@ pub use incumbent_core;
 pub use incumbent_core::campaign::{Forecast, Leader, Preset, Reason, State, Warning, WinDelay};
 pub use incumbent_core::{Instant, Token};
 pub use lead::WorkResult;
-pub use leave::Leaving;
+pub use leave::LeaveRequest;
 pub use meter::WriteEvent;
 pub use observe::{Observation, Observer};
 pub use open::{ElectionInfo, Store, StoreBuilder};

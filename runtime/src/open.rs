@@ -14,7 +14,7 @@ use crate::candidate::Candidate;
 use crate::clock::Clock;
 use crate::driver::Driver;
 use crate::hub::{self, Enter, Link, Opening, Request, Requests};
-use crate::leave::forked;
+use crate::leave::{LeaveRequest, forked};
 use crate::meter::{Meter, WriteEvent};
 use crate::observe::Observer;
 use crate::options::CampaignOptions;
@@ -227,14 +227,19 @@ impl Store {
     ///
     /// # Errors
     /// `Forked`.
-    pub fn close(&self) -> crate::Leaving {
+    pub async fn close(&self) -> Result<()> {
+        self.request_close().await
+    }
+
+    /// Requests what [`close`](Self::close) does, at once, from code that does not wait for it.
+    pub fn request_close(&self) -> LeaveRequest {
         if let Err(error) = self.check_process() {
-            return crate::Leaving::refused(error);
+            return LeaveRequest::refused(error);
         }
-        let (leave, leaving) = crate::Leaving::ask(true);
+        let (leave, request) = LeaveRequest::ask(true);
         // A hub that is gone drops the request, and with it what the caller waits for.
         let _ = self.requests.send(Request::Close(leave));
-        leaving
+        request
     }
 
     async fn ask<T>(&self, request: impl FnOnce(oneshot::Sender<Result<T>>) -> Request) -> Result<T> {

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use incumbent::{Leaving, State};
+use incumbent::{LeaveRequest, State};
 
 use crate::engine::Engine;
 use crate::event::Holding;
@@ -111,18 +111,18 @@ impl Candidate {
     /// Leaves the seat, if this candidate holds it, and stays in the race behind the others. Answers once the
     /// seat is given back; or, asked from `inside` of the work a drain waits for, once the drain has begun.
     pub fn resign(&self, inside: bool) -> Operation<()> {
-        self.leave(inside, incumbent::Candidate::resign)
+        self.leave(inside, incumbent::Candidate::request_resign)
     }
 
     /// Leaves the seat to the candidate named `to`; answers as [`resign`](Self::resign) does.
     pub fn hand_over(&self, to: &str, inside: bool) -> Operation<()> {
-        self.leave(inside, |candidate| candidate.hand_over(to))
+        self.leave(inside, |candidate| candidate.request_hand_over(to))
     }
 
     /// Leaves the seat and the race for good; answers as [`resign`](Self::resign) does. Closing twice is no
     /// error.
     pub fn close(&self, inside: bool) -> Operation<()> {
-        self.leave(inside, incumbent::Candidate::close)
+        self.leave(inside, incumbent::Candidate::request_close)
     }
 
     /// Answers when the campaign is over, whoever ended it. It does not keep the candidate.
@@ -157,7 +157,7 @@ impl Candidate {
         Ok(())
     }
 
-    fn leave(&self, inside: bool, ask: impl FnOnce(&incumbent::Candidate) -> Leaving) -> Operation<()> {
+    fn leave(&self, inside: bool, ask: impl FnOnce(&incumbent::Candidate) -> LeaveRequest) -> Operation<()> {
         match self.inner.get("candidate") {
             // Sent now, on the caller's thread: what the language does next comes after it.
             Ok(candidate) => leaving(ask(candidate), inside),
@@ -167,7 +167,7 @@ impl Candidate {
 }
 
 /// A leave that was asked for, as an operation.
-pub(crate) fn leaving(leaving: Leaving, inside: bool) -> Operation<()> {
+pub(crate) fn leaving(leaving: LeaveRequest, inside: bool) -> Operation<()> {
     let leaving = if inside { leaving.inside() } else { leaving };
     Operation::start(async move {
         leaving.await.map_err(|error| match Code::from(error.kind()) {

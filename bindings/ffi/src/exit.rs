@@ -21,13 +21,15 @@ pub fn shut_down(limit: Duration) {
     };
     let mut leave = Vec::new();
     for candidate in candidates.iter().filter_map(|candidate| candidate.get("candidate").ok()) {
-        leave.push(leaving(candidate.close(), false));
+        leave.push(leaving(candidate.request_close(), false));
         if let Some(term) = candidate.term() {
             // Taken in after the closing, which has made it a draining term.
             term.drained();
         }
     }
-    leave.extend(stores.iter().filter_map(|store| Some(leaving(store.get("store").ok()?.close(), false))));
+    leave.extend(
+        stores.iter().filter_map(|store| Some(leaving(store.get("store").ok()?.request_close(), false))),
+    );
     for operation in leave {
         operation.wait(Some(until.saturating_duration_since(Instant::now())));
     }

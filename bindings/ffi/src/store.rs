@@ -84,7 +84,7 @@ impl Store {
     /// Closes every candidate in good order, and then the store. Closing twice is no error.
     pub fn close(&self, inside: bool) -> Operation<()> {
         match self.inner.get("store") {
-            Ok(store) => leaving(store.close(), inside),
+            Ok(store) => leaving(store.request_close(), inside),
             Err(error) => Operation::ready(Err(error)),
         }
     }

@@ -84,10 +84,10 @@ async fn campaign(
             },
             order = orders.recv(), if listening => match order {
                 Some(Order::HandOver { to }) => hand_over(&candidate, to, tell.clone()),
-                Some(Order::Close) => drop(candidate.close()),
+                Some(Order::Close) => drop(candidate.request_close()),
                 None => {
                     listening = false;
-                    drop(candidate.close());
+                    drop(candidate.request_close());
                 }
             },
         }
@@ -129,7 +129,7 @@ fn take(event: Event, witness: &Witness, work: &mut Option<Term>, tell: &impl Fn
 
 /// Not awaited here: a hand-over waits for the drain, which the events tell of.
 fn hand_over(candidate: &Candidate, to: String, tell: impl Fn(Report) + Send + 'static) {
-    let leaving = candidate.hand_over(to);
+    let leaving = candidate.request_hand_over(to);
     tokio::spawn(async move {
         if let Err(error) = leaving.await {
             tell(Report::Refused { message: error.to_string() });

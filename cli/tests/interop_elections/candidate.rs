@@ -67,7 +67,7 @@ async fn campaign(url: &str, key: &str, name: &str) {
                 }
                 Some(_) => {}
             },
-            _ = asked.recv() => drop(candidate.close()),
+            _ = asked.recv() => drop(candidate.request_close()),
             _ = looks.tick() => if let Some(leading) = &mut leading {
                 let now = clock.now();
                 if leading.term.is_current() {

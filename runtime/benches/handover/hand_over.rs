@@ -39,7 +39,7 @@ impl Pair {
 
     pub(crate) async fn hand_over(&mut self) -> Duration {
         let began = Instant::now();
-        let leaving = self.leader.candidate.resign();
+        let leaving = self.leader.candidate.request_resign();
         let won = loop {
             if let Event::Won(term) = self.waiter.events.next().await.expect("the campaign goes on") {
                 break term;

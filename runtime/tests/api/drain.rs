@@ -17,7 +17,7 @@ async fn a_leader_leads_and_renews_until_the_last_holder_of_its_term_lets_go() {
     let term = soon(candidate.next_term()).await.unwrap();
     let clone = term.clone();
     let mut events = candidate.events();
-    let leaving = candidate.resign();
+    let leaving = candidate.request_resign();
     soon(term.draining()).await;
     let drained_from = term.deadline();
     drop(term);
@@ -35,7 +35,7 @@ async fn a_term_that_nobody_holds_ends_without_a_drain() {
     let candidate = alone(options("a").drain(ENDLESS)).await;
     drop(soon(candidate.next_term()).await.unwrap());
     let mut events = candidate.events();
-    soon(candidate.resign()).await.unwrap();
+    soon(candidate.request_resign()).await.unwrap();
     assert_eq!(lost(&mut events).await, Reason::Resigned);
 }
 
@@ -44,7 +44,7 @@ async fn an_event_that_nobody_reads_does_not_hold_up_a_drain() {
     let candidate = alone(options("a").drain(ENDLESS)).await;
     let unread = candidate.events();
     drop(soon(candidate.next_term()).await.unwrap());
-    soon(candidate.resign()).await.unwrap();
+    soon(candidate.request_resign()).await.unwrap();
     drop(unread);
 }
 
@@ -52,7 +52,7 @@ async fn an_event_that_nobody_reads_does_not_hold_up_a_drain() {
 async fn work_that_says_it_is_done_ends_the_drain_whoever_else_holds_the_term() {
     let candidate = alone(options("a").drain(ENDLESS)).await;
     let term = soon(candidate.next_term()).await.unwrap();
-    let leaving = candidate.resign();
+    let leaving = candidate.request_resign();
     soon(term.draining()).await;
     term.drained();
     soon(leaving).await.unwrap();
@@ -78,7 +78,7 @@ async fn releases(switched: &Switched, store: &Store) -> usize {
 #[tokio::test]
 async fn a_drain_ends_at_its_limit_and_the_release_waits_for_the_work() {
     let (clock, switched, store, candidate, term) = leader_by_hand(LEASE / 8).await;
-    let leaving = candidate.resign();
+    let leaving = candidate.request_resign();
     soon(term.draining()).await;
     clock.advance(LEASE / 8);
     assert_eq!(soon(term.ended()).await, Reason::Resigned);
@@ -93,7 +93,7 @@ async fn a_drain_ends_at_its_limit_and_the_release_waits_for_the_work() {
 #[tokio::test]
 async fn work_that_says_that_it_has_ended_after_the_drain_is_released() {
     let (clock, switched, store, candidate, term) = leader_by_hand(LEASE / 8).await;
-    let leaving = candidate.resign();
+    let leaving = candidate.request_resign();
     soon(term.draining()).await;
     clock.advance(LEASE / 8);
     soon(term.ended()).await;
@@ -133,7 +133,7 @@ async fn the_term_of_a_loss_that_was_told_does_not_hold_up_the_release() {
 #[tokio::test]
 async fn a_candidate_that_is_dropped_while_it_drains_releases_as_soon_as_its_work_has_ended() {
     let (_clock, switched, store, candidate, term) = leader_by_hand(ENDLESS).await;
-    let closing = candidate.close();
+    let closing = candidate.request_close();
     soon(term.draining()).await;
     drop((closing, candidate));
     assert_eq!(soon(term.ended()).await, Reason::Closed);
@@ -192,7 +192,7 @@ async fn a_drain_waits_for_the_handler_of_draining_to_return() {
     candidate.attach(handlers);
     soon(seen).await.unwrap();
     let mut events = candidate.events();
-    let leaving = candidate.resign();
+    let leaving = candidate.request_resign();
     let (was_current, until) = soon(begun).await.unwrap();
     assert!(was_current);
     assert!(until > candidate.term().unwrap().deadline());
@@ -214,6 +214,6 @@ async fn a_drain_handler_is_called_in_time_though_the_leader_leaves_before_any_h
     while !candidate.is_leader() {
         std::thread::yield_now();
     }
-    soon(candidate.resign()).await.unwrap();
+    soon(candidate.request_resign()).await.unwrap();
     assert_eq!(told.try_recv(), Ok(true));
 }

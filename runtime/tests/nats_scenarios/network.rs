@@ -122,7 +122,7 @@ async fn a_late_release_does_no_harm_to_the_successor() {
     let witness = Witness::of(&[&a, &b]);
 
     proxy.cut_to_server();
-    let leaving = a.candidate.resign();
+    let leaving = a.candidate.request_resign();
     assert_eq!(a.lost(1).await.reason, Reason::Resigned);
     let (_, next) = next_leader(&[&b], first.token).await;
     proxy.heal();

@@ -71,7 +71,7 @@ async fn a_release_whose_reply_is_lost_keeps_nobody_out() {
     let witness = Witness::of(&[&a]);
 
     proxy.cut_to_client();
-    let leaving = a.candidate.resign();
+    let leaving = a.candidate.request_resign();
     wait::until_async("the release to be applied", PATIENCE, || async {
         matches!(bench.operator.read(KEY).await.unwrap(), Entry::Released(_))
     })

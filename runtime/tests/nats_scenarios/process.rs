@@ -197,8 +197,8 @@ async fn run(role: Role) {
         tokio::select! {
             Some(event) = events.next() => tell(event),
             order = orders.recv() => match order {
-                Some(Order::HandOver(to)) => drop(candidate.hand_over(to)),
-                Some(Order::Close) => break drop(candidate.close()),
+                Some(Order::HandOver(to)) => drop(candidate.request_hand_over(to)),
+                Some(Order::Close) => break drop(candidate.request_close()),
                 None => return,
             },
         }

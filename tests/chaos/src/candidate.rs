@@ -123,8 +123,8 @@ fn obey(candidates: &[Candidate], order: Order, told: &Told) {
     };
     let Some(candidate) = candidates.iter().find(|candidate| candidate.election() == key) else { return };
     let leaving = match to {
-        Some(to) => candidate.hand_over(to),
-        None => candidate.resign(),
+        Some(to) => candidate.request_hand_over(to),
+        None => candidate.request_resign(),
     };
     let told = told.clone();
     tokio::spawn(async move {

@@ -65,7 +65,7 @@ impl Elector {
         self.warn("the lease is not renewed in time, and the work is ended");
         // Should it be renewed after all, whoever is well may have it.
         if let Some(candidate) = &self.candidate {
-            drop(candidate.resign());
+            drop(candidate.request_resign());
         }
         self.give(Input::Message(Message::NotLeader))
     }

@@ -262,7 +262,7 @@ impl Elector {
         // The end begins now, and not only when the election says why.
         self.reason.get_or_insert(Reason::Closed);
         if let Some(candidate) = &self.candidate {
-            drop(candidate.close());
+            drop(candidate.request_close());
         }
         self.give(Input::Close)
     }

@@ -48,7 +48,7 @@ impl Elector {
                 self.term = None;
                 // A win that was dropped would be a seat at which nobody works.
                 if let Some(candidate) = self.candidate.as_ref().filter(|candidate| candidate.is_leader()) {
-                    drop(candidate.resign());
+                    drop(candidate.request_resign());
                 }
             }
             Output::Relinquish => self.relinquish(),
@@ -77,7 +77,7 @@ impl Elector {
             && term.drains_until().is_none()
             && let Some(candidate) = &self.candidate
         {
-            drop(candidate.resign());
+            drop(candidate.request_resign());
         }
     }
 

@@ -232,7 +232,7 @@ impl Supervisor {
     fn leave(&mut self, signal: Signal) {
         self.asked = Some(signal);
         // Told as `Draining` where there is something to drain.
-        drop(self.candidate.close());
+        drop(self.candidate.request_close());
     }
 
     fn replace_guard(&mut self) -> Result<(), Failure> {
@@ -255,7 +255,7 @@ impl Supervisor {
         let said = self.patience.over(&format!("the seat is held by {who}"));
         tell(format_args!("incumbent: {said}"));
         self.result = Some(Exit::NotElected as u8);
-        drop(self.candidate.close());
+        drop(self.candidate.request_close());
     }
 
     /// A term was lost, and there is to be no other.
@@ -263,7 +263,7 @@ impl Supervisor {
         if self.asked.is_none() {
             tell(format_args!("incumbent: the term was lost ({reason}), and --once asks for no other"));
             self.result = Some(Exit::Failure as u8);
-            drop(self.candidate.close());
+            drop(self.candidate.request_close());
         }
     }
 

@@ -145,7 +145,7 @@ impl Supervisor {
             self.exited_by_itself(work, code);
         } else if work.term.is_current() && work.term.drains_until().is_none() {
             // It was ended for a lease that was renewed after all: whoever is well may have it.
-            drop(self.candidate.resign());
+            drop(self.candidate.request_resign());
         }
     }
 
@@ -162,7 +162,7 @@ impl Supervisor {
             OnExit::Resign if !self.args.once => {
                 tracing::info!(code, "the command exited, and the seat is given up");
                 if code == 0 {
-                    drop(self.candidate.resign());
+                    drop(self.candidate.request_resign());
                 } else {
                     // A candidate whose work keeps failing rests longer each time.
                     work.term.fail();
@@ -170,7 +170,7 @@ impl Supervisor {
             }
             OnExit::Resign | OnExit::Exit => {
                 self.result = Some(code);
-                drop(self.candidate.close());
+                drop(self.candidate.request_close());
             }
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use incumbent::incumbent_core::campaign::{self, Backoff, Leader, Lease, Settings, State};
 use incumbent::store::Adapter;
-use incumbent::{CampaignOptions, Candidate, Clock, Event, Events, Leaving, Store, Term};
+use incumbent::{CampaignOptions, Candidate, Clock, Event, Events, LeaveRequest, Store, Term};
 
 use super::troupe::{Call, Opened, Pending, Player, Refused, Told, Troupe};
 
@@ -45,7 +45,7 @@ impl Opened for Store {
     }
 
     fn close(&self) -> Call {
-        call(self.close())
+        call(self.request_close())
     }
 }
 
@@ -110,15 +110,15 @@ impl Player for Own {
     }
 
     fn resign(&self) -> Call {
-        call(self.candidate.resign())
+        call(self.candidate.request_resign())
     }
 
     fn hand_over(&self, to: &str) -> Call {
-        call(self.candidate.hand_over(to))
+        call(self.candidate.request_hand_over(to))
     }
 
     fn close(&self) -> Call {
-        call(self.candidate.close())
+        call(self.candidate.request_close())
     }
 
     fn set_healthy(&self, is_well: bool) {
@@ -136,7 +136,7 @@ impl Player for Own {
     }
 }
 
-fn call(leaving: Leaving) -> Call {
+fn call(leaving: LeaveRequest) -> Call {
     Box::pin(async { leaving.await.map_err(refused) })
 }
 
