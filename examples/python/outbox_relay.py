@@ -28,7 +28,7 @@ def send_next(database: sqlite3.Connection, token: str) -> Optional[int]:
     """Sends the oldest row that was not sent, and returns its number.
 
     The comparison of the token and the mark on the row are one transaction. A crash between sending and committing sends
-    the row again, so whatever receives it should know it by its number.
+    the row again, so the receiver should recognise it by its number.
     """
     with database:
         database.execute("BEGIN IMMEDIATE")

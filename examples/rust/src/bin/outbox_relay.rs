@@ -67,7 +67,7 @@ async fn relay(database: &str, term: &Term) -> Result<(), Box<dyn Error>> {
 /// Sends the oldest row that was not sent, and returns its number.
 ///
 /// The comparison of the token and the mark on the row are one transaction. A crash between sending and committing sends
-/// the row again, so whoever receives it should know it by its number.
+/// the row again, so the receiver should recognise it by its number.
 fn send_next(database: &mut Connection, token: Token) -> Result<Option<i64>, Box<dyn Error>> {
     let transaction = database.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Tokens as text sort like tokens.
