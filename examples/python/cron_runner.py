@@ -30,10 +30,11 @@ async def main(url: str) -> None:
     async with await incumbent.connect(url) as store:
         async with store.campaign("cron") as candidate:
             # Closing drains: the term lasts until `run_jobs` has returned, and only then may another candidate lead.
+            # The list keeps the task alive, because an event loop holds its tasks weakly.
+            closing: list[asyncio.Task[None]] = []
+            loop = asyncio.get_running_loop()
             for number in (signal.SIGINT, signal.SIGTERM):
-                asyncio.get_running_loop().add_signal_handler(
-                    number, lambda: asyncio.ensure_future(candidate.close())
-                )
+                loop.add_signal_handler(number, lambda: closing.append(loop.create_task(candidate.close())))
             async for term in candidate.terms():
                 try:
                     async with term:
