@@ -13,7 +13,7 @@ const REPOSITORY: [&str; 2] = [
     "https://github.com/incumbent-rs/incumbent/tree/main/",
 ];
 /// What holds pages that are not ours.
-const SKIPPED: [&str; 5] = ["target", "node_modules", ".git", "dist", "__pycache__"];
+const SKIPPED: [&str; 6] = ["target", "node_modules", ".git", "dist", "npm", "__pycache__"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the repository")
