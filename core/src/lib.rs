@@ -76,6 +76,7 @@
 //! what each answer proves. [`record`] is what is written down, byte by byte.
 
 #![no_std]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
@@ -94,3 +95,8 @@ mod token;
 
 pub use time::Instant;
 pub use token::{Incarnation, ParseTokenError, Revision, Token};
+
+/// The example of the README, so that it runs.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -33,6 +33,7 @@
 //! gives them a store, a clock and a thread.
 
 #![deny(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod candidate;
 pub mod clock;
@@ -82,7 +83,10 @@ pub use pulse::Pulse;
 pub use term::{Term, TermEnded};
 pub use view::TermView;
 
-/// The README's own examples, so that they run.
+/// The examples of the READMEs, so that they run.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 struct Readme;
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct CrateReadme;

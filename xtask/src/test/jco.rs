@@ -10,7 +10,7 @@ use crate::shell;
 use crate::tools::Without;
 
 /// Where it is in the source.
-const EXAMPLE: &str = "bindings/wasm-guest/examples/node";
+const EXAMPLE: &str = "examples/wasm/node";
 
 pub(super) fn run(without: &[Without], report: &mut Report) {
     if without.contains(&Without::Node) {

@@ -30,6 +30,7 @@ impl Part {
             "incumbent" | "incumbent-conformance" if binary.starts_with("nats_") => Self::Nats,
             "incumbent"
             | "incumbent-conformance"
+            | "incumbent-examples"
             | "incumbent-ffi"
             | "incumbent-fuzz"
             | "incumbent-testkit"

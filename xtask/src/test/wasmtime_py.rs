@@ -9,7 +9,7 @@ use crate::shell;
 use crate::tools::Without;
 
 /// Where it is in the source.
-const EXAMPLE: &str = "bindings/wasm-guest/examples/python";
+const EXAMPLE: &str = "examples/wasm/python";
 
 pub(super) fn run(without: &[Without], report: &mut Report) {
     if without.contains(&Without::Python) {
