@@ -232,7 +232,7 @@ def test_only_the_leader_runs_a_guarded_function(scripted_election_sync):
         sync.leader_only(election.candidate, otherwise="maybe")
 
 
-@pytest.mark.parametrize("wait", ["won", "events", "ended", "observe"])
+@pytest.mark.parametrize("wait", ["next_term", "events", "ended", "observe"])
 def test_ctrl_c_works_in_every_wait(threads_store, wait):
     with threads_store.campaign("jobs", **FAST) as leader:
         term = leader.next_term(PATIENCE)

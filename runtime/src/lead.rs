@@ -39,7 +39,7 @@ impl Candidate {
     ///     .lead(async |term| {
     ///         println!("leading with token {}", term.token());
     ///         // … the work of a leader …
-    ///         candidate.close();
+    ///         candidate.close().await
     ///     })
     ///     .await
     /// # }

@@ -16,8 +16,7 @@
 //!     .lead(async |term| {
 //!         println!("leading with token {}", term.token());
 //!         // … work that is dropped the moment the term ends …
-//! #       candidate.close().await?;
-//! #       incumbent::Result::Ok(())
+//! #       candidate.close().await
 //!     })
 //!     .await?;
 //! # store.close().await }

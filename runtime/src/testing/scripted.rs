@@ -34,7 +34,7 @@ use crate::{Error, ErrorKind};
 /// assert!(!candidate.is_leader());
 ///
 /// assert!(election.acquire() > token);
-/// candidate.resign();
+/// drop(candidate.request_resign());
 /// assert!(!candidate.is_leader());
 /// assert_eq!(election.asked(), [Asked::Resign]);
 /// ```

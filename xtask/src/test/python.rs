@@ -83,7 +83,7 @@ fn smoke(interpreter: &Interpreter, wheel: &Path, report: &mut Report) -> Result
 /// What an installed package is tried with: an election.
 const TRY: &str = "import incumbent.sync, sys; assert 'site-packages' in incumbent.__file__
 with incumbent.sync.connect('sqlite:alone.db') as store, store.campaign('jobs', preset='fast', lease=1, splay=0) as candidate:
-    with candidate.won(60) as term: assert candidate.is_leader and term.token.sequence
+    with candidate.next_term(60) as term: assert candidate.is_leader and term.token.sequence
 assert not candidate.is_leader";
 
 /// The wheel needs nothing of this folder, nor anything else that is not in it.
