@@ -10,7 +10,7 @@ import pytest
 from support import FAST, event, soon, until
 
 import incumbent
-from incumbent import StateChanged, Draining, LeaderChanged, Lost, Reason, State, TermEnded, Warning, Won
+from incumbent import Draining, LeaderChanged, Lost, Reason, State, StateChanged, TermEnded, Warning, Won
 
 
 async def test_the_one_that_is_there_wins_and_leads(candidate):
@@ -35,6 +35,75 @@ async def test_every_term_comes_once_and_the_iteration_ends_with_the_campaign(st
     assert candidate.state is State.CLOSED
     with pytest.raises(incumbent.ClosedError):
         await candidate.next_term()
+
+
+async def test_lead_runs_the_work_in_every_term_until_the_campaign_is_over(candidate):
+    tokens = []
+
+    async def work(term):
+        tokens.append(term.token)
+        if len(tokens) == 3:
+            await candidate.close()
+        else:
+            await candidate.resign()
+
+    await soon(candidate.lead(work))
+    assert tokens == sorted(set(tokens)) and len(tokens) == 3
+    assert candidate.state is State.CLOSED
+
+
+async def test_lead_cancels_the_work_when_its_term_ends(scripted_election):
+    election = scripted_election()
+    begins, ends = asyncio.Queue(), asyncio.Queue()
+
+    async def work(term):
+        begins.put_nowait(term.token)
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            ends.put_nowait(term.token)
+
+    leading = asyncio.create_task(election.candidate.lead(work))
+    first = election.acquire()
+    assert await soon(begins.get()) == first
+    election.revoke(Reason.USURPED)
+    assert await soon(ends.get()) == first
+    assert not leading.done()
+    await election.candidate.close()
+    await soon(leading)
+
+
+async def test_work_of_lead_that_raises_ends_the_term_and_is_reported(candidate):
+    reported = asyncio.Queue()
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.put_nowait(context["exception"]))
+    events = candidate.events()
+
+    async def work(term):
+        raise RuntimeError("not today")
+
+    leading = asyncio.create_task(candidate.lead(work))
+    lost = await event(events, Lost)
+    assert lost.reason is Reason.HANDLER_FAILED
+    assert str(await soon(reported.get())) == "not today"
+    await candidate.close()
+    await soon(leading)
+
+
+async def test_a_lead_that_is_cancelled_cancels_the_work_and_resigns(candidate):
+    events = candidate.events()
+    at_work = asyncio.Event()
+
+    async def work(term):
+        at_work.set()
+        await asyncio.sleep(3600)
+
+    leading = asyncio.create_task(candidate.lead(work))
+    await soon(at_work.wait())
+    leading.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await leading
+    lost = await event(events, Lost)
+    assert lost.reason is Reason.RESIGNED
 
 
 async def test_what_happens_is_told_in_order(candidate):

@@ -6,6 +6,7 @@ import gc
 import os
 import queue
 import signal
+import sys
 import threading
 import time
 
@@ -68,6 +69,48 @@ def test_every_term_comes_once_and_the_iteration_ends_with_the_campaign(candidat
     assert tokens == sorted(set(tokens)) and len(tokens) == 3
     with pytest.raises(incumbent.ClosedError):
         candidate.next_term(PATIENCE)
+
+
+def test_lead_calls_the_work_in_every_term_until_the_campaign_is_over(candidate):
+    tokens = []
+
+    def work(term):
+        tokens.append(term.token)
+        if len(tokens) == 3:
+            candidate.close(PATIENCE)
+        else:
+            candidate.resign(PATIENCE)
+
+    candidate.lead(work)
+    assert tokens == sorted(set(tokens)) and len(tokens) == 3
+
+
+def test_work_of_lead_that_raises_ends_the_term_and_is_reported(candidate, monkeypatch):
+    reported = queue.Queue()
+    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: reported.put(unraisable.exc_value))
+    events = candidate.events(PATIENCE)
+
+    def work(term):
+        raise RuntimeError("not today")
+
+    ended = beside(lambda: candidate.lead(work))
+    lost = next(one for one in events if isinstance(one, Lost))
+    assert lost.reason is Reason.HANDLER_FAILED
+    assert str(reported.get(timeout=PATIENCE)) == "not today"
+    candidate.close(PATIENCE)
+    assert ended.get(timeout=PATIENCE) is None
+
+
+def test_what_is_no_exception_leaves_lead_and_resigns(candidate):
+    events = candidate.events(PATIENCE)
+
+    def work(term):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        candidate.lead(work)
+    lost = next(one for one in events if isinstance(one, Lost))
+    assert lost.reason is Reason.RESIGNED
 
 
 def test_a_resignation_waits_for_the_work_of_another_thread(candidate):

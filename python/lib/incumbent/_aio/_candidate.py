@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Union
+from typing import TYPE_CHECKING, Union
 
 from incumbent import _incumbent
 from incumbent._aio._loop import answer
 from incumbent._aio._stream import Stream
 from incumbent._aio._term import Term
 from incumbent._base import BaseCandidate, BaseTerms
-from incumbent._types import StateChanged, Draining, LeaderChanged, Lost, Warning, Won, event_of
+from incumbent._types import Draining, LeaderChanged, Lost, StateChanged, Warning, Won, event_of
+from incumbent.errors import TermEnded
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
 
 Event = Union[Won[Term], Draining[Term], Lost[Term], LeaderChanged, StateChanged, Warning]
 """Something the user of a candidate should know."""
@@ -69,6 +73,43 @@ class Candidate(BaseCandidate[Term]):
         goes on, and the next turn begins with the next term.
         """
         return Terms(self._native)
+
+    async def lead(self, work: Callable[[Term], Awaitable[object]]) -> None:
+        """Runs ``work(term)`` in every term of this candidate, until the campaign is over::
+
+            await candidate.lead(relay_the_outbox)
+
+        The work is cancelled the moment its term ends. When it returns before that, the term goes on; call
+        :meth:`resign` as the last thing to leave instead. When it raises, the term ends with
+        :attr:`Reason.HANDLER_FAILED`, the error goes to the event loop's exception handler, and the candidate campaigns
+        again after a while. Cancelling this call cancels the work and resigns.
+        """
+        terms = self.terms()
+        try:
+            async for term in terms:
+                await self._lead(term, work)
+        finally:
+            await terms.aclose()
+
+    async def _lead(self, term: Term, work: Callable[[Term], Awaitable[object]]) -> None:
+        from asyncio import CancelledError, get_running_loop
+
+        try:
+            async with term:
+                await work(term)
+        except TermEnded:
+            # Of this term, or of what the work itself asked of it.
+            if term.is_current():
+                term.fail()
+        except CancelledError:
+            if term.is_current():
+                # Sent at once; the caller that cancels does not wait for it.
+                self._native.resign(inside=True)
+            raise
+        except Exception as error:
+            term.fail()
+            message = f"the work of a term of the election {term.election!r} failed"
+            get_running_loop().call_exception_handler({"message": message, "exception": error})
 
     def events(self) -> Stream[_incumbent.EventTuple, Event]:
         """What happens from now on, beginning with what holds now, as an asynchronous iterator of its own for every

@@ -9,15 +9,16 @@ from typing import Union
 from incumbent import _incumbent
 from incumbent._base import BaseCandidate, BaseTerms
 from incumbent._types import (
-    StateChanged,
     Draining,
     LeaderChanged,
     Lost,
     Reason,
     State,
+    StateChanged,
     Warning,
     Won,
 )
+from incumbent.errors import TermEnded
 from incumbent.sync._callbacks import Callbacks
 from incumbent.sync._term import Term
 from incumbent.sync._wait import Stream, answer
@@ -79,6 +80,39 @@ class Candidate(BaseCandidate[Term]):
         goes on, and the next turn begins with the next term.
         """
         return Terms(self._native)
+
+    def lead(self, work: Callable[[Term], object]) -> None:
+        """Calls ``work(term)`` in every term of this candidate, until the campaign is over::
+
+            candidate.lead(relay_the_outbox)
+
+        A thread cannot be interrupted: the work asks :meth:`Term.check` between its steps. When it returns before the term
+        ends, the term goes on; call :meth:`resign` as the last thing to leave instead. When it raises, the term ends
+        with :attr:`Reason.HANDLER_FAILED`, the error is reported by ``sys.unraisablehook``, and the candidate campaigns
+        again after a while. What is no :class:`Exception`, as Ctrl-C, resigns and is raised.
+        """
+        terms = self.terms()
+        try:
+            for term in terms:
+                self._lead(term, work)
+        finally:
+            terms.close()
+
+    def _lead(self, term: Term, work: Callable[[Term], object]) -> None:
+        try:
+            with term:
+                work(term)
+        except TermEnded:
+            # Of this term, or of what the work itself asked of it.
+            if term.is_current():
+                term.fail()
+        except Exception as error:
+            term.fail()
+            _incumbent.report(error, work)
+        except BaseException:
+            if term.is_current():
+                self._native.resign(inside=True)
+            raise
 
     def events(self, timeout: float | None = None) -> Stream[_incumbent.EventTuple, Event]:
         """What happens from now on, beginning with what holds now, as an iterator of its own for every caller.
