@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 const ALLOWED: [&str; 4] = [
     "runtime/src/hub/slot.rs",
     "runtime/src/store/incarnation.rs",
-    "runtime/src/store/nats/survey.rs",
+    "runtime/src/store/nats/admin/survey.rs",
     "runtime/src/store/sqlite/identity.rs",
 ];
 

@@ -9,12 +9,14 @@ use incumbent_core::record::Entry;
 use incumbent_core::store::{Capabilities, Outcome, StoreInfo, Write};
 
 use super::NatsSettings;
-use super::api::Bucket;
-use super::context::Environment;
-use super::stream::{LEVEL_2_12, StreamInfo};
-use super::{message, outcome, roll, safety};
+use super::admin::safety;
+use super::roll;
+use super::wire::{message, outcome};
 use crate::clock::Clock;
 use crate::store::CandidateInfo;
+use crate::store::nats::config::context::Environment;
+use crate::store::nats::wire::api::Bucket;
+use crate::store::nats::wire::stream::{LEVEL_2_12, StreamInfo};
 use crate::{Error, ErrorKind, Result};
 
 const BUCKET: &str = "b";

@@ -17,30 +17,13 @@
 //! A record is a message under `$KV.BUCKET.KEY`: the value is the candidate's name, everything else
 //! travels in headers. A release is a `KV-Operation: PURGE` without a rollup.
 
-mod api;
+mod admin;
+mod config;
 mod connection;
-mod context;
-mod credentials;
-mod difference;
-mod event;
-mod follow;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
-mod init;
-mod message;
-mod names;
-mod operate;
-mod outcome;
-mod permissions;
 mod roll;
-mod rotation;
-mod safety;
-mod secret;
-mod settings;
-mod stream;
-mod survey;
-mod url;
-mod waiting;
+mod wire;
 
 use std::error::Error as _;
 use std::fmt;
@@ -58,19 +41,22 @@ use incumbent_core::Incarnation;
 use incumbent_core::record::Entry;
 use incumbent_core::store::{Capabilities, Fault, FaultKind, Outcome, StoreInfo, Write};
 
-pub use self::difference::Difference;
-pub use self::event::{Action, ConnectionEvent};
-pub use self::init::{InitOptions, InitReport, init};
-pub use self::permissions::{Permissions, Role, permissions};
-pub use self::safety::Flaw;
-pub use self::settings::NatsSettings;
-pub use self::survey::{ClockDifference, Holder, Survey, survey};
+pub use self::admin::difference::Difference;
+pub use self::admin::init::{InitOptions, InitReport, init};
+pub use self::admin::permissions::{Permissions, Role, permissions};
+pub use self::admin::safety::Flaw;
+pub use self::admin::survey::{ClockDifference, Holder, Survey, survey};
+pub use self::config::settings::NatsSettings;
+pub use self::connection::event::{Action, ConnectionEvent};
 
-use self::api::{Api, ApiError, Bucket, Failure};
+use self::admin::safety;
+use self::config::names;
 use self::connection::{Connection, Silence, chain};
-use self::follow::Follow;
 use self::roll::Answering;
-use self::stream::{AccountInfo, StreamInfo};
+use self::wire::api::{self, Api, ApiError, Bucket, Failure};
+use self::wire::follow::Follow;
+use self::wire::stream::{AccountInfo, StreamInfo};
+use self::wire::{message, outcome};
 use super::{Adapter, CandidateInfo, EntryInfo, Roll, WatchEvent};
 use crate::clock::Clock;
 use crate::{Error, ErrorKind, Result};

@@ -11,9 +11,9 @@ use incumbent_core::Incarnation;
 use incumbent_core::store::{Fault, FaultKind};
 use tokio::task::JoinHandle;
 
-use super::super::api::Bucket;
 use super::{calls, takes_answers, wire};
 use crate::store::Roll;
+use crate::store::nats::wire::api::Bucket;
 
 /// No answer is longer, though servers let a message be 1 MiB by default: renewals share the line.
 const LONGEST_ANSWER: usize = 64 * 1024;

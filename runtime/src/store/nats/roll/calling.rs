@@ -7,11 +7,11 @@ use futures_util::StreamExt;
 use incumbent_core::store::{Fault, FaultKind};
 use tokio::time::{Instant, timeout_at};
 
-use super::super::api::{Api, silence_fault};
-use super::super::connection::Silence;
-use super::super::stream::StreamInfo;
 use super::{answers_to, calls, wire};
 use crate::store::CandidateInfo;
+use crate::store::nats::connection::Silence;
+use crate::store::nats::wire::api::{Api, silence_fault};
+use crate::store::nats::wire::stream::StreamInfo;
 
 /// How long the first answer is waited for, where somebody hears the call. Where nobody does, the server says
 /// so at once.

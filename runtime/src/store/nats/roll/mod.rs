@@ -17,7 +17,7 @@ pub(super) mod wire;
 pub(super) use answering::Answering;
 pub(super) use calling::call;
 
-use super::api::Bucket;
+use super::wire::api::Bucket;
 
 const PREFIX: &str = "_incumbent.roll.";
 /// No token of ours is longer.

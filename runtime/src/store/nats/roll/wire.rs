@@ -13,7 +13,7 @@ use incumbent_core::record::Nonce;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::super::names;
+use crate::store::nats::config::names;
 use crate::store::{CandidateInfo, request};
 
 const OPENING: &[u8] = br#"{"candidates":["#;

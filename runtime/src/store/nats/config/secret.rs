@@ -4,15 +4,15 @@ use std::fmt;
 
 /// A password or token. `Debug` hides it, and there is no `Display`.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Secret(String);
+pub(in crate::store::nats) struct Secret(String);
 
 impl Secret {
-    pub(super) fn new(text: impl Into<String>) -> Self {
+    pub(in crate::store::nats) fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
     /// The text itself, for the server's eyes only.
-    pub(super) fn reveal(&self) -> &str {
+    pub(in crate::store::nats) fn reveal(&self) -> &str {
         &self.0
     }
 }

@@ -4,13 +4,15 @@ use std::time::{Duration, SystemTime};
 
 use incumbent_core::store::{Capabilities, StoreInfo};
 
-use super::api::{Api, Bucket};
-use super::connection::Connection;
 use super::safety::{self, Flaw};
-use super::settings::NatsSettings;
-use super::stream::StreamInfo;
-use super::{OPENING_PATIENCE, account_level, check_server};
 use crate::clock::Clock;
+use crate::store::nats::OPENING_PATIENCE;
+use crate::store::nats::account_level;
+use crate::store::nats::check_server;
+use crate::store::nats::config::settings::NatsSettings;
+use crate::store::nats::connection::Connection;
+use crate::store::nats::wire::api::{Api, Bucket};
+use crate::store::nats::wire::stream::StreamInfo;
 use crate::{Error, ErrorKind, Result};
 
 /// What a bucket and its servers are really set to.
@@ -99,7 +101,7 @@ pub async fn survey(settings: &NatsSettings, clock: &Clock) -> Result<Survey> {
 
 async fn look(api: &Api, clock: &Clock) -> Result<Survey> {
     check_server(api)?;
-    let failed = |failure: super::Failure| failure.error(&api.bucket);
+    let failed = |failure: crate::store::nats::Failure| failure.error(&api.bucket);
     let account_level = account_level(api).await.map_err(failed)?;
     let (asked_at, before) = (clock.now(), SystemTime::now());
     let info: StreamInfo = api.stream_info().await.map_err(failed)?;

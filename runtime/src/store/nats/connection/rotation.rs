@@ -6,19 +6,19 @@ use async_nats::{Server, ServerAddr};
 /// rather one not tried for long. The client's own choice is random, and after a forced
 /// reconnection often falls on the server one wanted to leave.
 #[derive(Debug, Default)]
-pub(super) struct Rotation {
+pub(in crate::store::nats) struct Rotation {
     /// The servers tried, the latest last.
     tried: Vec<ServerAddr>,
 }
 
 impl Rotation {
     /// The server tried last.
-    pub(super) fn last(&self) -> Option<&ServerAddr> {
+    pub(in crate::store::nats) fn last(&self) -> Option<&ServerAddr> {
         self.tried.last()
     }
 
     /// The server to try; `None` where there is none to choose from.
-    pub(super) fn next(&mut self, pool: &[Server]) -> Option<ServerAddr> {
+    pub(in crate::store::nats) fn next(&mut self, pool: &[Server]) -> Option<ServerAddr> {
         let last = self.tried.last();
         let others = pool.iter().filter(|server| pool.len() == 1 || Some(&server.addr) != last);
         let since = |addr: &ServerAddr| self.tried.iter().position(|tried| tried == addr);

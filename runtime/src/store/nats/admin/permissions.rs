@@ -1,10 +1,10 @@
 //! What a user of NATS must be permitted, and no more.
 
-use super::api::Bucket;
-use super::names;
-use super::roll;
-use super::settings::NatsSettings;
 use crate::Result;
+use crate::store::nats::config::names;
+use crate::store::nats::config::settings::NatsSettings;
+use crate::store::nats::roll;
+use crate::store::nats::wire::api::Bucket;
 use crate::store::request::{self, AcceptReset, HandOver};
 
 /// What somebody does with a bucket.

@@ -14,7 +14,7 @@ use crate::{Error, ErrorKind, Result};
 
 const SCHEMES: [&str; 4] = ["nats", "tls", "ws", "wss"];
 
-pub(super) fn read(text: &str, environment: &Environment) -> Result<NatsSettings> {
+pub(in crate::store::nats) fn read(text: &str, environment: &Environment) -> Result<NatsSettings> {
     let Some((scheme, rest)) = text.split_once("://") else {
         return Err(invalid("a NATS store's URL reads nats://HOST:4222/BUCKET; \"://\" is missing"));
     };
@@ -101,16 +101,16 @@ fn credentials(query: &mut Query, from_authority: Option<Credentials>) -> Result
 
 /// A list of servers, and the credentials written before the first of them.
 #[derive(Debug)]
-pub(super) struct Authority {
+pub(in crate::store::nats) struct Authority {
     /// Without credentials: the client logs addresses.
-    pub(super) servers: Vec<ServerAddr>,
-    pub(super) credentials: Option<Credentials>,
+    pub(in crate::store::nats) servers: Vec<ServerAddr>,
+    pub(in crate::store::nats) credentials: Option<Credentials>,
 }
 
 impl Authority {
     /// Reads `[user:password@]host[:port],…`; each may have a scheme of its own, `scheme` is for those
     /// that have none.
-    pub(super) fn parse(scheme: Option<&str>, list: &str) -> Result<Self> {
+    pub(in crate::store::nats) fn parse(scheme: Option<&str>, list: &str) -> Result<Self> {
         let mut servers = Vec::new();
         let mut credentials = None;
         for (index, item) in list.split(',').map(str::trim).enumerate() {

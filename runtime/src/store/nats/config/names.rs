@@ -10,7 +10,7 @@ const LONGEST_NAME: usize = 1024;
 
 /// The rules of NATS key-value keys (its ADR-8): `A-Z a-z 0-9 - / _ = .`, tokens between dots not empty,
 /// and nothing that begins with `_kv`.
-pub(super) fn check_key(key: &str) -> Result<()> {
+pub(in crate::store::nats) fn check_key(key: &str) -> Result<()> {
     let refused = |why: &str| {
         let message = format!(
             "the key {key:?} cannot be stored by NATS: {why}; use letters, digits and any of - / _ = . \
@@ -37,7 +37,7 @@ pub(super) fn check_key(key: &str) -> Result<()> {
 }
 
 /// A name must survive as a header's value, where white space around it is cut and lines end it.
-pub(super) fn check_name(name: &str) -> Result<()> {
+pub(in crate::store::nats) fn check_name(name: &str) -> Result<()> {
     let refused = |why: &str| {
         let message = format!(
             "the candidate name {name:?} cannot be stored by NATS: {why}; use 1 to {LONGEST_NAME} bytes \
@@ -61,7 +61,7 @@ pub(super) fn check_name(name: &str) -> Result<()> {
 }
 
 /// The rules of NATS bucket names: `A-Z a-z 0-9 _ -`.
-pub(super) fn check_bucket(bucket: &str) -> Result<()> {
+pub(in crate::store::nats) fn check_bucket(bucket: &str) -> Result<()> {
     let valid = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if !bucket.is_empty() && bucket.chars().all(valid) {
         return Ok(());

@@ -22,9 +22,9 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use super::api::{Api, Failure};
-use super::connection::{Link, Silence};
 use super::message;
 use crate::store::WatchEvent;
+use crate::store::nats::connection::{Link, Silence};
 
 /// Heartbeats further apart leave a dead consumer unnoticed for long.
 const LONGEST_HEARTBEAT: Duration = Duration::from_secs(5);
@@ -38,7 +38,7 @@ const STALLED: &str = "Nats-Consumer-Stalled";
 const INACTIVE: Duration = Duration::from_secs(5);
 
 /// A consumer and how far it has come.
-pub(super) struct Follow {
+pub(in crate::store::nats) struct Follow {
     subscriber: Subscriber,
     jetstream: jetstream::Context,
     prefix: String,
@@ -52,9 +52,9 @@ pub(super) struct Follow {
 }
 
 /// An entry, and how many more were waiting when it was sent.
-pub(super) struct Delivery {
-    pub(super) watched: WatchEvent,
-    pub(super) pending: u64,
+pub(in crate::store::nats) struct Delivery {
+    pub(in crate::store::nats) watched: WatchEvent,
+    pub(in crate::store::nats) pending: u64,
 }
 
 /// What to ask for: every key's newest message, then every change.
@@ -87,7 +87,7 @@ struct Created {
 
 impl Follow {
     /// Makes the consumer. `interval` is how soon a silent one should be noticed, about.
-    pub(super) async fn begin(api: &Api, interval: Duration) -> Result<Self, Failure> {
+    pub(in crate::store::nats) async fn begin(api: &Api, interval: Duration) -> Result<Self, Failure> {
         if !api.connection.is_usable() {
             return Err(Failure::Silence(Silence::NotConnected));
         }
@@ -132,7 +132,7 @@ impl Follow {
     }
 
     /// The next entry; `None` once the order is no longer certain.
-    pub(super) async fn next(&mut self) -> Option<Delivery> {
+    pub(in crate::store::nats) async fn next(&mut self) -> Option<Delivery> {
         loop {
             let connection = self.connection;
             let message = tokio::select! {
@@ -173,7 +173,7 @@ impl Follow {
     }
 
     /// Every key's newest entry, in the order of their keys.
-    pub(super) async fn collect(mut self) -> Result<Vec<WatchEvent>, Fault> {
+    pub(in crate::store::nats) async fn collect(mut self) -> Result<Vec<WatchEvent>, Fault> {
         let mut newest = std::collections::BTreeMap::new();
         let mut pending = self.waiting;
         while pending > 0 {
@@ -188,7 +188,7 @@ impl Follow {
     }
 
     /// The entries as a stream.
-    pub(super) fn into_stream(self) -> BoxStream<'static, WatchEvent> {
+    pub(in crate::store::nats) fn into_stream(self) -> BoxStream<'static, WatchEvent> {
         stream::unfold(self, |mut follow| async {
             let delivery = follow.next().await?;
             Some((delivery.watched, follow))

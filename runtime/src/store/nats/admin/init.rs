@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::api::{Api, Bucket, Failure, STREAM_NOT_FOUND};
-use super::connection::Connection;
 use super::difference::{Difference, Wanted, wanted};
 use super::safety;
-use super::settings::NatsSettings;
-use super::stream::{LEVEL_2_11, LEVEL_2_12, NEVER_USED, StreamInfo};
-use super::{account_level, check_server};
+use crate::store::nats::account_level;
+use crate::store::nats::check_server;
+use crate::store::nats::config::settings::NatsSettings;
+use crate::store::nats::connection::Connection;
+use crate::store::nats::wire::api::{Api, Bucket, Failure, STREAM_NOT_FOUND};
+use crate::store::nats::wire::stream::{LEVEL_2_11, LEVEL_2_12, NEVER_USED, StreamInfo};
 use crate::{Error, ErrorKind, Result};
 
 /// The stream's name is taken: somebody else made the bucket in the same moment.
@@ -25,11 +26,11 @@ const PATIENCE: Duration = Duration::from_secs(20);
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct InitOptions {
-    pub(super) lease: Duration,
-    pub(super) replicas: u32,
-    pub(super) markers: bool,
-    pub(super) own_leases: bool,
-    pub(super) never_used: bool,
+    pub(in crate::store::nats) lease: Duration,
+    pub(in crate::store::nats) replicas: u32,
+    pub(in crate::store::nats) markers: bool,
+    pub(in crate::store::nats) own_leases: bool,
+    pub(in crate::store::nats) never_used: bool,
     update: bool,
 }
 
@@ -87,7 +88,7 @@ impl InitOptions {
         Ok(())
     }
 
-    pub(super) fn marker_ttl(&self) -> Duration {
+    pub(in crate::store::nats) fn marker_ttl(&self) -> Duration {
         Duration::from_secs(self.lease.as_millis().div_ceil(1000) as u64)
     }
 }
@@ -286,7 +287,7 @@ fn read(answer: &Value) -> Result<StreamInfo> {
     })
 }
 
-pub(super) fn nanos(span: Duration) -> u64 {
+pub(in crate::store::nats) fn nanos(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
 

@@ -22,7 +22,10 @@ const TOMBSTONE: &str = "PURGE";
 ///
 /// # Errors
 /// The header that NATS cannot carry.
-pub(super) fn encode(write: &Write, own_lease: Option<Duration>) -> Result<(HeaderMap, Bytes), String> {
+pub(in crate::store::nats) fn encode(
+    write: &Write,
+    own_lease: Option<Duration>,
+) -> Result<(HeaderMap, Bytes), String> {
     let mut headers = HeaderMap::new();
     let expected = match write.expect {
         Expect::Absent => 0,
@@ -49,7 +52,7 @@ pub(super) fn encode(write: &Write, own_lease: Option<Duration>) -> Result<(Head
 }
 
 /// The headers of a tombstone that certifies nothing.
-pub(super) fn tombstone() -> HeaderMap {
+pub(in crate::store::nats) fn tombstone() -> HeaderMap {
     let mut headers = HeaderMap::new();
     headers.insert(KV_OPERATION, TOMBSTONE);
     headers
@@ -66,7 +69,7 @@ fn carry(headers: &mut HeaderMap, ours: &Headers) -> Result<(), String> {
 }
 
 /// The entry that a stored message is.
-pub(super) fn decode(sequence: u64, headers: Option<&HeaderMap>, payload: &[u8]) -> Entry {
+pub(in crate::store::nats) fn decode(sequence: u64, headers: Option<&HeaderMap>, payload: &[u8]) -> Entry {
     let pairs = headers.into_iter().flat_map(HeaderMap::iter).filter_map(|(name, values)| {
         Some((<HeaderName as AsRef<str>>::as_ref(name), values.first()?.as_str()))
     });

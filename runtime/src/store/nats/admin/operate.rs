@@ -6,8 +6,10 @@ use bytes::Bytes;
 use incumbent_core::Revision;
 use incumbent_core::store::{Fault, FaultKind, Outcome};
 
-use super::{Nats, api, message};
 use crate::store::StoreAdmin;
+use crate::store::nats::Nats;
+use crate::store::nats::wire::api;
+use crate::store::nats::wire::message;
 
 #[async_trait]
 impl StoreAdmin for Nats {

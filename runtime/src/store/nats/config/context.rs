@@ -12,17 +12,17 @@ use crate::{Error, ErrorKind, Result};
 
 /// Where contexts are looked for; read from the process's environment, or made up by a test.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Environment {
+pub(in crate::store::nats) struct Environment {
     /// `$XDG_CONFIG_HOME`, or `~/.config`.
-    pub(super) config: Option<PathBuf>,
+    pub(in crate::store::nats) config: Option<PathBuf>,
     /// What `~` stands for.
-    pub(super) home: Option<PathBuf>,
+    pub(in crate::store::nats) home: Option<PathBuf>,
     /// `$NATS_CONTEXT`.
-    pub(super) context: Option<String>,
+    pub(in crate::store::nats) context: Option<String>,
 }
 
 impl Environment {
-    pub(super) fn of_process() -> Self {
+    pub(in crate::store::nats) fn of_process() -> Self {
         let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
         let home = env::home_dir().filter(|home| !home.as_os_str().is_empty());
         Self {
@@ -35,7 +35,7 @@ impl Environment {
     }
 
     /// The context in force when none is named: `$NATS_CONTEXT`, or the one `nats context select` chose.
-    pub(super) fn selected(&self) -> Option<String> {
+    pub(in crate::store::nats) fn selected(&self) -> Option<String> {
         self.context.clone().or_else(|| {
             let text = fs::read_to_string(self.config.as_ref()?.join("nats/context.txt")).ok()?;
             Some(text.trim().to_string()).filter(|name| !name.is_empty())
@@ -43,7 +43,7 @@ impl Environment {
     }
 
     /// Reads the context of that name.
-    pub(super) fn load(&self, name: &str) -> Result<Context> {
+    pub(in crate::store::nats) fn load(&self, name: &str) -> Result<Context> {
         let unusable = |why| unusable(name, why);
         if name.is_empty() || name.contains("..") || name.contains(['/', '\\']) {
             return Err(unusable("that is not a context's name".into()));
@@ -60,7 +60,7 @@ impl Environment {
     }
 
     /// Reads a context from the text of its file.
-    pub(super) fn read(&self, name: &str, path: &Path, text: &[u8]) -> Result<Context> {
+    pub(in crate::store::nats) fn read(&self, name: &str, path: &Path, text: &[u8]) -> Result<Context> {
         let unusable = |why| unusable(name, why);
         // The parser's own message may quote a password, so only the place is told.
         let file: File = serde_json::from_slice(text).map_err(|error| {
@@ -118,16 +118,16 @@ fn unusable(name: &str, why: String) -> Error {
 
 /// What a context says.
 #[derive(Clone, Debug)]
-pub(super) struct Context {
-    pub(super) url: Option<String>,
-    pub(super) credentials: Option<Credentials>,
-    pub(super) ca: Option<PathBuf>,
-    pub(super) certificate: Option<PathBuf>,
-    pub(super) key: Option<PathBuf>,
-    pub(super) tls_first: bool,
-    pub(super) inbox_prefix: Option<String>,
-    pub(super) domain: Option<String>,
-    pub(super) api_prefix: Option<String>,
+pub(in crate::store::nats) struct Context {
+    pub(in crate::store::nats) url: Option<String>,
+    pub(in crate::store::nats) credentials: Option<Credentials>,
+    pub(in crate::store::nats) ca: Option<PathBuf>,
+    pub(in crate::store::nats) certificate: Option<PathBuf>,
+    pub(in crate::store::nats) key: Option<PathBuf>,
+    pub(in crate::store::nats) tls_first: bool,
+    pub(in crate::store::nats) inbox_prefix: Option<String>,
+    pub(in crate::store::nats) domain: Option<String>,
+    pub(in crate::store::nats) api_prefix: Option<String>,
 }
 
 /// A context's file. Fields that say nothing about a connection are left out.

@@ -4,6 +4,10 @@
 //! sends it later: so nothing is handed to it then, and the answer is [`Silence::NotConnected`].
 //! And it keeps a request waiting when its connection goes: so every wait ends with the connection.
 
+pub(in crate::store::nats) mod event;
+pub(in crate::store::nats) mod rotation;
+pub(in crate::store::nats) mod waiting;
+
 use std::future::Future;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,17 +25,17 @@ use bytes::Bytes;
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
-use super::event::ConnectionEvent;
-use super::rotation::Rotation;
-use super::settings::{NatsSettings, shown};
-use super::waiting::{Interruption, Waiting};
+use self::event::ConnectionEvent;
+use self::rotation::Rotation;
+use self::waiting::{Interruption, Waiting};
+use crate::store::nats::config::settings::{NatsSettings, shown};
 use crate::{Error, ErrorKind, Result};
 
 /// The longest wait between two attempts to connect; the design's limit for retries.
 const LONGEST_DELAY: Duration = Duration::from_secs(1);
 
 /// A client of our own, shared with nobody.
-pub(super) struct Connection {
+pub(in crate::store::nats) struct Connection {
     client: Client,
     jetstream: jetstream::Context,
     waiting: Arc<Waiting>,
@@ -41,16 +45,16 @@ pub(super) struct Connection {
 
 /// Which connection the client is on, as its events tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Link {
+pub(in crate::store::nats) struct Link {
     /// How many there were so far, by the client's own count: an event that is lost makes no difference later.
-    pub(super) number: u64,
+    pub(in crate::store::nats) number: u64,
     /// Whether the newest one stands.
-    pub(super) up: bool,
+    pub(in crate::store::nats) up: bool,
 }
 
 /// Why a request has no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Silence {
+pub(in crate::store::nats) enum Silence {
     /// There is no connection; nothing was sent.
     NotConnected,
     /// Nobody listens on the subject; nothing was delivered.
@@ -67,7 +71,7 @@ pub(super) enum Silence {
 
 impl Connection {
     /// Connects, and waits for a server unless told to fail fast.
-    pub(super) async fn open(settings: &NatsSettings) -> Result<Self> {
+    pub(in crate::store::nats) async fn open(settings: &NatsSettings) -> Result<Self> {
         settings.check_files()?;
         let rotation = Arc::new(Mutex::new(Rotation::default()));
         let mut attempts = 0;
@@ -158,31 +162,31 @@ impl Connection {
         Ok(Self { client, jetstream, waiting, link, closed })
     }
 
-    pub(super) fn client(&self) -> &Client {
+    pub(in crate::store::nats) fn client(&self) -> &Client {
         &self.client
     }
 
-    pub(super) fn jetstream(&self) -> &jetstream::Context {
+    pub(in crate::store::nats) fn jetstream(&self) -> &jetstream::Context {
         &self.jetstream
     }
 
     /// How many connections there were; unlike [`Link::number`] it does not lag behind.
-    pub(super) fn number(&self) -> u64 {
+    pub(in crate::store::nats) fn number(&self) -> u64 {
         self.client.statistics().connects.load(Ordering::Relaxed)
     }
 
     /// What ends with the present connection.
-    pub(super) fn link(&self) -> watch::Receiver<Link> {
+    pub(in crate::store::nats) fn link(&self) -> watch::Receiver<Link> {
         self.link.clone()
     }
 
     /// Whether what is sent now goes out now.
-    pub(super) fn is_usable(&self) -> bool {
+    pub(in crate::store::nats) fn is_usable(&self) -> bool {
         !self.closed.load(Ordering::Acquire) && self.client.connection_state() == State::Connected
     }
 
     /// Asks, and waits for the answer for as long as one can come.
-    pub(super) async fn ask(
+    pub(in crate::store::nats) async fn ask(
         &self,
         subject: &str,
         headers: Option<HeaderMap>,
@@ -201,7 +205,7 @@ impl Connection {
     }
 
     /// Drives a request that the client sends on `subject`, and abandons it once no answer can come.
-    pub(super) async fn await_answer<F: Future>(
+    pub(in crate::store::nats) async fn await_answer<F: Future>(
         &self,
         subject: &str,
         request: F,
@@ -228,7 +232,7 @@ impl Connection {
     }
 
     /// Leaves the present connection for a new one, and waits until it stands.
-    pub(super) async fn renew(&self) {
+    pub(in crate::store::nats) async fn renew(&self) {
         let before = self.number();
         // Where it is being renewed already, asking once more would only break the new one.
         if self.is_usable() && self.client.force_reconnect().await.is_err() {
@@ -240,7 +244,7 @@ impl Connection {
     }
 
     /// Ends the connection, also for streams that still hold the client.
-    pub(super) async fn close(&self) {
+    pub(in crate::store::nats) async fn close(&self) {
         self.closed.store(true, Ordering::Release);
         // An error means that it has ended already.
         let _ = self.client.drain().await;
@@ -319,7 +323,7 @@ fn delay(attempt: usize) -> Duration {
 }
 
 /// An error and its causes; the client's own text names only its kind.
-pub(super) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+pub(in crate::store::nats) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

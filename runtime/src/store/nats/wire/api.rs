@@ -9,28 +9,28 @@ use incumbent_core::store::{Fault, FaultKind};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::connection::{Connection, Silence};
+use crate::store::nats::connection::{Connection, Silence};
 use crate::{Error, ErrorKind};
 
 /// The JetStream API as one account sees it, for one bucket.
-pub(super) struct Api {
-    pub(super) connection: Connection,
-    pub(super) bucket: Bucket,
+pub(in crate::store::nats) struct Api {
+    pub(in crate::store::nats) connection: Connection,
+    pub(in crate::store::nats) bucket: Bucket,
 }
 
 /// The names that belong to a bucket.
 #[derive(Clone, Debug)]
-pub(super) struct Bucket {
-    pub(super) name: String,
+pub(in crate::store::nats) struct Bucket {
+    pub(in crate::store::nats) name: String,
     /// The stream behind it.
-    pub(super) stream: String,
+    pub(in crate::store::nats) stream: String,
     /// What its subjects begin with.
-    pub(super) prefix: String,
+    pub(in crate::store::nats) prefix: String,
     api_prefix: String,
 }
 
 impl Bucket {
-    pub(super) fn new(name: &str, api_prefix: Option<&str>) -> Self {
+    pub(in crate::store::nats) fn new(name: &str, api_prefix: Option<&str>) -> Self {
         Self {
             name: name.to_string(),
             stream: format!("KV_{name}"),
@@ -40,12 +40,12 @@ impl Bucket {
     }
 
     /// The subject a key is stored under.
-    pub(super) fn subject(&self, key: &str) -> String {
+    pub(in crate::store::nats) fn subject(&self, key: &str) -> String {
         format!("{}{key}", self.prefix)
     }
 
     /// The subject a key is written to: with a domain or an import, the API's prefix comes before it.
-    pub(super) fn write_subject(&self, key: &str) -> String {
+    pub(in crate::store::nats) fn write_subject(&self, key: &str) -> String {
         if self.api_prefix == DEFAULT_API_PREFIX {
             self.subject(key)
         } else {
@@ -54,7 +54,7 @@ impl Bucket {
     }
 
     /// The subject of a request to the API.
-    pub(super) fn api_subject(&self, request: &str) -> String {
+    pub(in crate::store::nats) fn api_subject(&self, request: &str) -> String {
         format!("{}.{request}", self.api_prefix)
     }
 }
@@ -63,7 +63,7 @@ const DEFAULT_API_PREFIX: &str = "$JS.API";
 
 /// Why a request of the API brought nothing.
 #[derive(Debug)]
-pub(super) enum Failure {
+pub(in crate::store::nats) enum Failure {
     Silence(Silence),
     /// The server said no.
     Api(ApiError),
@@ -73,17 +73,17 @@ pub(super) enum Failure {
 
 /// An error as the API words it.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
-pub(super) struct ApiError {
+pub(in crate::store::nats) struct ApiError {
     /// The code that tells errors apart; see the server's `errors.json`.
     #[serde(default)]
-    pub(super) err_code: u64,
+    pub(in crate::store::nats) err_code: u64,
     #[serde(default)]
-    pub(super) description: String,
+    pub(in crate::store::nats) description: String,
 }
 
-pub(super) const STREAM_NOT_FOUND: u64 = 10059;
-pub(super) const NOT_ENABLED_FOR_ACCOUNT: u64 = 10039;
-pub(super) const NOT_ENABLED: u64 = 10076;
+pub(in crate::store::nats) const STREAM_NOT_FOUND: u64 = 10059;
+pub(in crate::store::nats) const NOT_ENABLED_FOR_ACCOUNT: u64 = 10039;
+pub(in crate::store::nats) const NOT_ENABLED: u64 = 10076;
 
 impl From<&jetstream::Error> for ApiError {
     fn from(error: &jetstream::Error) -> Self {
@@ -100,7 +100,7 @@ enum Reply<T> {
 
 impl Api {
     /// Asks the API, by the part of the subject after the prefix.
-    pub(super) async fn ask<T: DeserializeOwned>(
+    pub(in crate::store::nats) async fn ask<T: DeserializeOwned>(
         &self,
         request: &str,
         payload: &impl Serialize,
@@ -117,14 +117,14 @@ impl Api {
     }
 
     /// Asks for the bucket's stream.
-    pub(super) async fn stream_info<T: DeserializeOwned>(&self) -> Result<T, Failure> {
+    pub(in crate::store::nats) async fn stream_info<T: DeserializeOwned>(&self) -> Result<T, Failure> {
         self.ask(&format!("STREAM.INFO.{}", self.bucket.stream), &serde_json::json!({})).await
     }
 }
 
 impl Failure {
     /// The fault to tell, with the remedy.
-    pub(super) fn fault(self, bucket: &Bucket) -> Fault {
+    pub(in crate::store::nats) fn fault(self, bucket: &Bucket) -> Fault {
         let name = &bucket.name;
         let (kind, detail) = match self {
             Self::Silence(silence) => return silence_fault(&silence, bucket),
@@ -137,7 +137,7 @@ impl Failure {
     }
 
     /// The same, for a caller that is opening the store.
-    pub(super) fn error(self, bucket: &Bucket) -> Error {
+    pub(in crate::store::nats) fn error(self, bucket: &Bucket) -> Error {
         let missing = matches!(&self, Self::Api(error) if error.err_code == STREAM_NOT_FOUND);
         if missing {
             let name = &bucket.name;
@@ -151,7 +151,7 @@ impl Failure {
 }
 
 /// A fault as an error.
-pub(super) fn fault_error(fault: Fault) -> Error {
+pub(in crate::store::nats) fn fault_error(fault: Fault) -> Error {
     let kind = match fault.kind {
         FaultKind::Denied => ErrorKind::PermissionDenied,
         FaultKind::Broken => ErrorKind::Broken,
@@ -161,7 +161,7 @@ pub(super) fn fault_error(fault: Fault) -> Error {
 }
 
 /// What it means that nobody answered.
-pub(super) fn silence_fault(silence: &Silence, bucket: &Bucket) -> Fault {
+pub(in crate::store::nats) fn silence_fault(silence: &Silence, bucket: &Bucket) -> Fault {
     let (kind, detail) = match silence {
         Silence::NotConnected => (FaultKind::Unreachable, "there is no connection to NATS".to_string()),
         Silence::Disconnected => {
@@ -192,7 +192,7 @@ pub(super) fn silence_fault(silence: &Silence, bucket: &Bucket) -> Fault {
 
 impl ApiError {
     /// The fault to tell, with the remedy.
-    pub(super) fn fault(&self, bucket: &str) -> Fault {
+    pub(in crate::store::nats) fn fault(&self, bucket: &str) -> Fault {
         let said = &self.description;
         let (kind, detail) = match self.err_code {
             STREAM_NOT_FOUND => (

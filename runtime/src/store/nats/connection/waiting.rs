@@ -17,7 +17,7 @@ use super::event::{Action, ConnectionEvent};
 
 /// Why an answer will not come.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Interruption {
+pub(in crate::store::nats) enum Interruption {
     /// The connection it would have come on is gone.
     Disconnected,
     /// The server refused a message on this subject; where it is the only one unanswered, this one.
@@ -28,7 +28,7 @@ pub(super) enum Interruption {
 
 /// The requests of one client.
 #[derive(Debug, Default)]
-pub(super) struct Waiting(Mutex<Table>);
+pub(in crate::store::nats) struct Waiting(Mutex<Table>);
 
 #[derive(Debug, Default)]
 struct Table {
@@ -48,7 +48,7 @@ struct Request {
 
 impl Waiting {
     /// Notes a request that is about to be sent.
-    pub(super) fn note(self: &Arc<Self>, connection: u64, subject: &str) -> Ticket {
+    pub(in crate::store::nats) fn note(self: &Arc<Self>, connection: u64, subject: &str) -> Ticket {
         let (tell, interrupted) = oneshot::channel();
         let mut table = self.lock();
         let id = table.next;
@@ -58,7 +58,7 @@ impl Waiting {
     }
 
     /// Takes an event of the connection to the requests it concerns.
-    pub(super) fn heed(&self, event: &ConnectionEvent) {
+    pub(in crate::store::nats) fn heed(&self, event: &ConnectionEvent) {
         let mut table = self.lock();
         match event {
             ConnectionEvent::Connected { .. } => table.connection += 1,
@@ -78,7 +78,7 @@ impl Waiting {
     }
 
     /// Takes to its request what a roll call was denied: to call, or to hear the answers.
-    pub(super) fn deny_roll_call(&self, subject: &str) {
+    pub(in crate::store::nats) fn deny_roll_call(&self, subject: &str) {
         self.lock().refuse_one(subject);
     }
 
@@ -124,7 +124,7 @@ impl Request {
 
 /// One request's place in the table.
 #[derive(Debug)]
-pub(super) struct Ticket {
+pub(in crate::store::nats) struct Ticket {
     id: u64,
     waiting: Arc<Waiting>,
     interrupted: oneshot::Receiver<Interruption>,
@@ -132,13 +132,13 @@ pub(super) struct Ticket {
 
 impl Ticket {
     /// Waits until an answer cannot come any more.
-    pub(super) async fn interrupted(&mut self) -> Interruption {
+    pub(in crate::store::nats) async fn interrupted(&mut self) -> Interruption {
         // The sender goes unused only when the table itself does, with the client.
         (&mut self.interrupted).await.unwrap_or(Interruption::Disconnected)
     }
 
     /// Notes that it was answered.
-    pub(super) fn answered(self) {
+    pub(in crate::store::nats) fn answered(self) {
         self.waiting.lock().requests.remove(&self.id);
     }
 }

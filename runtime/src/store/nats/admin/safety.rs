@@ -1,7 +1,7 @@
 //! Whether an election on a bucket would be safe.
 
-use super::api::Bucket;
-use super::stream::{Config, LEVEL_2_12};
+use crate::store::nats::wire::api::Bucket;
+use crate::store::nats::wire::stream::{Config, LEVEL_2_12};
 use crate::{Error, ErrorKind, Result};
 
 /// Something that would break the promise, and what to do about it.
@@ -15,7 +15,7 @@ pub struct Flaw {
 }
 
 /// Refuses what would break the promise, with the remedy. `level` is the servers' API level.
-pub(super) fn check(bucket: &Bucket, config: &Config, level: u32) -> Result<()> {
+pub(in crate::store::nats) fn check(bucket: &Bucket, config: &Config, level: u32) -> Result<()> {
     let Some(Flaw { what, remedy, kind }) = flaws(bucket, config, level).into_iter().next() else {
         return Ok(());
     };
@@ -27,7 +27,7 @@ pub(super) fn check(bucket: &Bucket, config: &Config, level: u32) -> Result<()> 
 }
 
 /// Everything that would break the promise, the worst first.
-pub(super) fn flaws(bucket: &Bucket, config: &Config, level: u32) -> Vec<Flaw> {
+pub(in crate::store::nats) fn flaws(bucket: &Bucket, config: &Config, level: u32) -> Vec<Flaw> {
     let mut flaws: Vec<_> = unsafe_settings(bucket, config)
         .into_iter()
         .map(|(what, remedy)| Flaw { what, remedy: remedy.into(), kind: ErrorKind::UnsafeStore })

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_nats::{ClientError, Event, ServerError};
 
-use super::roll;
+use crate::store::nats::roll;
 
 /// Something that happened to the connection, told as it happens.
 ///
@@ -52,18 +52,18 @@ pub enum Action {
 
 /// Who is told of events.
 #[derive(Clone, Default)]
-pub(super) struct Listener(Option<Arc<dyn Fn(ConnectionEvent) + Send + Sync>>);
+pub(in crate::store::nats) struct Listener(Option<Arc<dyn Fn(ConnectionEvent) + Send + Sync>>);
 
 impl Listener {
-    pub(super) fn new(listener: impl Fn(ConnectionEvent) + Send + Sync + 'static) -> Self {
+    pub(in crate::store::nats) fn new(listener: impl Fn(ConnectionEvent) + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(listener)))
     }
 
-    pub(super) fn is_there(&self) -> bool {
+    pub(in crate::store::nats) fn is_there(&self) -> bool {
         self.0.is_some()
     }
 
-    pub(super) fn tell(&self, event: ConnectionEvent) {
+    pub(in crate::store::nats) fn tell(&self, event: ConnectionEvent) {
         if let Some(listener) = &self.0 {
             listener(event);
         }
@@ -79,7 +79,7 @@ impl fmt::Debug for Listener {
 impl ConnectionEvent {
     /// What the client's event means to us; `None` for those that mean nothing. `server` is the one
     /// that was tried last.
-    pub(super) fn of(event: &Event, server: impl FnOnce() -> String) -> Option<Self> {
+    pub(in crate::store::nats) fn of(event: &Event, server: impl FnOnce() -> String) -> Option<Self> {
         match event {
             Event::Connected => Some(Self::Connected { server: server() }),
             Event::Disconnected => Some(Self::Disconnected),
@@ -103,7 +103,7 @@ impl ConnectionEvent {
 
     /// The subject of a roll call that this denies us. Whoever may not call or answer is nobody's warning: it
     /// only cannot see, or cannot be seen.
-    pub(super) fn of_a_roll_call(&self) -> Option<&str> {
+    pub(in crate::store::nats) fn of_a_roll_call(&self) -> Option<&str> {
         match self {
             Self::NotPermitted { subject, .. } => Some(&**subject).filter(|on| roll::is_of_a_roll_call(on)),
             _ => None,

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::api::Bucket;
 use super::init::{InitOptions, nanos};
-use super::stream::{Config, StreamInfo};
+use crate::store::nats::wire::api::Bucket;
+use crate::store::nats::wire::stream::{Config, StreamInfo};
 
 /// A setting of a bucket that is not what it should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,13 +23,17 @@ pub struct Difference {
 }
 
 /// A setting to change, and the change.
-pub(super) struct Wanted {
-    pub(super) difference: Difference,
-    pub(super) value: Value,
+pub(in crate::store::nats) struct Wanted {
+    pub(in crate::store::nats) difference: Difference,
+    pub(in crate::store::nats) value: Value,
 }
 
 /// How a bucket that exists differs from what is asked for.
-pub(super) fn wanted(bucket: &Bucket, options: &InitOptions, info: &StreamInfo) -> Vec<Wanted> {
+pub(in crate::store::nats) fn wanted(
+    bucket: &Bucket,
+    options: &InitOptions,
+    info: &StreamInfo,
+) -> Vec<Wanted> {
     let Config {
         subjects,
         retention,

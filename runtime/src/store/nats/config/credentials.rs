@@ -14,7 +14,7 @@ use crate::{Error, ErrorKind, Result};
 /// Files are read again for every connection, so credentials that are renewed on disk are taken up
 /// without a restart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) enum Credentials {
+pub(in crate::store::nats) enum Credentials {
     /// The server asks nothing, or a client certificate says it all.
     #[default]
     Nothing,
@@ -31,12 +31,12 @@ pub(super) enum Credentials {
 
 impl Credentials {
     /// Whether an answer can be made now: an error that names the file and what is wrong with it.
-    pub(super) fn check(&self) -> Result<()> {
+    pub(in crate::store::nats) fn check(&self) -> Result<()> {
         self.answer(b"a nonce").map(drop)
     }
 
     /// The answer to a server's nonce.
-    pub(super) fn answer(&self, nonce: &[u8]) -> Result<Auth> {
+    pub(in crate::store::nats) fn answer(&self, nonce: &[u8]) -> Result<Auth> {
         let mut auth = Auth::new();
         match self {
             Self::Nothing => {}

@@ -13,15 +13,15 @@ use time::format_description::well_known::Rfc3339;
 
 /// The metadata in which `init --new` states that the bucket's name was never used before: the
 /// creation time of the very stream it was said of, so that a copied configuration says nothing.
-pub(super) const NEVER_USED: &str = "incumbent.never-used";
+pub(in crate::store::nats) const NEVER_USED: &str = "incumbent.never-used";
 
 /// The server's own metadata: the API level of the server that leads the stream.
 const SERVER_LEVEL: &str = "_nats.level";
 
 /// The level of the API since 2.11, with markers and lease times per record.
-pub(super) const LEVEL_2_11: u32 = 1;
+pub(in crate::store::nats) const LEVEL_2_11: u32 = 1;
 /// The level since 2.12, which checks the compare of a replicated stream before it is proposed.
-pub(super) const LEVEL_2_12: u32 = 2;
+pub(in crate::store::nats) const LEVEL_2_12: u32 = 2;
 
 /// How long after its time a record may stay: the server's checks are at least 250 ms apart
 /// (`resetAgeChk` in its `filestore.go`), on a clock that ticks every 100 ms (`ats`). Measured on 2.15:
@@ -40,79 +40,79 @@ const TTL_STEP: Duration = Duration::from_secs(1);
 
 /// The answer to `STREAM.INFO`, as far as an election needs it.
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct StreamInfo {
-    pub(super) config: Config,
-    pub(super) created: Timestamp,
+pub(in crate::store::nats) struct StreamInfo {
+    pub(in crate::store::nats) config: Config,
+    pub(in crate::store::nats) created: Timestamp,
     /// When it was answered, by the clock of the stream's leader; servers before 2.10 do not say.
     #[serde(default, rename = "ts")]
-    pub(super) answered: Option<Timestamp>,
-    pub(super) state: State,
+    pub(in crate::store::nats) answered: Option<Timestamp>,
+    pub(in crate::store::nats) state: State,
     /// The JetStream domain it is in.
     #[serde(default)]
-    pub(super) domain: Option<String>,
+    pub(in crate::store::nats) domain: Option<String>,
     /// The servers that hold it; a server alone says nothing of it.
     #[serde(default)]
-    pub(super) cluster: Option<Cluster>,
+    pub(in crate::store::nats) cluster: Option<Cluster>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct State {
-    pub(super) last_seq: u64,
+pub(in crate::store::nats) struct State {
+    pub(in crate::store::nats) last_seq: u64,
     #[serde(default)]
-    pub(super) bytes: u64,
+    pub(in crate::store::nats) bytes: u64,
 }
 
 /// The servers that hold a stream.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Cluster {
-    pub(super) leader: Option<String>,
+pub(in crate::store::nats) struct Cluster {
+    pub(in crate::store::nats) leader: Option<String>,
     /// Those that follow the leader.
-    pub(super) replicas: Vec<Follower>,
+    pub(in crate::store::nats) replicas: Vec<Follower>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Follower {
-    pub(super) name: String,
-    pub(super) current: bool,
-    pub(super) offline: bool,
+pub(in crate::store::nats) struct Follower {
+    pub(in crate::store::nats) name: String,
+    pub(in crate::store::nats) current: bool,
+    pub(in crate::store::nats) offline: bool,
 }
 
 /// The stream's settings, as far as they matter.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(default)]
-pub(super) struct Config {
-    pub(super) subjects: Vec<String>,
-    pub(super) retention: String,
-    pub(super) storage: String,
-    pub(super) persist_mode: Option<String>,
-    pub(super) num_replicas: u32,
-    pub(super) max_msgs_per_subject: i64,
-    pub(super) max_msgs: i64,
-    pub(super) max_bytes: i64,
-    pub(super) max_msg_size: i64,
+pub(in crate::store::nats) struct Config {
+    pub(in crate::store::nats) subjects: Vec<String>,
+    pub(in crate::store::nats) retention: String,
+    pub(in crate::store::nats) storage: String,
+    pub(in crate::store::nats) persist_mode: Option<String>,
+    pub(in crate::store::nats) num_replicas: u32,
+    pub(in crate::store::nats) max_msgs_per_subject: i64,
+    pub(in crate::store::nats) max_msgs: i64,
+    pub(in crate::store::nats) max_bytes: i64,
+    pub(in crate::store::nats) max_msg_size: i64,
     /// In nanoseconds, like every time here.
-    pub(super) max_age: i64,
-    pub(super) discard: String,
-    pub(super) discard_new_per_subject: bool,
-    pub(super) no_ack: bool,
-    pub(super) sealed: bool,
-    pub(super) deny_delete: bool,
-    pub(super) deny_purge: bool,
-    pub(super) allow_rollup_hdrs: bool,
-    pub(super) allow_msg_ttl: bool,
-    pub(super) allow_msg_counter: bool,
-    pub(super) subject_delete_marker_ttl: i64,
-    pub(super) mirror: Option<IgnoredAny>,
-    pub(super) sources: Option<Vec<IgnoredAny>>,
-    pub(super) subject_transform: Option<IgnoredAny>,
-    pub(super) metadata: HashMap<String, String>,
+    pub(in crate::store::nats) max_age: i64,
+    pub(in crate::store::nats) discard: String,
+    pub(in crate::store::nats) discard_new_per_subject: bool,
+    pub(in crate::store::nats) no_ack: bool,
+    pub(in crate::store::nats) sealed: bool,
+    pub(in crate::store::nats) deny_delete: bool,
+    pub(in crate::store::nats) deny_purge: bool,
+    pub(in crate::store::nats) allow_rollup_hdrs: bool,
+    pub(in crate::store::nats) allow_msg_ttl: bool,
+    pub(in crate::store::nats) allow_msg_counter: bool,
+    pub(in crate::store::nats) subject_delete_marker_ttl: i64,
+    pub(in crate::store::nats) mirror: Option<IgnoredAny>,
+    pub(in crate::store::nats) sources: Option<Vec<IgnoredAny>>,
+    pub(in crate::store::nats) subject_transform: Option<IgnoredAny>,
+    pub(in crate::store::nats) metadata: HashMap<String, String>,
 }
 
 /// The answer to `INFO`, as far as it matters.
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct AccountInfo {
+pub(in crate::store::nats) struct AccountInfo {
     api: ApiInfo,
 }
 
@@ -124,14 +124,14 @@ struct ApiInfo {
 
 impl AccountInfo {
     /// The API level of the account's servers; 0 before 2.11.
-    pub(super) fn level(&self) -> u32 {
+    pub(in crate::store::nats) fn level(&self) -> u32 {
         self.api.level
     }
 }
 
 /// Nanoseconds since 1970, read from RFC 3339.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Timestamp(pub(super) u64);
+pub(in crate::store::nats) struct Timestamp(pub(in crate::store::nats) u64);
 
 impl<'de> Deserialize<'de> for Timestamp {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -142,12 +142,12 @@ impl<'de> Deserialize<'de> for Timestamp {
 }
 
 impl StreamInfo {
-    pub(super) fn incarnation(&self) -> Incarnation {
+    pub(in crate::store::nats) fn incarnation(&self) -> Incarnation {
         Incarnation(self.created.0)
     }
 
     /// The info for a campaign; `asked_at` was read before the question left.
-    pub(super) fn store_info(&self, asked_at: Instant) -> StoreInfo {
+    pub(in crate::store::nats) fn store_info(&self, asked_at: Instant) -> StoreInfo {
         StoreInfo {
             asked_at,
             incarnation: self.incarnation(),
@@ -159,17 +159,17 @@ impl StreamInfo {
     }
 
     /// How long before this answer that was, by the server's clock; none where the answer has no time.
-    pub(super) fn since(&self, time: OffsetDateTime) -> Option<Duration> {
+    pub(in crate::store::nats) fn since(&self, time: OffsetDateTime) -> Option<Duration> {
         let then = u64::try_from(time.unix_timestamp_nanos()).ok()?;
         self.answered.map(|now| Duration::from_nanos(now.0.saturating_sub(then)))
     }
 
-    pub(super) fn is_never_used(&self) -> bool {
+    pub(in crate::store::nats) fn is_never_used(&self) -> bool {
         self.config.metadata.get(NEVER_USED).is_some_and(|text| *text == self.created.0.to_string())
     }
 
     /// What the bucket can do, on servers of that API level.
-    pub(super) fn capabilities(&self, level: u32) -> Capabilities {
+    pub(in crate::store::nats) fn capabilities(&self, level: u32) -> Capabilities {
         let config = &self.config;
         let longest = config.max_age().unwrap_or(Duration::MAX);
         let own_lease = config.allow_msg_ttl && level >= LEVEL_2_11;
@@ -188,12 +188,12 @@ impl StreamInfo {
 
 impl Config {
     /// The bucket's TTL; `None` where records never expire.
-    pub(super) fn max_age(&self) -> Option<Duration> {
+    pub(in crate::store::nats) fn max_age(&self) -> Option<Duration> {
         u64::try_from(self.max_age).ok().filter(|nanos| *nanos > 0).map(Duration::from_nanos)
     }
 
     /// The API level of the server that leads the stream; 0 before 2.11.
-    pub(super) fn level(&self) -> u32 {
+    pub(in crate::store::nats) fn level(&self) -> u32 {
         self.metadata.get(SERVER_LEVEL).and_then(|level| level.parse().ok()).unwrap_or(0)
     }
 }

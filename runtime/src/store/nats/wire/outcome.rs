@@ -8,7 +8,7 @@ use incumbent_core::store::{Fault, FaultKind, Outcome};
 use serde::Deserialize;
 
 use super::api::{self, ApiError, Bucket};
-use super::connection::Silence;
+use crate::store::nats::connection::Silence;
 
 const WRONG_LAST_SEQUENCE: u64 = 10071;
 const IN_FLIGHT: u64 = 10164;
@@ -33,7 +33,7 @@ struct Acknowledgement {
 }
 
 /// What an answer means. `domain` is the JetStream domain of the bucket's stream.
-pub(super) fn of_answer(payload: &[u8], bucket: &Bucket, domain: Option<&str>) -> Outcome {
+pub(in crate::store::nats) fn of_answer(payload: &[u8], bucket: &Bucket, domain: Option<&str>) -> Outcome {
     let acknowledgement: Acknowledgement = match serde_json::from_slice(payload) {
         Ok(acknowledgement) => acknowledgement,
         Err(error) => {
@@ -102,7 +102,7 @@ fn last_sequence(description: &str) -> Revision {
 }
 
 /// What the lack of an answer means.
-pub(super) fn of_silence(silence: &Silence, bucket: &Bucket) -> Outcome {
+pub(in crate::store::nats) fn of_silence(silence: &Silence, bucket: &Bucket) -> Outcome {
     match silence {
         Silence::NotConnected | Silence::NoResponders => Outcome::NotSent,
         Silence::NotSendable(_) | Silence::PublishDenied { certain: true, .. } => {

@@ -9,11 +9,11 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
 use super::context::{Context, Environment};
 use super::credentials::Credentials;
-use super::event::{ConnectionEvent, Listener};
 use super::names;
 use super::secret::Secret;
 use super::url::{self, Authority};
 use crate::notifier::Notifier;
+use crate::store::nats::connection::event::{ConnectionEvent, Listener};
 use crate::{Error, ErrorKind, Result};
 
 /// How long a server may take to answer a connection.
@@ -41,18 +41,18 @@ const LONGEST_PING: Duration = Duration::from_secs(20);
 /// ```
 #[derive(Clone, Debug)]
 pub struct NatsSettings {
-    pub(super) bucket: String,
-    pub(super) servers: Vec<ServerAddr>,
-    pub(super) credentials: Credentials,
-    pub(super) ca: Option<PathBuf>,
-    pub(super) certificate: Option<(PathBuf, PathBuf)>,
-    pub(super) tls_first: bool,
-    pub(super) inbox_prefix: Option<String>,
-    pub(super) api_prefix: Option<String>,
-    pub(super) connect_timeout: Duration,
-    pub(super) fail_fast: bool,
-    pub(super) client_name: Option<String>,
-    pub(super) listener: Listener,
+    pub(in crate::store::nats) bucket: String,
+    pub(in crate::store::nats) servers: Vec<ServerAddr>,
+    pub(in crate::store::nats) credentials: Credentials,
+    pub(in crate::store::nats) ca: Option<PathBuf>,
+    pub(in crate::store::nats) certificate: Option<(PathBuf, PathBuf)>,
+    pub(in crate::store::nats) tls_first: bool,
+    pub(in crate::store::nats) inbox_prefix: Option<String>,
+    pub(in crate::store::nats) api_prefix: Option<String>,
+    pub(in crate::store::nats) connect_timeout: Duration,
+    pub(in crate::store::nats) fail_fast: bool,
+    pub(in crate::store::nats) client_name: Option<String>,
+    pub(in crate::store::nats) listener: Listener,
     ping_interval: Option<Duration>,
     expected_lease: Duration,
 }
@@ -109,7 +109,11 @@ impl NatsSettings {
         Self::in_context(&Environment::of_process(), name, bucket)
     }
 
-    pub(super) fn in_context(environment: &Environment, name: Option<&str>, bucket: &str) -> Result<Self> {
+    pub(in crate::store::nats) fn in_context(
+        environment: &Environment,
+        name: Option<&str>,
+        bucket: &str,
+    ) -> Result<Self> {
         let Some(name) = name.map(str::to_string).or_else(|| environment.selected()) else {
             return Err(Error::new(
                 ErrorKind::InvalidUrl,
@@ -120,7 +124,7 @@ impl NatsSettings {
         Self::of_context(&name, environment.load(&name)?, bucket)
     }
 
-    pub(super) fn of_context(name: &str, context: Context, bucket: &str) -> Result<Self> {
+    pub(in crate::store::nats) fn of_context(name: &str, context: Context, bucket: &str) -> Result<Self> {
         // The default of the `nats` tool.
         let authority = Authority::parse(None, context.url.as_deref().unwrap_or("nats://127.0.0.1:4222"))?;
         let mut settings = Self::bare(authority.servers, bucket)?;
@@ -149,7 +153,7 @@ impl NatsSettings {
         Ok(settings)
     }
 
-    pub(super) fn bare(servers: Vec<ServerAddr>, bucket: &str) -> Result<Self> {
+    pub(in crate::store::nats) fn bare(servers: Vec<ServerAddr>, bucket: &str) -> Result<Self> {
         names::check_bucket(bucket)?;
         Ok(Self {
             bucket: bucket.to_string(),
@@ -309,12 +313,12 @@ impl NatsSettings {
     }
 
     /// The ping interval in force.
-    pub(super) fn effective_ping_interval(&self) -> Duration {
+    pub(in crate::store::nats) fn effective_ping_interval(&self) -> Duration {
         self.ping_interval.unwrap_or_else(|| (self.expected_lease / 10).clamp(SHORTEST_PING, LONGEST_PING))
     }
 
     /// Whether every connection must be encrypted.
-    pub(super) fn wants_tls(&self) -> bool {
+    pub(in crate::store::nats) fn wants_tls(&self) -> bool {
         self.ca.is_some()
             || self.certificate.is_some()
             || self.tls_first
@@ -322,12 +326,12 @@ impl NatsSettings {
     }
 
     /// The servers as a person reads them, without credentials.
-    pub(super) fn servers_shown(&self) -> String {
+    pub(in crate::store::nats) fn servers_shown(&self) -> String {
         self.servers.iter().map(shown).collect::<Vec<_>>().join(", ")
     }
 
     /// What can be found wrong before a connection is tried: files that cannot be used.
-    pub(super) fn check_files(&self) -> Result<()> {
+    pub(in crate::store::nats) fn check_files(&self) -> Result<()> {
         if self.connect_timeout.is_zero() {
             return Err(zero("connect_timeout"));
         }
@@ -347,7 +351,7 @@ impl NatsSettings {
 }
 
 /// A server as a person reads it, without credentials.
-pub(super) fn shown(server: &ServerAddr) -> String {
+pub(in crate::store::nats) fn shown(server: &ServerAddr) -> String {
     format!("{}://{}:{}", server.scheme(), server.host(), server.port())
 }
 
