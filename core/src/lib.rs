@@ -81,12 +81,7 @@
 
 extern crate alloc;
 
-#[macro_use]
-mod broken;
-
 pub mod campaign;
-#[cfg(incumbent_mutants)]
-pub mod mutant;
 pub mod reconcile;
 pub mod record;
 pub mod store;

@@ -18,17 +18,14 @@ impl Campaign {
         if awaited {
             self.timers.stop(Timer::Attempt);
         }
-        broken!(LateAnswersDropped => if !awaited { return });
         match outcome {
             Outcome::Applied { revision, incarnation } => self.applied(sent, revision, incarnation),
             Outcome::Refused { current } => self.refused(sent, current, awaited),
             Outcome::Busy | Outcome::NotSent | Outcome::Unknown if !awaited => {}
-            Outcome::Busy if broken!(BusyLoses) => self.unseat(Reason::Usurped),
             Outcome::Busy => self.hindered(),
             Outcome::NotSent | Outcome::Unknown => self.unanswered(),
             Outcome::Failed(fault) => {
                 self.fault(fault);
-                broken!(FailureLoses => self.unseat(Reason::Usurped));
                 if awaited {
                     self.failed();
                 }
@@ -80,26 +77,25 @@ impl Campaign {
 
     fn applied(&mut self, sent: Option<Sent>, revision: Revision, incarnation: Option<Incarnation>) {
         let Some(sent) = sent else { return self.look_again() };
-        let sent = if broken!(DeadlineFromReceipt) { Sent { at: self.now, ..sent } } else { sent };
         match incarnation {
             Some(incarnation) if self.is_history(&sent, incarnation) => return,
-            Some(incarnation) if incarnation != self.life.incarnation() && !broken!(AckOfAnotherLife) => {
+            Some(incarnation) if incarnation != self.life.incarnation() => {
                 return self.acknowledged_elsewhere();
             }
             Some(_) => self.life.show(sent.at),
             None => {}
         }
-        if sent.incarnation != self.life.incarnation() && !broken!(MeantForAnotherLife) {
+        if sent.incarnation != self.life.incarnation() {
             // It was meant for another life of the store, and was applied in that one or in this.
             return self.look_again();
         }
-        if revision <= sent.mark && !broken!(RegressionIgnored) {
+        if revision <= sent.mark {
             return self.acknowledged_below(&sent, revision);
         }
         self.recovered();
         self.life.saw(revision);
         self.ledger.settle_below(revision);
-        if self.life.mark() > revision && self.seat().is_none() && !broken!(LateAcknowledgementSeats) {
+        if self.life.mark() > revision && self.seat().is_none() {
             // Something newer is known to have been there, though it may not be what is looked at now; what was
             // applied is history.
             return;
@@ -138,7 +134,7 @@ impl Campaign {
 
     /// Our release is applied.
     fn released(&mut self, sent: &Sent, revision: Revision) {
-        if self.seat().is_some() && !broken!(LateReleaseCounts) {
+        if self.seat().is_some() {
             // An old one: what we hold was taken after it.
             return;
         }
@@ -181,8 +177,6 @@ impl Campaign {
             Freshness::Regressed => return self.regress(current),
         }
         self.life.saw(current);
-        broken!(RefusalLoses => self.unseat(Reason::Usurped));
-        broken!(RefusalOverwrites => self.move_to(current));
         match &mut self.stage {
             // An attempt that a later one of ours has overtaken explains itself.
             Stage::Seated(seat) if current > seat.revision => {
@@ -200,9 +194,7 @@ impl Campaign {
         match &self.stage {
             // There is no revision to judge by the mark that was known when it was sent. What was sent before the
             // newest record of ours was known may have been refused before that record was there.
-            Stage::Seated(seat) if seat.knew(sent, expected) || broken!(LateAbsenceCounts) => {
-                self.found_absent()
-            }
+            Stage::Seated(seat) if seat.knew(sent, expected) => self.found_absent(),
             Stage::Releasing(_) if awaited => self.read(),
             Stage::Candidate if awaited => {
                 self.sight.look_again();

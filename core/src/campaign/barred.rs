@@ -23,24 +23,23 @@ impl Campaign {
     /// the one that won its term. A token above the record's own revision is no term's.
     pub(super) fn notice_token(&mut self, record: &Record) {
         let own = Token { incarnation: self.life.incarnation(), sequence: record.revision };
-        let said = record.claim.filter(|_| !broken!(RenewalsAreTokens)).map_or(own, |claim| claim.token);
+        let said = record.claim.map_or(own, |claim| claim.token);
         self.life.saw_token(said.min(own));
     }
 
     /// Whether a term with this token must not be reported.
     pub(super) fn is_small(&self, token: Token) -> bool {
-        self.life.largest_token().is_some_and(|seen| token <= seen) && !broken!(SmallTokenTold)
+        self.life.largest_token().is_some_and(|seen| token <= seen)
     }
 
     /// Whether the next write would have a token that is not above every token seen.
     pub(super) fn is_barred(&self) -> bool {
-        broken!(SmallTokenTold => return false);
         self.life.missing() != Some(0)
     }
 
     /// Whether it is barred, and does nothing about it by itself.
     pub(super) fn stays_out(&self) -> bool {
-        let small = |missing: u64| missing <= SMALL_GAP && !broken!(GapNotBurnt);
+        let small = |missing: u64| missing <= SMALL_GAP;
         self.is_barred() && !(self.life.missing().is_some_and(small) && self.burnt < SMALL_GAP)
     }
 

@@ -66,7 +66,6 @@ impl Campaign {
                     Some(_) => (Timer::Acquire, self.now),
                     None => (Timer::Poll, self.next_poll()),
                 },
-                Some(Entry::Live(_)) if broken!(ForeignOverwritten) => (Timer::Acquire, self.next_poll()),
                 Some(Entry::Live(_)) => (Timer::Poll, self.next_poll()),
                 Some(Entry::Released(release)) if self.holds_back(release) => {
                     // No term comes of using up a number, so there is nothing to let others go first in.
@@ -91,8 +90,8 @@ impl Campaign {
     /// Whether others should go first: the seat was handed to another, or given up by ourselves.
     fn holds_back(&self, release: &Release) -> bool {
         match &release.successor {
-            Some(successor) => *successor != self.rules.name && !broken!(HandOverIgnored),
-            None => self.is_our_release(release) && !broken!(ResignedComesFirst),
+            Some(successor) => *successor != self.rules.name,
+            None => self.is_our_release(release),
         }
     }
 
@@ -111,7 +110,6 @@ impl Campaign {
 
     /// When to read the key although the watch is silent: when the record seen last should be gone.
     fn next_poll(&self) -> Instant {
-        broken!(NoPoll => return Instant::NEVER);
         let due = self.sight.since() + self.sight.lives(self.lease) + self.rules.store.granularity;
         let at = if self.looked < due { due } else { self.looked + pace::poll_again(self.now.since(due)) };
         self.rules.interval.map_or(at, |interval| at.min(self.looked.max(self.sight.since()) + interval))
@@ -141,10 +139,9 @@ impl Campaign {
                 }
             }
             None => return self.plan(),
-            Some(Entry::Live(_)) if !broken!(ForeignOverwritten) => return self.plan(),
+            Some(Entry::Live(_)) => return self.plan(),
             Some(entry) => {
-                let found = entry.revision().filter(|_| !broken!(AcquireExpectsNothing));
-                let expect = found.map_or(Expect::Absent, Expect::Revision);
+                let expect = entry.revision().map_or(Expect::Absent, Expect::Revision);
                 (expect, self.win_wait(entry), Instant::NEVER)
             }
         };
@@ -159,7 +156,6 @@ impl Campaign {
             WinDelay::Cautious if absent && self.sight.is_cold() => {
                 wait.until = wait.until.max(self.now + self.lease)
             }
-            WinDelay::Fixed(least) if broken!(FixedWinDelayReplaces) => wait.until = self.now + least,
             WinDelay::Fixed(least) => wait.until = wait.until.max(self.now + least),
             WinDelay::Automatic | WinDelay::Cautious => {}
         }
@@ -169,12 +165,10 @@ impl Campaign {
     /// With which wait, and until when, our own live record outside a term may be retaken; `None`
     /// where the store's marker may be on its way, because that time is over or not known.
     fn retake(&self) -> Option<(Wait, Instant)> {
-        broken!(OrphanNotRecognised => return None);
         let record = self.sight.record()?;
         let sent = self.sent_as(record);
         let wait = self.wait_of(sent, self.sight.since());
-        let wait = if broken!(OrphanRetakenAtOnce) { Wait::default() } else { wait };
-        let before = if self.rules.store.expiry_pushed && !broken!(ExpiredOrphanRetaken) {
+        let before = if self.rules.store.expiry_pushed {
             // Nor may an orphan be retaken that is itself a retaking of one whose time is over.
             sent.map(|sent| self.lease_end(sent.at).min(sent.counts_before))?
         } else {
@@ -189,9 +183,6 @@ impl Campaign {
     /// An attempt that was under way for long may have found vacant what was somebody's meanwhile, and
     /// vanished: what was seen since it was sent counts too.
     pub(super) fn wait_of(&self, sent: Option<Sent>, first_seen: Instant) -> Wait {
-        broken!(FixedWinDelayReplaces => if let (Some(sent), WinDelay::Fixed(_)) = (sent, self.rules.win_delay) { return sent.wait });
-        broken!(OrphanRetakenAtOnce => if sent.is_some_and(|sent| sent.wait == Wait::default()) { return Wait::default() });
-        broken!(UnknownOrphanNotWaited => if sent.is_none() { return self.sight.wait() });
         sent.map_or(Wait { until: first_seen + self.longest_lease(), renewal: true }, |sent| {
             sent.wait.and(self.sight.wait())
         })
@@ -212,7 +203,6 @@ impl Campaign {
         // A candidate that sees no more than this record waits for those that its holder waits for, whose leases may be
         // longer. The record stays as long: an absence says nothing of what the holder knew.
         let said = self.rules.lease.max(wait.owed(self.now));
-        let lives = if broken!(ShortRecord) { self.rules.lease } else { said };
         let claim = match purpose {
             Purpose::Renew => self.seat().map(|seat| seat.claim(self.now)),
             Purpose::Acquire | Purpose::Release => None,
@@ -221,7 +211,7 @@ impl Campaign {
         let put = || Put {
             value: self.rules.name.clone(),
             headers: live_headers(stamp, said, claim, &self.rules.metadata),
-            lease: lives,
+            lease: said,
         };
         let action = match purpose {
             Purpose::Acquire => Action::Acquire(put()),
@@ -244,7 +234,6 @@ impl Campaign {
             answered: Answered::Open,
         });
         self.timers.set(Timer::Attempt, self.now + pace::attempt_limit(self.lease));
-        broken!(AnswerAwaitedForEver => self.timers.stop(Timer::Attempt));
         self.outputs.push_back(Output::Write(Write { attempt, expect, action }));
     }
 }

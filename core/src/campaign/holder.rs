@@ -17,11 +17,7 @@ impl Campaign {
 
     /// The deadline `D`. A told term also needs the store to have been shown to live the term's life.
     pub(super) fn deadline(&self, seat: &Seat) -> Instant {
-        let proven = if seat.term.is_some() && !broken!(LifeNeverQuestioned) {
-            seat.proven.min(self.life.shown())
-        } else {
-            seat.proven
-        };
+        let proven = if seat.term.is_some() { seat.proven.min(self.life.shown()) } else { seat.proven };
         self.lease_end(proven)
     }
 
@@ -34,7 +30,6 @@ impl Campaign {
     }
 
     pub(super) fn set_deadline(&mut self) {
-        broken!(DeadlineUnattended => return self.timers.stop(Timer::Deadline));
         match self.seat().map(|seat| self.deadline(seat)) {
             Some(deadline) => self.timers.set(Timer::Deadline, deadline),
             None => self.timers.stop(Timer::Deadline),
@@ -63,8 +58,7 @@ impl Campaign {
     /// Sets the next renewal, a third of the lease after the newest proven write was sent.
     pub(super) fn renew_later(&mut self) {
         if let Some(seat) = self.seat() {
-            let every = if broken!(RenewedTooSeldom) { self.lease } else { pace::renew_every(self.lease) };
-            let due = seat.proven + every;
+            let due = seat.proven + pace::renew_every(self.lease);
             self.timers.stop(Timer::Retry);
             self.timers.set(Timer::Renew, due);
         }
@@ -72,14 +66,12 @@ impl Campaign {
 
     /// Sends a renewal, and asks which life of the store this is where acknowledgements do not say.
     pub(super) fn renew(&mut self) {
-        if self.ledger.is_awaiting() && !broken!(WriteWhileAwaiting) {
+        if self.ledger.is_awaiting() {
             return;
         }
         let Some(seat) = self.seat() else { return };
         let (revision, wait) = (seat.revision, seat.wait);
         self.timers.stop(Timer::Renew);
-        broken!(NoRenewalWhileDraining => if self.leaves() { return });
-        broken!(NoRenewalWhileHolding => if self.lease().is_none() { return });
         if !self.rules.store.incarnation_acked {
             self.inspect(self.now.before(pace::inspection_reuse(self.lease)));
         }
@@ -94,12 +86,11 @@ impl Campaign {
         if self.is_small(token) {
             return self.burn(token);
         }
-        let acked = self.rules.store.incarnation_acked || broken!(LifeNotConfirmed);
-        let confirmed = acked || seat.is_confirmed(self.life.shown());
-        let renewed = seat.renewed || !wait.renewal || broken!(DeletionNotConfirmed);
+        let confirmed = self.rules.store.incarnation_acked || seat.is_confirmed(self.life.shown());
+        let renewed = seat.renewed || !wait.renewal;
         // Once told, the deadline also counts from when the store was last shown to be the same.
         let lasts = self.lease_end(seat.proven.min(self.life.shown())) > self.now;
-        let at = if broken!(WinDelaySkipped) { Instant::ZERO } else { wait.until.max(self.life.old_at()) };
+        let at = wait.until.max(self.life.old_at());
         let patience = at.max(seat.acknowledged) + self.lease;
         if at > self.now {
             return self.timers.set(Timer::Win, at);
@@ -138,7 +129,7 @@ impl Campaign {
             }
         };
         self.leave_seat_timers();
-        if let Some(term) = seat.term.filter(|_| !broken!(LossNotTold)) {
+        if let Some(term) = seat.term {
             self.tell(Event::Lost { term, reason });
         }
         let unwanted = self.closing || !self.healthy || seat.leaving.is_some();

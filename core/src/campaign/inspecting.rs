@@ -53,8 +53,7 @@ impl Campaign {
         }
         let before = self.life.max_age();
         let skew = self.rules.margin.skew(self.lease);
-        let trusted_after = if broken!(LoweredAgeTrusted) { self.lease } else { self.longest_lease() };
-        let inspection = self.life.inspect(&info, trusted_after, skew, self.now);
+        let inspection = self.life.inspect(&info, self.longest_lease(), skew, self.now);
         if inspection == Inspection::Old {
             return;
         }
@@ -63,7 +62,6 @@ impl Campaign {
             self.warning(Warning::MaxAgeChanged { from: before, to: info.max_age });
         }
         if inspection == Inspection::New {
-            broken!(NewLifeIgnored => return);
             self.sight.forget();
             self.unseat(Reason::StoreReset);
             self.tell_reset();
@@ -92,7 +90,7 @@ impl Campaign {
     /// A lease never outlasts the records of the store. A longer one waits for the next seat.
     pub(super) fn adjust_lease(&mut self) {
         let lease = self.life.max_age().map_or(self.rules.lease, |age| age.min(self.rules.lease));
-        if self.seat().is_none() || lease < self.lease && !broken!(LoweredAgeIgnored) {
+        if self.seat().is_none() || lease < self.lease {
             self.lease = lease;
         }
         // A third of a shorter lease is sooner over. What failed is repeated sooner still.
@@ -112,7 +110,6 @@ impl Campaign {
 
     /// Asks for a new connection, unless one is on its way.
     pub(super) fn reconnect(&mut self) {
-        broken!(NeverReconnects => return);
         let patience = pace::attempt_limit(self.lease) * 2;
         if self.reconnecting.is_some_and(|asked| self.now < asked + patience) {
             return;

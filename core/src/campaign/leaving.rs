@@ -6,7 +6,6 @@ use core::time::Duration;
 use super::event::{Event, Reason};
 use super::ledger::Purpose;
 use super::seat::{Leave, Leaving};
-use super::sight::Wait;
 use super::timers::Timer;
 use super::{Campaign, Stage, pace};
 use crate::store::Expect;
@@ -16,18 +15,16 @@ impl Campaign {
     /// Leaves the seat of one's own will, if it is held: drains a told term, gives an untold one back.
     pub(super) fn leave(&mut self, reason: Reason, successor: Option<String>) {
         let Some(seat) = self.seat() else { return };
-        if seat.leaving.is_some() || broken!(ResignIgnored) {
+        if seat.leaving.is_some() {
             return;
         }
         let Some(term) = seat.term else { return self.give_back(successor, false) };
-        broken!(WorkNotDrained => return self.end_term(reason, successor, false));
         let until = self.now + self.rules.drain;
         if let Some(seat) = self.seat_mut() {
             seat.leaving = Some(Leave { reason, successor });
         }
         self.timers.set(Timer::Drain, until);
         self.tell(Event::Draining { term, until, reason });
-        broken!(DrainUnbounded => self.timers.stop(Timer::Drain));
     }
 
     /// The work of a term that drains, or that ended before its work did, has ended.
@@ -46,7 +43,6 @@ impl Campaign {
     pub(super) fn end_drain(&mut self, works: bool) {
         let leave = self.seat().and_then(|seat| seat.leaving.clone());
         if let Some(Leave { reason, successor }) = leave {
-            broken!(ReleaseWhileLeading => return self.release_the_seat());
             self.end_term(reason, successor, works);
         }
     }
@@ -55,7 +51,6 @@ impl Campaign {
     /// candidacy resumes after a while.
     pub(super) fn handler_failed(&mut self) {
         let Some(term) = self.seat().and_then(|seat| seat.term) else { return };
-        broken!(HandlerFailureIgnored => return);
         let at_once = self.now.since(term.started) < self.lease;
         self.handler_failures = if at_once { self.handler_failures.saturating_add(1) } else { 1 };
         self.end_term(Reason::HandlerFailed, None, true);
@@ -67,7 +62,7 @@ impl Campaign {
         match self.stage {
             Stage::Idle if healthy && !was && self.in_race => self.enter(),
             Stage::Splaying | Stage::Candidate if !healthy => self.stand_down(),
-            Stage::Seated(_) if !healthy && !broken!(UnhealthyLeads) => self.leave(Reason::Unhealthy, None),
+            Stage::Seated(_) if !healthy => self.leave(Reason::Unhealthy, None),
             _ => {}
         }
     }
@@ -76,7 +71,6 @@ impl Campaign {
     pub(super) fn close(&mut self) {
         self.closing = true;
         self.in_race = false;
-        broken!(CloseIsSilent => return self.closed());
         match self.stage {
             Stage::Idle | Stage::Splaying | Stage::Candidate => self.stand_down(),
             Stage::Seated(_) => self.leave(Reason::Closed, None),
@@ -104,10 +98,8 @@ impl Campaign {
     /// before that has ended.
     fn end_term(&mut self, reason: Reason, successor: Option<String>, works: bool) {
         let term = self.seat_mut().and_then(|seat| seat.term.take());
-        broken!(ReleaseBeforeLost => self.give_back(successor.clone(), false));
         if let Some(term) = term {
             self.tell(Event::Lost { term, reason });
-            broken!(LostTwice => self.tell(Event::Lost { term, reason }));
         }
         self.give_back(successor, works);
     }
@@ -115,10 +107,8 @@ impl Campaign {
     /// Gives a seat back that is held and of which nobody was told, or no longer is.
     pub(super) fn give_back(&mut self, successor: Option<String>, works: bool) {
         let Some(seat) = self.seat() else { return };
-        let wait = if broken!(ReleaseForgetsWait) { Wait::default() } else { seat.wait };
-        let leaving = Leaving { works, ..Leaving::new(Some(seat.revision), wait, successor) };
+        let leaving = Leaving { works, ..Leaving::new(Some(seat.revision), seat.wait, successor) };
         self.leave_seat_timers();
-        broken!(NothingReleased => return self.go_on());
         self.leave_behind(leaving);
     }
 
@@ -137,7 +127,7 @@ impl Campaign {
     }
 
     fn limit_close(&mut self) {
-        if self.closing && !self.timers.is_set(Timer::Close) && !broken!(CloseUnbounded) {
+        if self.closing && !self.timers.is_set(Timer::Close) {
             self.timers.set(Timer::Close, self.now + pace::CLOSE_LIMIT);
         }
     }
@@ -149,21 +139,18 @@ impl Campaign {
         }
         let now = self.now;
         let Stage::Releasing(leaving) = &mut self.stage else { return };
-        if leaving.works && !broken!(ReleaseWhileWorking) {
+        if leaving.works {
             return;
         }
         let Some(revision) = leaving.expect else { return self.read() };
         let first = leaving.first_sent.is_none();
-        broken!(ReleaseSentOnce => if !first { return });
         leaving.first_sent.get_or_insert(now);
         let (wait, successor) = (leaving.wait, leaving.successor.clone());
         if first {
             self.timers.set(Timer::Release, now + self.lease);
         }
         self.timers.stop(Timer::Retry);
-        let revision = if broken!(ReleaseOfAnybodys) { self.life.mark() } else { revision };
-        let expect = Expect::Revision(revision);
-        self.write(Purpose::Release, expect, wait, Instant::NEVER, successor.as_deref());
+        self.write(Purpose::Release, Expect::Revision(revision), wait, Instant::NEVER, successor.as_deref());
     }
 
     /// Nothing is left to do here: on to where the campaign belongs.

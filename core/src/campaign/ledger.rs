@@ -67,7 +67,6 @@ pub(super) struct Ledger {
 impl Ledger {
     /// The number for the next write.
     pub(super) fn next(&mut self) -> Attempt {
-        broken!(AttemptNumberReused => if self.awaited.is_none() && self.newest_open().is_some() { return self.last });
         self.last.0 += 1;
         self.last
     }
@@ -109,9 +108,7 @@ impl Ledger {
         if was_awaited {
             self.awaited = None;
         }
-        let is_it = |sent: &&mut Sent| sent.attempt == attempt || broken!(AnswerForLatestAttempt);
-        let sent = self.sent.iter_mut().rev().find(is_it);
-        let sent = sent.map(|sent| {
+        let sent = self.find_mut(attempt).map(|sent| {
             let before = *sent;
             sent.open &= !settled;
             before
@@ -124,7 +121,7 @@ impl Ledger {
     /// A request that arrives twice is answered twice, perhaps by a server that reaches nobody or lags: only a refusal
     /// for something newer, or for nothing at all, says that the write was not applied.
     pub(super) fn remember(&mut self, attempt: Attempt, outcome: &Outcome) {
-        let Some(sent) = self.sent.iter_mut().rev().find(|sent| sent.attempt == attempt) else { return };
+        let Some(sent) = self.find_mut(attempt) else { return };
         let expected = match sent.expect {
             Expect::Absent => Revision(0),
             Expect::Revision(revision) => revision,
@@ -154,13 +151,12 @@ impl Ledger {
         stands && sent.purpose != Purpose::Release
     }
 
-    #[cfg(incumbent_mutants)]
-    pub(super) fn newest(&self) -> Option<Sent> {
-        self.sent.back().copied()
-    }
-
     pub(super) fn find(&self, attempt: Attempt) -> Option<Sent> {
         self.sent.iter().rev().find(|sent| sent.attempt == attempt).copied()
+    }
+
+    fn find_mut(&mut self, attempt: Attempt) -> Option<&mut Sent> {
+        self.sent.iter_mut().rev().find(|sent| sent.attempt == attempt)
     }
 
     /// Whether some write that would make a live record may have been applied, or may be later.

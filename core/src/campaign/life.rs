@@ -87,10 +87,10 @@ impl Life {
         skew: Duration,
         now: Instant,
     ) -> Inspection {
-        if info.asked_at < self.shown && !broken!(OldInspectionCounts) {
+        if info.asked_at < self.shown {
             return Inspection::Old;
         }
-        self.shown = if broken!(LifeFromReceipt) { now } else { info.asked_at };
+        self.shown = info.asked_at;
         self.max_age = info.max_age;
         self.longest_age = self.longest_age.max(info.max_age.unwrap_or_default());
         self.newest = info.newest;
@@ -99,7 +99,7 @@ impl Life {
         }
         self.incarnation = info.incarnation;
         self.doubt = None;
-        self.begin(info, broken!(NewBelievedLater) && info.never_used, lease, skew, now);
+        self.begin(info, false, lease, skew, now);
         Inspection::New
     }
 
@@ -107,10 +107,8 @@ impl Life {
     /// never used before.
     fn begin(&mut self, info: &StoreInfo, never_used: bool, lease: Duration, skew: Duration, now: Instant) {
         let ours = now + lease;
-        let skew = if broken!(AgeWithoutSkew) { Duration::ZERO } else { skew };
         let theirs = info.age.map(|age| now + lease.saturating_add(skew).saturating_sub(age));
-        let trusted = never_used || broken!(YoungStoreTrusted);
-        let old_at = if trusted { Instant::ZERO } else { theirs.map_or(ours, |at| at.min(ours)) };
+        let old_at = if never_used { Instant::ZERO } else { theirs.map_or(ours, |at| at.min(ours)) };
         self.old_at = self.old_at.max(old_at);
         if !self.marks.iter().any(|(life, _)| *life == self.incarnation) {
             if self.marks.len() == REMEMBERED {
@@ -146,7 +144,6 @@ impl Life {
     }
 
     pub(super) fn mark(&self) -> Revision {
-        broken!(MarkOfAnotherLife => return self.marks.iter().map(|(_, mark)| *mark).max().unwrap_or_default());
         self.marks.iter().find(|(life, _)| *life == self.incarnation).map_or(Revision(0), |(_, mark)| *mark)
     }
 
@@ -174,13 +171,13 @@ impl Life {
         lease: Duration,
         now: Instant,
     ) -> Freshness {
-        if revision >= mark.min(self.mark()) || broken!(StaleIsFresh) {
+        if revision >= mark.min(self.mark()) {
             return Freshness::Fresh;
         }
         let connection = self.connection;
         let doubt = self.doubt.get_or_insert(Doubt { since: now, connection });
         let certain = connection >= doubt.connection + 2 && now >= doubt.since + lease;
-        if certain || broken!(StaleIsRegression) { Freshness::Regressed } else { Freshness::Stale }
+        if certain { Freshness::Regressed } else { Freshness::Stale }
     }
 
     /// Believes that the store went back to `revision`: another life under the same name.
@@ -188,7 +185,6 @@ impl Life {
         self.doubt = None;
         self.set_mark(revision);
         self.newest = Some(revision);
-        broken!(RegressionNotWaited => return);
         self.old_at = self.old_at.max(now + lease);
     }
 

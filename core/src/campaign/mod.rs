@@ -37,8 +37,6 @@
 mod answers;
 mod backoff;
 mod barred;
-#[cfg(incumbent_mutants)]
-mod broken;
 mod candidate;
 mod draw;
 mod event;
@@ -173,7 +171,7 @@ impl Campaign {
         let longest = info.max_age.map_or(lease, |age| age.max(lease));
         let life = Life::new(info, longest, rules.margin.skew(lease), now);
         Ok(Self {
-            nonce: if broken!(OneNonce) { Nonce(nonce.0 / 2) } else { nonce },
+            nonce,
             rng: Rand64::new(seed.into()),
             now,
             lease,
@@ -239,14 +237,12 @@ impl Campaign {
             }
             _ => {}
         }
-        self.now = if broken!(ClockGoesBack) { now } else { self.now.max(now) };
+        self.now = self.now.max(now);
         if matches!(self.stage, Stage::Closed) {
             return Ok(());
         }
         // First of all: nothing that arrives now can save a lease that is over.
-        if !broken!(LapsedTermExtended) {
-            self.expire();
-        }
+        self.expire();
         self.take(input);
         while let Some(timer) = self.timers.take_due(self.now) {
             self.fire(timer);
@@ -272,7 +268,7 @@ impl Campaign {
 
     /// Whether the candidate leads at `now`.
     pub fn is_leader(&self, now: Instant) -> bool {
-        self.lease().is_some_and(|lease| now < lease.deadline || broken!(TimerTrusted))
+        self.lease().is_some_and(|lease| now < lease.deadline)
     }
 
     /// Where the campaign stands.
@@ -397,9 +393,8 @@ impl Campaign {
     fn is_ours(&self, record: &Record) -> bool {
         let Some(stamp) = record.stamp.filter(|stamp| stamp.nonce == self.nonce) else { return false };
         let present = self.life.incarnation();
-        (record.candidate == self.rules.name || broken!(NameNotLookedAt))
-            && (self.ledger.may_have_left(stamp.attempt, record.revision, present)
-                || broken!(AttemptNotLookedAt))
+        record.candidate == self.rules.name
+            && self.ledger.may_have_left(stamp.attempt, record.revision, present)
     }
 
     /// Whether this campaign gave the seat up by this release. It holds back then; nothing else depends on it.
@@ -417,7 +412,6 @@ impl Campaign {
     /// that happened to match, it may have replaced anybody's record, so nothing it knew holds.
     fn sent_as(&self, record: &Record) -> Option<Sent> {
         let sent = self.ledger.find(record.stamp.filter(|_| self.is_ours(record))?.attempt)?;
-        broken!(AdoptionIgnoresAttempt => return self.ledger.newest());
         (sent.incarnation == self.life.incarnation()).then_some(sent)
     }
 

@@ -71,8 +71,7 @@ impl Campaign {
         }
         self.recovered();
         // Where something newer became known while the answer was on its way, it says nothing.
-        if entry.revision().unwrap_or(pending.mark) >= self.life.mark() || broken!(StaleIsFresh) {
-            broken!(ReadWins => self.win_by_sight(&entry));
+        if entry.revision().unwrap_or(pending.mark) >= self.life.mark() {
             self.see(entry);
         }
         if let Some(record) = self.sight.record() {
@@ -103,8 +102,6 @@ impl Campaign {
         if let Entry::Live(record) = &entry {
             self.witness(record);
         }
-        broken!(WatchWins => self.win_by_sight(&entry));
-        broken!(WatchIgnored => if self.seat().is_none() { return });
         match &mut self.stage {
             Stage::Seated(seat) if entry == Entry::Vacant => {
                 seat.check = true;
@@ -134,7 +131,7 @@ impl Campaign {
     /// Takes in what is under the key, from a read or from the watch.
     pub(super) fn see(&mut self, entry: Entry) {
         let is_old = entry.revision().is_some_and(|revision| revision < self.life.mark());
-        if is_old && !broken!(StaleIsFresh) && !broken!(ForeignBelowCounts) {
+        if is_old {
             // The watch is behind a read, or a read behind the watch.
             return;
         }
@@ -170,14 +167,17 @@ impl Campaign {
                 let unknown = self.sent_as(&record).is_none();
                 let first = self.sight.revision() != Some(record.revision);
                 self.sight.own(record, self.now);
-                if unknown && first && !broken!(UnknownOrphanNotWaited) {
+                if unknown && first {
                     self.sight.wait_until(self.now + self.longest_lease());
                 }
             }
             entry => {
-                let default =
-                    if broken!(OwnLeaseForHolders) { self.rules.lease } else { self.default_lease() };
-                self.sight.other(self.bounded(entry), self.life.incarnation(), default, self.now);
+                self.sight.other(
+                    self.bounded(entry),
+                    self.life.incarnation(),
+                    self.default_lease(),
+                    self.now,
+                );
             }
         }
     }
@@ -187,7 +187,6 @@ impl Campaign {
     /// Where the store has a maximum age, a longer wait is believed up to [`LONGEST_SHARED`], since that age may have been
     /// lowered before this candidate came; what is longer still is no lease, and counts as the longest age.
     fn bounded(&self, entry: Entry) -> Entry {
-        broken!(AbsurdWaitBelieved => return entry);
         let age = self.life.longest_age();
         let bound = |wait: Duration| {
             if age.is_zero() {
@@ -212,21 +211,18 @@ impl Campaign {
     }
 
     fn see_as_holder(&mut self, entry: Entry) {
-        broken!(SightExtends => self.extend_by_sight(&entry));
         let Some(seat) = self.seat_mut() else { return };
         let reason = match &entry {
             Entry::Vacant => return self.found_absent(),
-            other if other.revision() <= Some(seat.revision) && !broken!(ForeignBelowCounts) => {
+            other if other.revision() <= Some(seat.revision) => {
                 // Our newest record, or something older: the refusal was not for a foreign record.
                 seat.check = false;
                 seat.absent = None;
                 return;
             }
-            Entry::Live(record) if self.is_ours(record) && !broken!(OwnAttemptForeign) => {
+            Entry::Live(record) if self.is_ours(record) => {
                 return self.adopt(record);
             }
-            Entry::Live(_) if broken!(ForeignAboveIgnored) => return,
-            Entry::Deleted { .. } | Entry::Expired { .. } if broken!(TombstoneAboveIgnored) => return,
             Entry::Live(_) | Entry::Released(_) => Reason::Usurped,
             Entry::Deleted { .. } => Reason::Deleted,
             Entry::Expired { .. } => Reason::Expired,
@@ -260,7 +256,6 @@ impl Campaign {
     /// The key is absent under a holder. That is asked once more, over a new connection, before it counts.
     pub(super) fn found_absent(&mut self) {
         let connection = self.life.connection();
-        broken!(AbsenceBelievedAtOnce => return self.unseat(Reason::Deleted));
         let Some(seat) = self.seat_mut() else { return };
         match seat.absent {
             Some(before) if connection > before => {
@@ -300,7 +295,6 @@ impl Campaign {
 
     /// Removes a record of ours that nobody wants.
     pub(super) fn remove_orphan(&mut self) {
-        broken!(IdleOrphanKept => return);
         let Some(record) = self.own_record_seen() else { return };
         let sent = self.sent_as(record);
         let expect = Some(record.revision);
@@ -310,6 +304,6 @@ impl Campaign {
 
     /// The wait that a release of a record of ours passes on.
     fn orphans_wait(&self, sent: Option<Sent>) -> Wait {
-        if broken!(OrphanReleasedAtOnce) { Wait::default() } else { self.wait_of(sent, self.sight.since()) }
+        self.wait_of(sent, self.sight.since())
     }
 }

@@ -4,8 +4,6 @@ use alloc::string::String;
 
 use super::timers::Timer;
 use super::{Campaign, Stage, backoff};
-#[cfg(incumbent_mutants)]
-use super::{event::Reason, ledger::Purpose};
 use crate::store::{Fault, FaultKind};
 
 /// After so many failures in a row another server is asked.
@@ -23,13 +21,7 @@ impl Campaign {
         self.failures = self.failures.saturating_add(1);
         match &self.stage {
             Stage::Seated(_) | Stage::Releasing(_) => {
-                let wait = if broken!(LeaderBacksOff) {
-                    self.rules.backoff.wait(self.failures, &mut self.rng)
-                } else if broken!(NoRetry) {
-                    self.lease / 3
-                } else {
-                    backoff::standard(self.failures, &mut self.rng)
-                };
+                let wait = backoff::standard(self.failures, &mut self.rng);
                 self.timers.set(Timer::Retry, self.now + wait);
             }
             Stage::Candidate => {
@@ -51,16 +43,13 @@ impl Campaign {
     /// that was cut off from the others: its writes stay in flight for ever, or find nobody to take them.
     pub(super) fn hindered(&mut self) {
         self.failed();
-        if self.failures >= PATIENCE && !broken!(BusyForEver) {
+        if self.failures >= PATIENCE {
             self.reconnect();
         }
     }
 
     /// Something got no answer. Once is an accident; twice is told.
     pub(super) fn unanswered(&mut self) {
-        broken!(UnansweredLoses => self.unseat(Reason::Usurped));
-        broken!(UnansweredExtends => self.take_as_applied(Purpose::Renew));
-        broken!(UnansweredWins => self.take_as_applied(Purpose::Acquire));
         if self.failures > 0 {
             let detail = String::from("the store does not answer; check that it is up and can be reached");
             self.fault(Fault { kind: FaultKind::Unreachable, detail });

@@ -276,15 +276,11 @@ impl Margin {
     }
 
     pub(super) fn of(&self, lease: Duration) -> Duration {
-        let clocks = if broken!(DriftOnce) { 1 } else { 2 };
         let drift = Duration::from_nanos(
-            u64::try_from(lease.as_nanos().saturating_mul(clocks * u128::from(self.drift_ppm)) / 1_000_000)
+            u64::try_from(lease.as_nanos().saturating_mul(2 * u128::from(self.drift_ppm)) / 1_000_000)
                 .unwrap_or(u64::MAX),
         );
         let slack = self.slack.unwrap_or_else(|| (lease / 20).min(Duration::from_millis(250)));
-        broken!(NoSkew => return drift.saturating_add(slack));
-        broken!(NoDrift => return self.skew(lease).saturating_add(slack));
-        broken!(NoSlack => return self.skew(lease).saturating_add(drift));
         self.skew(lease).saturating_add(drift).saturating_add(slack)
     }
 

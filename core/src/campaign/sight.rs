@@ -115,14 +115,14 @@ impl Sight {
     /// the lease of a holder that does not say its own.
     pub(super) fn other(&mut self, entry: Entry, incarnation: Incarnation, default: Duration, now: Instant) {
         let same = self.entry.as_ref().is_some_and(|seen| seen.revision() == entry.revision());
-        if same || broken!(FirstSightCarriedOver) && self.entry.is_some() {
+        if same {
             self.entry = Some(entry);
             return;
         }
         self.since = now;
         match &entry {
             Entry::Live(record) => {
-                let lease = record.lease.filter(|_| !broken!(OwnLeaseForHolders)).unwrap_or(default);
+                let lease = record.lease.unwrap_or(default);
                 // Whoever was there before may have renewed unseen until this one came, and have a longer lease.
                 let before = self.record().filter(|before| !before.has_the_holder_of(record));
                 let longest = lease.max(before.and_then(|before| before.lease).unwrap_or_default());
@@ -130,27 +130,19 @@ impl Sight {
                 self.wait = Wait { until: self.wait.until.max(now + longest), renewal: false };
             }
             // A compare-and-delete by the holder itself: whatever was seen before is over.
-            Entry::Released(release)
-                if (release.incarnation == incarnation || broken!(ReleaseOfAnotherLife))
-                    && !broken!(ReleaseNotBelieved) =>
-            {
-                let owed = if broken!(ReleaseOwedIgnored) { Duration::ZERO } else { release.owed };
-                self.wait = Wait { until: now + owed, renewal: false };
+            Entry::Released(release) if release.incarnation == incarnation => {
+                self.wait = Wait { until: now + release.owed, renewal: false };
             }
-            Entry::Deleted { .. } if broken!(DeletionNotWaited) => self.wait = Wait::default(),
             Entry::Released(_) | Entry::Deleted { .. } => {
                 let said = match &entry {
-                    Entry::Deleted { lease, .. } if !broken!(DeletedLeaseIgnored) => {
-                        lease.unwrap_or_default()
-                    }
+                    Entry::Deleted { lease, .. } => lease.unwrap_or_default(),
                     _ => Duration::ZERO,
                 };
                 let lease = self.holder_lease(default).max(default).max(said);
-                let until = now + if broken!(DeletionWaitedThreeQuarters) { lease * 3 / 4 } else { lease };
+                let until = now + lease;
                 self.wait = Wait { until: self.wait.until.max(until), renewal: true };
             }
             // The last record seen runs out by our own clock, whatever the store's says.
-            Entry::Expired { .. } | Entry::Vacant if broken!(AbsenceIsExpiry) => self.wait = Wait::default(),
             Entry::Expired { .. } | Entry::Vacant => self.wait.renewal = false,
         }
         self.entry = Some(entry);

@@ -216,9 +216,8 @@ impl Reconciler {
             Stage::Beginning { .. } if succeeded => self.enter(Stage::Leader),
             Stage::Beginning { .. } => {
                 self.tell(Event::Failed(Handler::Begin));
-                broken!(FailedBeginNotEnded => self.outputs.push_back(Output::Relinquish));
                 // It may have done any part of its work.
-                self.fail(!broken!(FailedBeginNotEnded));
+                self.fail(true);
             }
             Stage::Ending(_) if succeeded => {
                 self.ended();
