@@ -13,9 +13,9 @@ use crate::finding::Finding;
 use crate::hunt::Hunt;
 use crate::table::{Mutant, NONE, SWITCH, name_of};
 
-/// How long a hunt may take before its mutant is said to hang. It takes half a minute at most on a machine that
-/// has nothing else to do.
-const PATIENCE: Duration = Duration::from_secs(300);
+/// The time after which a hunt counts as hung: half a minute is usual on an idle machine, and a loaded one takes ten times
+/// as long.
+const PATIENCE: Duration = Duration::from_secs(900);
 
 /// Hunts every mutant, some at a time; each finding is shown when it is there, all come back in order.
 pub(crate) fn hunt(
