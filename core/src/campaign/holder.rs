@@ -37,7 +37,7 @@ pub(super) struct Holder {
     /// Set while the leader drains.
     pub(super) departure: Option<Departure>,
     /// Whether a read has to explain a refusal before the next write.
-    pub(super) check: bool,
+    pub(super) must_read: bool,
     /// The number of the connection over which the key was found absent.
     pub(super) absent: Option<u64>,
 }
@@ -50,7 +50,7 @@ pub(super) struct Departure {
 }
 
 impl Holder {
-    pub(super) fn taken(sent: &Sent, revision: Revision, incarnation: Incarnation, now: Instant) -> Self {
+    pub(super) fn new(sent: &Sent, revision: Revision, incarnation: Incarnation, now: Instant) -> Self {
         Self {
             revision,
             proven: sent.at,
@@ -63,7 +63,7 @@ impl Holder {
             confirmed: false,
             term: None,
             departure: None,
-            check: false,
+            must_read: false,
             absent: None,
         }
     }
@@ -73,7 +73,7 @@ impl Holder {
         self.revision = self.revision.max(revision);
         self.proven = self.proven.max(sent_at);
         self.renewed |= sent_at >= self.acknowledged;
-        self.check = false;
+        self.must_read = false;
         self.absent = None;
     }
 
@@ -134,7 +134,7 @@ impl Campaign {
 
     /// Our acquire was applied in time.
     pub(super) fn become_holder(&mut self, sent: &Sent, revision: Revision) {
-        let mut holder = Holder::taken(sent, revision, self.store.incarnation(), self.now);
+        let mut holder = Holder::new(sent, revision, self.store.incarnation(), self.now);
         holder.wait = self.wait_of(Some(*sent), self.now);
         if let Some((attempt, revision)) = self.store.watched_write() {
             holder.confirm(attempt, revision);
@@ -274,7 +274,7 @@ mod tests {
             open: true,
             answered: Answered::Open,
         };
-        Holder::taken(&sent, Revision(10), Incarnation(3), at(7))
+        Holder::new(&sent, Revision(10), Incarnation(3), at(7))
     }
 
     #[test]
@@ -317,9 +317,9 @@ mod tests {
     #[test]
     fn a_write_that_was_applied_answers_every_open_question() {
         let mut holder = holder();
-        holder.check = true;
+        holder.must_read = true;
         holder.absent = Some(2);
         holder.extend(Revision(11), at(15));
-        assert_eq!((holder.check, holder.absent), (false, None));
+        assert_eq!((holder.must_read, holder.absent), (false, None));
     }
 }

@@ -49,8 +49,6 @@ mod barred;
 mod candidate;
 mod draw;
 mod event;
-#[cfg(feature = "testing")]
-mod fingerprint;
 mod forecast;
 mod holder;
 mod inspecting;
@@ -313,7 +311,7 @@ impl Campaign {
     /// Does what the stage wants done next: at a renewal's time, after a failure, on a new connection.
     fn act(&mut self) {
         match &self.stage {
-            Stage::Holder(holder) if holder.check => self.read(),
+            Stage::Holder(holder) if holder.must_read => self.read(),
             Stage::Holder(_) => self.renew(),
             Stage::Releasing(_) => self.release(),
             Stage::Candidate => self.plan(),
@@ -380,5 +378,38 @@ impl Campaign {
             metadata: self.rules.metadata.clone(),
             oversize: None,
         }
+    }
+}
+
+#[cfg(feature = "testing")]
+impl Campaign {
+    /// Feeds a hasher with all that decides what this campaign will do, its future inputs being equal.
+    ///
+    /// Left out is what cannot decide that: its settings, which never change; the latest reading of a clock that only goes
+    /// forward; and what it reported about warnings and other leaders. Left out too is the state of its random numbers:
+    /// what they have decided already is in its timers.
+    ///
+    /// Call it when [`poll`](Self::poll) has been drained.
+    pub fn fingerprint(&self, hasher: &mut impl core::hash::Hasher) {
+        use core::hash::Hash as _;
+
+        // All fields by name, so that a new one is not forgotten.
+        let Self {
+            rules: _,
+            rng: _,
+            now,
+            lease,
+            stage,
+            intent,
+            candidacy,
+            store,
+            key,
+            attempts,
+            timers,
+            reported: _,
+            outputs: _,
+        } = self;
+        (lease, stage, intent, store, key, attempts, timers).hash(hasher);
+        candidacy.hash_at(*now, hasher);
     }
 }

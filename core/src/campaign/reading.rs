@@ -88,7 +88,7 @@ impl Campaign {
         }
         match &mut self.stage {
             Stage::Holder(holder) if entry == Entry::Vacant => {
-                holder.check = true;
+                holder.must_read = true;
                 self.read();
             }
             Stage::Releasing(_) if entry == Entry::Vacant => self.read(),
@@ -195,7 +195,7 @@ impl Campaign {
             Entry::Vacant => return self.found_absent(),
             other if other.revision() <= Some(holder.revision) => {
                 // Our newest record, or something older: the refusal was not for a foreign record.
-                holder.check = false;
+                holder.must_read = false;
                 holder.absent = None;
                 return;
             }
@@ -244,7 +244,7 @@ impl Campaign {
             Some(_) => {}
             None => holder.absent = Some(connection),
         }
-        holder.check = true;
+        holder.must_read = true;
         self.reconnect();
         self.timers.set(Timer::Retry, self.now + pace::attempt_limit(self.lease));
     }

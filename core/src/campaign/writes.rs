@@ -233,7 +233,7 @@ impl Campaign {
         match &mut self.stage {
             // An attempt that a later one of ours has overtaken needs no explanation.
             Stage::Holder(holder) if current > holder.revision => {
-                holder.check = true;
+                holder.must_read = true;
                 self.read();
             }
             Stage::Releasing(_) if awaited => self.read(),
@@ -310,7 +310,7 @@ impl Campaign {
     fn reread(&mut self) {
         self.key.forget_entry();
         if let Some(holder) = self.holder_mut() {
-            holder.check = true;
+            holder.must_read = true;
             self.read();
         }
     }
