@@ -48,12 +48,12 @@
 //! settings.splay = Some(Duration::ZERO);
 //! let mut campaign = Campaign::new(settings, store, &info, Nonce(0xfeed), 42, now)?;
 //!
-//! // It wants to know who leads; nobody does.
+//! // It reads the key: there is no holder.
 //! campaign.handle(now, Input::Campaign)?;
 //! let Output::Read(read) = campaign.poll() else { panic!() };
 //! campaign.handle(now, Input::Read { read, result: Ok(Entry::Vacant) })?;
 //!
-//! // So it tries to take the seat, and the store applies the write.
+//! // So it tries to acquire, and the store applies the write.
 //! let write = loop {
 //!     match campaign.poll() {
 //!         Output::Write(write) => break write,
@@ -72,8 +72,36 @@
 //!
 //! # Where to read on
 //!
-//! [`campaign`] has the states and why it is safe. [`reconcile`] keeps a user's handlers in line with it. [`store`] says what a store must be able to answer, and
-//! what each answer proves. [`record`] is what is written down, byte by byte.
+//! [`campaign`] has the states, the argument for safety, and an order in which to read its files. [`reconcile`] keeps a
+//! user's handlers in line with leadership. [`store`] says what a store must be able to answer, and what each answer
+//! proves. [`record`] is the encoding, byte by byte.
+//!
+//! # Glossary
+//!
+//! One word has one meaning, here and in every crate, language and page.
+//!
+//! | word | meaning |
+//! |---|---|
+//! | store | the system that arbitrates, such as a NATS JetStream KV bucket or a SQLite file |
+//! | incarnation | one creation of a store: a store that is deleted and made again has another |
+//! | election | one contest, named by a key in a store |
+//! | candidate | one participant: a name, and a nonce that distinguishes two processes of the same name |
+//! | campaign | the pure machine behind a candidate |
+//! | record | the entry under the key: live, a release or another tombstone, or an expiry marker; each has a revision |
+//! | holder | the writer of the live record; it becomes the leader when its win is reported |
+//! | attempt | one write that was sent, with its number |
+//! | orphan | our own live record that led to no term |
+//! | lease | the right to lead until a local deadline `D`, extended by renewals; `D` is a margin `M` short of the lease time `T` |
+//! | term | one uninterrupted leadership: its fencing token, start and deadline; it ends exactly once, with a reason |
+//! | fencing token | (incarnation, sequence): constant for a term, strictly larger for every later term |
+//! | mark | the highest revision known of an incarnation; a lower answer is stale |
+//! | splay | a random wait before a first campaign, so that a fleet that starts together does not stampede |
+//! | first observation | when one's own clock first observed a revision |
+//! | win delay | how long a new holder waits before its win is reported, where a previous leader might still believe it leads |
+//! | drain | the bounded time in which a leader that leaves finishes its work, while the lease is still held and renewed |
+//! | hand over | a release that names the successor; other candidates hold back for a moment |
+//! | barred | kept out because the next token would not be above every token observed |
+//! | reconciliation | bringing the user's handlers (begin, end, error) in line with leadership |
 
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -81,12 +109,7 @@
 
 extern crate alloc;
 
-#[macro_use]
-mod broken;
-
 pub mod campaign;
-#[cfg(incumbent_mutants)]
-pub mod mutant;
 pub mod reconcile;
 pub mod record;
 pub mod store;

@@ -1,8 +1,8 @@
-//! What a campaign asks of a store, and what a store may answer.
+//! The operations that a campaign asks of a store, and the answers.
 //!
 //! Classifying a store's answers into [`Outcome`]s is most of what a store adapter is. The classes
-//! differ in what they *prove*, and every rule of the campaign rests on them, so an adapter in
-//! doubt answers [`Outcome::Unknown`].
+//! differ in what they *prove*, and every rule of the campaign rests on them, so an adapter that is not
+//! sure answers [`Outcome::Unknown`].
 
 use alloc::string::String;
 use core::fmt;
@@ -35,11 +35,11 @@ pub struct Write {
 /// What a write puts under the key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// Take the seat.
+    /// Acquire the lease.
     Acquire(Put),
-    /// Keep the seat.
+    /// Renew the lease.
     Renew(Put),
-    /// Give the seat up: a tombstone (for NATS, `KV-Operation: PURGE` without a rollup).
+    /// Release the lease: a tombstone (for NATS, `KV-Operation: PURGE` without a rollup).
     Release {
         /// The tombstone's headers.
         headers: Headers,
@@ -53,13 +53,13 @@ pub struct Put {
     pub value: String,
     /// Its headers.
     pub headers: Headers,
-    /// How long the record lives in the store at least: what it says in `Incumbent-Lease`. Sent along where the store can
-    /// expire records one by one, rounded up to what the store can keep. A record that lives longer is always safe; one
-    /// that vanishes sooner takes what its holder knew with it.
+    /// How long the store keeps the record at least: its `Incumbent-Lease`. Sent along where the store can expire records
+    /// one by one, rounded up to what the store can keep. A record that stands longer is always safe; with one that
+    /// vanishes sooner, the knowledge of its holder is lost.
     pub lease: Duration,
 }
 
-/// What became of a write.
+/// The outcome of a write.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// It is written, now, by this very attempt.
@@ -71,7 +71,7 @@ pub enum Outcome {
     },
     /// The compare failed. What is there may be *our own earlier attempt*.
     Refused {
-        /// The key's newest revision as the store told it; zero where it knows none.
+        /// The key's newest revision as the store reports it; zero where it knows none.
         current: Revision,
     },
     /// Another write to the key is in flight, perhaps ours. Nothing is lost.
@@ -80,11 +80,11 @@ pub enum Outcome {
     NotSent,
     /// It may have been applied, or may be later.
     Unknown,
-    /// It was not applied, and trying the same again will not help until somebody acts.
+    /// It was not applied, and trying the same again will not help until an operator acts.
     Failed(Fault),
 }
 
-/// Why a store cannot do what is asked, in a way that needs a person.
+/// The reason for which a store cannot do what is asked, and that needs a person.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Fault {
     /// What kind of fault.
@@ -112,21 +112,21 @@ impl fmt::Display for Fault {
 
 impl core::error::Error for Fault {}
 
-/// What a store says of itself when it is inspected.
+/// The result of an inspection of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StoreInfo {
     /// The caller's clock, read *before* the store was asked.
     pub asked_at: Instant,
-    /// Which life of the store this is.
+    /// The store's incarnation.
     pub incarnation: Incarnation,
-    /// How long ago this life began, by the store's own clock; `None` where it cannot tell.
+    /// The age of this incarnation, by the store's own clock; `None` where that is not known.
     pub age: Option<Duration>,
     /// An operator stated that the store's name was never used before (`incumbent init --new`). A campaign that knew
     /// another incarnation does not believe it.
     pub never_used: bool,
     /// Records older than this are removed; `None` where the store has no such limit.
     pub max_age: Option<Duration>,
-    /// The newest revision of the whole store, where it tells.
+    /// The newest revision of the whole store, where it reports one.
     pub newest: Option<Revision>,
 }
 
@@ -143,7 +143,7 @@ pub struct Capabilities {
     pub longest: Duration,
     /// How long after its time a record may still be there.
     pub granularity: Duration,
-    /// Expiry is told to watchers, by a marker.
+    /// Expiry is pushed to watchers, as a marker.
     pub expiry_pushed: bool,
     /// Acknowledgements carry the incarnation, so a campaign need not ask for it.
     pub incarnation_acked: bool,

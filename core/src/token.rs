@@ -4,11 +4,10 @@ use alloc::string::String;
 use core::fmt;
 use core::str::FromStr;
 
-/// Which life of a store a revision belongs to.
+/// The creation of a store that a revision belongs to.
 ///
-/// A store that is deleted and made again numbers its revisions from the start. Its incarnation
-/// tells the two lives apart and grows from one to the next: for NATS it is the creation time of
-/// the bucket's stream, in nanoseconds since 1970.
+/// A store that is deleted and made again numbers its revisions from the start. Its incarnation distinguishes the two and
+/// grows from one to the next: for NATS it is the creation time of the bucket's stream, in nanoseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Incarnation(pub u64);
 
@@ -25,7 +24,7 @@ pub struct Revision(pub u64);
 /// As text it is 33 characters, `incarnation-sequence` in hexadecimal, and sorts as the pair does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Token {
-    /// The life of the store in which the term was won.
+    /// The incarnation of the store in which the term was won.
     pub incarnation: Incarnation,
     /// The revision of the write that won the term.
     pub sequence: Revision,

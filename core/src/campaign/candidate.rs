@@ -1,35 +1,129 @@
-//! A candidate: waits for the seat to fall vacant, and tries to take it.
+//! A candidate: waits until the key is free, and tries to acquire it.
 
+#[cfg(feature = "testing")]
+use core::hash::{Hash, Hasher};
 use core::time::Duration;
 
+use oorandom::Rand64;
+
+use super::attempts::{Answered, Purpose, Sent};
 use super::backoff::{FIRST, LONGEST, up_to};
 use super::event::Warning;
-use super::ledger::{Answered, Purpose, Sent};
+use super::key::Wait;
 use super::settings::WinDelay;
-use super::sight::Wait;
 use super::timers::Timer;
 use super::{Campaign, Stage, pace};
-use crate::record::{Claim, Entry, Release, Stamp, live_headers, release_headers};
-use crate::store::{Action, Expect, Put, Write};
+use crate::record::{Entry, Release};
+use crate::store::Expect;
 use crate::time::Instant;
 
-use super::io::Output;
+/// The part of a candidacy that outlasts a term: what went wrong before, and how long that holds this candidate back.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Candidacy {
+    /// The splay is over, or was not needed.
+    pub(super) splayed: bool,
+    /// A candidate that failed does nothing before this.
+    not_before: Instant,
+    /// A candidate whose handler failed does not acquire before this.
+    resting_until: Instant,
+    /// Terms in a row that ended within a lease because the user's handler failed.
+    handler_failures: u32,
+    /// Acquires in a row that led to no term because their tokens were too small.
+    tokens_used_up: u64,
+    /// How many more races were lost than won.
+    races_lost: u32,
+    /// The vacancy for which the jitter was drawn, and the jitter.
+    jitter: Option<(Instant, Duration)>,
+}
+
+impl Candidacy {
+    pub(super) fn wait_until(&mut self, at: Instant) {
+        self.not_before = at;
+    }
+
+    pub(super) fn wait_at_least_until(&mut self, at: Instant) {
+        self.not_before = self.not_before.max(at);
+    }
+
+    fn wait_at_most_until(&mut self, at: Instant) {
+        self.not_before = self.not_before.min(at);
+    }
+
+    /// The earliest time for what `timer` starts.
+    fn earliest(&self, timer: Timer) -> Instant {
+        let rested = if timer == Timer::Acquire { self.resting_until } else { Instant::ZERO };
+        self.not_before.max(rested)
+    }
+
+    /// The user's handler failed, perhaps within a lease of the win; how often it did so in a row.
+    pub(super) fn handler_failed(&mut self, within_a_lease: bool) -> u32 {
+        self.handler_failures = if within_a_lease { self.handler_failures.saturating_add(1) } else { 1 };
+        self.handler_failures
+    }
+
+    pub(super) fn rest_until(&mut self, at: Instant) {
+        self.resting_until = at;
+    }
+
+    pub(super) fn token_used_up(&mut self) {
+        self.tokens_used_up += 1;
+    }
+
+    pub(super) fn forget_used_up_tokens(&mut self) {
+        self.tokens_used_up = 0;
+    }
+
+    pub(super) fn tokens_used_up(&self) -> u64 {
+        self.tokens_used_up
+    }
+
+    pub(super) fn race_lost(&mut self) {
+        self.races_lost = self.races_lost.saturating_add(1);
+    }
+
+    pub(super) fn race_won(&mut self) {
+        self.races_lost = self.races_lost.saturating_sub(1);
+    }
+
+    /// The wait after a vacancy was first observed; drawn once for each vacancy.
+    fn jitter(&mut self, vacancy: Instant, lease: Duration, rng: &mut Rand64) -> Duration {
+        match self.jitter {
+            Some((drawn_for, jitter)) if drawn_for == vacancy => jitter,
+            _ => {
+                let jitter = up_to(pace::jitter(self.races_lost, lease), rng);
+                self.jitter = Some((vacancy, jitter));
+                jitter
+            }
+        }
+    }
+
+    /// Feeds a hasher with all that decides what comes after `now`: what is over holds nothing back any more, whenever it
+    /// was.
+    #[cfg(feature = "testing")]
+    pub(super) fn hash_at(&self, now: Instant, hasher: &mut impl Hasher) {
+        let ahead = |at: Instant| if at <= now { Instant::ZERO } else { at };
+        let Self { splayed, not_before, resting_until, handler_failures, tokens_used_up, races_lost, jitter } =
+            self;
+        (splayed, ahead(*not_before), ahead(*resting_until)).hash(hasher);
+        (handler_failures, tokens_used_up, races_lost, jitter).hash(hasher);
+    }
+}
 
 impl Campaign {
-    /// Enters the race, by way of the splay where this is the first time.
+    /// Enters the race, after the splay where this is the first time.
     pub(super) fn enter(&mut self) {
-        self.in_race = !self.closing;
-        if !self.in_race || !self.healthy || !matches!(self.stage, Stage::Idle) {
+        self.intent.in_race = !self.intent.closing;
+        if !self.intent.in_race || !self.intent.healthy || !matches!(self.stage, Stage::Idle) {
             return;
         }
         let survives = self.rules.survives();
         let fail_over = self.rules.store.fail_over;
-        if survives < fail_over && !self.told.short_lease {
-            self.told.short_lease = true;
-            self.warning(Warning::ShortLease { survives, fail_over });
+        if survives < fail_over && !self.reported.short_lease {
+            self.reported.short_lease = true;
+            self.warn(Warning::ShortLease { survives, fail_over });
         }
-        if self.splayed || self.rules.splay.is_zero() {
-            return self.stand();
+        if self.candidacy.splayed || self.rules.splay.is_zero() {
+            return self.become_candidate();
         }
         let splay = up_to(self.rules.splay, &mut self.rng);
         self.stage = Stage::Splaying;
@@ -37,88 +131,77 @@ impl Campaign {
     }
 
     /// Becomes a candidate.
-    pub(super) fn stand(&mut self) {
-        self.splayed = true;
+    pub(super) fn become_candidate(&mut self) {
+        self.candidacy.splayed = true;
         self.stage = Stage::Candidate;
         self.adjust_lease();
         self.plan();
     }
 
-    /// Decides what a candidate does next and when, from what it sees.
+    /// Decides what a candidate does next and when, from what it observed.
     pub(super) fn plan(&mut self) {
         if !matches!(self.stage, Stage::Candidate) {
             return;
         }
         self.timers.stop(Timer::Acquire);
         self.timers.stop(Timer::Poll);
-        if self.ledger.is_awaiting() {
+        if self.attempts.is_awaiting() {
             return;
         }
         let next = if self.stays_out() {
-            if self.own_record_seen().is_some() {
+            if self.own_record_observed().is_some() {
                 return self.remove_orphan();
             }
             (Timer::Poll, self.now + (self.lease / 3).max(FIRST))
         } else {
-            match self.sight.entry() {
+            match self.key.entry() {
                 None => (Timer::Poll, self.now),
                 Some(Entry::Live(record)) if self.is_ours(record) => match self.retake() {
                     Some(_) => (Timer::Acquire, self.now),
                     None => (Timer::Poll, self.next_poll()),
                 },
-                Some(Entry::Live(_)) if broken!(ForeignOverwritten) => (Timer::Acquire, self.next_poll()),
                 Some(Entry::Live(_)) => (Timer::Poll, self.next_poll()),
                 Some(Entry::Released(release)) if self.holds_back(release) => {
-                    // No term comes of using up a number, so there is nothing to let others go first in.
-                    let burns = self.is_our_release(release) && self.is_barred();
-                    let back = if burns { FIRST } else { pace::hold_back(self.lease) };
-                    (Timer::Acquire, self.sight.since() + back + self.jitter())
+                    // Using up a number leads to no term, so there is no reason to let other candidates go first.
+                    let uses_up = self.is_our_release(release) && self.is_barred();
+                    let back = if uses_up { FIRST } else { pace::hold_back(self.lease) };
+                    (Timer::Acquire, self.key.first_observed() + back + self.jitter())
                 }
-                // The others hold back for us.
+                // The other candidates hold back for this one.
                 Some(Entry::Released(Release { successor: Some(_), .. })) => (Timer::Acquire, self.now),
-                Some(_) => (Timer::Acquire, self.sight.since() + self.jitter()),
+                Some(_) => (Timer::Acquire, self.key.first_observed() + self.jitter()),
             }
         };
-        if self.own_record_seen().is_some() {
-            // The failure may have been counted before the record was seen.
-            self.not_before = self.not_before.min(self.now + LONGEST);
+        if self.own_record_observed().is_some() {
+            // The failure may have been counted before the record was observed.
+            self.candidacy.wait_at_most_until(self.now + LONGEST);
         }
         let (timer, at) = next;
-        let rested = if timer == Timer::Acquire { self.resting_until } else { Instant::ZERO };
-        self.timers.set(timer, at.max(self.now).max(self.not_before).max(rested));
+        self.timers.set(timer, at.max(self.now).max(self.candidacy.earliest(timer)));
     }
 
-    /// Whether others should go first: the seat was handed to another, or given up by ourselves.
+    /// Whether other candidates should go first: the release names one of them, or is our own.
     fn holds_back(&self, release: &Release) -> bool {
         match &release.successor {
-            Some(successor) => *successor != self.rules.name && !broken!(HandOverIgnored),
-            None => self.is_our_release(release) && !broken!(ResignedComesFirst),
+            Some(successor) => *successor != self.rules.name,
+            None => self.is_our_release(release),
         }
     }
 
-    /// How long after the seat was first seen vacant; drawn once for each vacancy.
     fn jitter(&mut self) -> Duration {
-        let seen = self.sight.since();
-        match self.jitter {
-            Some((vacancy, jitter)) if vacancy == seen => jitter,
-            _ => {
-                let jitter = up_to(pace::jitter(self.races_lost, self.lease), &mut self.rng);
-                self.jitter = Some((seen, jitter));
-                jitter
-            }
-        }
+        self.candidacy.jitter(self.key.first_observed(), self.lease, &mut self.rng)
     }
 
-    /// When to read the key although the watch is silent: when the record seen last should be gone.
+    /// The time to read the key although the watch is silent: when the record observed last should be gone.
     fn next_poll(&self) -> Instant {
-        broken!(NoPoll => return Instant::NEVER);
-        let due = self.sight.since() + self.sight.lives(self.lease) + self.rules.store.granularity;
-        let at = if self.looked < due { due } else { self.looked + pace::poll_again(self.now.since(due)) };
-        self.rules.interval.map_or(at, |interval| at.min(self.looked.max(self.sight.since()) + interval))
+        let due = self.key.first_observed() + self.key.entry_lease(self.lease) + self.rules.store.granularity;
+        let read = self.key.last_read();
+        let at = if read < due { due } else { read + pace::poll_again(self.now.since(due)) };
+        self.rules.interval.map_or(at, |interval| at.min(read.max(self.key.first_observed()) + interval))
     }
 
-    /// The poll: reads the key, or asks whether a larger token has become possible.
-    pub(super) fn look(&mut self) {
+    /// Reads the key, or asks whether a larger token has become possible.
+    pub(super) fn poll_key(&mut self) {
         if self.stays_out() {
             self.inspect(self.now);
             self.plan();
@@ -127,12 +210,12 @@ impl Campaign {
         }
     }
 
-    /// Sends an acquire for what is seen, if it may be sent.
+    /// Sends an acquire over what is observed, if it may be sent.
     pub(super) fn acquire(&mut self) {
-        if !matches!(self.stage, Stage::Candidate) || self.ledger.is_awaiting() || self.stays_out() {
+        if !matches!(self.stage, Stage::Candidate) || self.attempts.is_awaiting() || self.stays_out() {
             return;
         }
-        let (expect, wait, before) = match self.sight.entry() {
+        let (expect, wait, before) = match self.key.entry() {
             Some(Entry::Live(record)) if self.is_ours(record) => {
                 let expect = Expect::Revision(record.revision);
                 match self.retake() {
@@ -140,42 +223,37 @@ impl Campaign {
                     None => return self.plan(),
                 }
             }
-            None => return self.plan(),
-            Some(Entry::Live(_)) if !broken!(ForeignOverwritten) => return self.plan(),
+            None | Some(Entry::Live(_)) => return self.plan(),
             Some(entry) => {
-                let found = entry.revision().filter(|_| !broken!(AcquireExpectsNothing));
-                let expect = found.map_or(Expect::Absent, Expect::Revision);
+                let expect = entry.revision().map_or(Expect::Absent, Expect::Revision);
                 (expect, self.win_wait(entry), Instant::NEVER)
             }
         };
         self.write(Purpose::Acquire, expect, wait, before, None);
     }
 
-    /// The win delay of an acquire that takes the seat from `entry`, which is not a live record.
+    /// The win delay of an acquire over `entry`, which is not a live record.
     fn win_wait(&self, entry: &Entry) -> Wait {
-        let mut wait = self.sight.wait();
+        let mut wait = self.key.wait();
         let absent = matches!(entry, Entry::Vacant | Entry::Expired { .. });
         match self.rules.win_delay {
-            WinDelay::Cautious if absent && self.sight.is_cold() => {
+            WinDelay::Cautious if absent && self.key.saw_no_holder() => {
                 wait.until = wait.until.max(self.now + self.lease)
             }
-            WinDelay::Fixed(least) if broken!(FixedWinDelayReplaces) => wait.until = self.now + least,
             WinDelay::Fixed(least) => wait.until = wait.until.max(self.now + least),
             WinDelay::Automatic | WinDelay::Cautious => {}
         }
         wait
     }
 
-    /// With which wait, and until when, our own live record outside a term may be retaken; `None`
-    /// where the store's marker may be on its way, because that time is over or not known.
+    /// The wait of a retake of our own live record outside a term, and the time before which it may be sent; `None` where
+    /// the store's marker may be on its way, because that time is over or not known.
     fn retake(&self) -> Option<(Wait, Instant)> {
-        broken!(OrphanNotRecognised => return None);
-        let record = self.sight.record()?;
+        let record = self.key.record()?;
         let sent = self.sent_as(record);
-        let wait = self.wait_of(sent, self.sight.since());
-        let wait = if broken!(OrphanRetakenAtOnce) { Wait::default() } else { wait };
-        let before = if self.rules.store.expiry_pushed && !broken!(ExpiredOrphanRetaken) {
-            // Nor may an orphan be retaken that is itself a retaking of one whose time is over.
+        let wait = self.wait_of(sent, self.key.first_observed());
+        let before = if self.rules.store.expiry_pushed {
+            // Nor may an orphan be retaken that is itself a retake of one whose time is over.
             sent.map(|sent| self.lease_end(sent.at).min(sent.counts_before))?
         } else {
             Instant::NEVER
@@ -183,68 +261,23 @@ impl Campaign {
         (self.now < before).then_some((wait, before))
     }
 
-    /// The wait that goes with a record of ours; a whole lease from its first sight where nothing
-    /// is known of the attempt that wrote it.
+    /// The wait that goes with a record of ours; a whole lease from its first observation where nothing is known of the
+    /// attempt that wrote it.
     ///
-    /// An attempt that was under way for long may have found vacant what was somebody's meanwhile, and
-    /// vanished: what was seen since it was sent counts too.
-    pub(super) fn wait_of(&self, sent: Option<Sent>, first_seen: Instant) -> Wait {
-        broken!(FixedWinDelayReplaces => if let (Some(sent), WinDelay::Fixed(_)) = (sent, self.rules.win_delay) { return sent.wait });
-        broken!(OrphanRetakenAtOnce => if sent.is_some_and(|sent| sent.wait == Wait::default()) { return Wait::default() });
-        broken!(UnknownOrphanNotWaited => if sent.is_none() { return self.sight.wait() });
-        sent.map_or(Wait { until: first_seen + self.longest_lease(), renewal: true }, |sent| {
-            sent.wait.and(self.sight.wait())
+    /// An attempt that was under way for long may have found the key free after another candidate held it meanwhile
+    /// and vanished: what was observed since the attempt was sent counts too.
+    pub(super) fn wait_of(&self, sent: Option<Sent>, first_observed: Instant) -> Wait {
+        sent.map_or(Wait { until: first_observed + self.longest_lease(), renewal: true }, |sent| {
+            sent.wait.and(self.key.wait())
         })
     }
 
-    /// Hands out a write and waits for its answer.
-    pub(super) fn write(
-        &mut self,
-        purpose: Purpose,
-        expect: Expect,
-        wait: Wait,
-        counts_before: Instant,
-        successor: Option<&str>,
-    ) {
-        let attempt = self.ledger.next();
-        let stamp = Stamp { nonce: self.nonce, attempt };
-        let incarnation = self.life.incarnation();
-        // A candidate that sees no more than this record waits for those that its holder waits for, whose leases may be
-        // longer. The record stays as long: an absence says nothing of what the holder knew.
-        let said = self.rules.lease.max(wait.owed(self.now));
-        let lives = if broken!(ShortRecord) { self.rules.lease } else { said };
-        let claim = match purpose {
-            Purpose::Renew => self.seat().map(|seat| seat.claim(self.now)),
-            Purpose::Acquire | Purpose::Release => None,
-        };
-        let claim = claim.unwrap_or_else(|| Claim::of_acquire(incarnation));
-        let put = || Put {
-            value: self.rules.name.clone(),
-            headers: live_headers(stamp, said, claim, &self.rules.metadata),
-            lease: lives,
-        };
-        let action = match purpose {
-            Purpose::Acquire => Action::Acquire(put()),
-            Purpose::Renew => Action::Renew(put()),
-            Purpose::Release => Action::Release {
-                headers: release_headers(stamp, wait.owed(self.now), incarnation, successor),
-            },
-        };
-        self.ledger.send(Sent {
-            attempt,
-            purpose,
-            expect,
-            at: self.now,
-            wait,
-            lives: said,
-            mark: self.life.mark(),
-            counts_before,
-            incarnation,
-            open: true,
-            answered: Answered::Open,
-        });
-        self.timers.set(Timer::Attempt, self.now + pace::attempt_limit(self.lease));
-        broken!(AnswerAwaitedForEver => self.timers.stop(Timer::Attempt));
-        self.outputs.push_back(Output::Write(Write { attempt, expect, action }));
+    /// Whether this campaign gave the lease up by this release. It holds back then; nothing else depends on it.
+    fn is_our_release(&self, release: &Release) -> bool {
+        let stamp = release.stamp.filter(|stamp| stamp.nonce == self.attempts.nonce());
+        let sent = stamp.and_then(|stamp| self.attempts.find(stamp.attempt));
+        sent.is_some_and(|sent| {
+            sent.purpose == Purpose::Release && matches!(sent.answered, Answered::Open | Answered::At(_))
+        })
     }
 }

@@ -1,7 +1,7 @@
 //! The nonce and the seed of a campaign, made of what its caller drew.
 //!
-//! A nonce that two campaigns share makes each take the other's record for its own, as far as names and attempts
-//! allow. So three numbers that cannot be random are refused, and what else tells two campaigns apart is mixed in: a
+//! A nonce that two campaigns share makes each count the other's record as its own, as far as names and attempts
+//! allow. So three numbers that cannot be random are refused, and everything else that distinguishes two campaigns is mixed in: a
 //! cloned machine, a restored snapshot or a stub may repeat its random numbers, and hardly repeats its clock as well.
 
 use alloc::format;
@@ -10,7 +10,7 @@ use super::settings::InvalidSettings;
 use crate::record::Nonce;
 use crate::time::Instant;
 
-/// What tells two campaigns apart whose random numbers are the same.
+/// Distinguishes two campaigns whose random numbers are the same.
 #[derive(Clone, Copy, Debug)]
 pub struct Identity<'a> {
     /// The candidate's name.

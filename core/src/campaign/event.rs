@@ -1,4 +1,4 @@
-//! What a campaign tells its user.
+//! The reports of a campaign to its user.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -10,7 +10,7 @@ use crate::store::{Fault, FaultKind};
 use crate::time::{Instant, rounded};
 use crate::token::{Revision, Token};
 
-/// Something the user of a campaign should know.
+/// A report to the user of a campaign.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// This candidate leads, from now until `Lost`.
@@ -25,18 +25,18 @@ pub enum Event {
         /// Why.
         reason: Reason,
     },
-    /// This candidate leads no more. Told exactly once for every `Won`.
+    /// This candidate leads no more. Reported exactly once for every `Won`.
     Lost {
         /// The term that ended.
         term: Term,
         /// Why.
         reason: Reason,
     },
-    /// The seat is known to be held by somebody else than before, or by nobody.
+    /// Another holder is known than before, or none.
     LeaderChanged(Option<Leader>),
     /// The campaign entered another state.
     StateChanged(State),
-    /// Something a person should look at.
+    /// A problem that a person should know.
     Warning(Warning),
 }
 
@@ -45,7 +45,7 @@ pub enum Event {
 pub struct Term {
     /// Its fencing token.
     pub token: Token,
-    /// When it was told.
+    /// When its win was reported.
     pub started: Instant,
 }
 
@@ -58,16 +58,16 @@ pub struct Lease {
     pub deadline: Instant,
 }
 
-/// Why a term ended.
+/// The reason for the end of a term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
     /// The leader resigned.
     Resigned,
     /// The leader handed over to a named successor.
     HandedOver,
-    /// The key is somebody else's.
+    /// Another candidate, or other software, wrote the key.
     Usurped,
-    /// Somebody deleted the key.
+    /// An operator deleted the key.
     Deleted,
     /// The lease could not be proven to go on: the deadline passed, or the store says it expired.
     Expired,
@@ -99,7 +99,7 @@ impl Reason {
     ];
 
     /// Whether the work may be brought to an end while the lease is still held; otherwise it
-    /// must stop at once, because somebody else may lead any moment.
+    /// must stop at once, because another candidate may lead any moment.
     pub const fn may_drain(self) -> bool {
         match self {
             Self::Resigned | Self::HandedOver | Self::Revoked | Self::Unhealthy | Self::Closed => true,
@@ -141,24 +141,24 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Where a campaign stands.
+/// The state of a campaign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {
     /// Not in the race: not yet asked to campaign, or unhealthy.
     Idle,
     /// Waiting a random while before its first campaign.
     Splaying,
-    /// In the race; the seat is held by somebody else, or not yet looked at.
+    /// In the race; another candidate holds the lease, or the key was not read yet.
     Waiting,
     /// An acquire is on its way.
     Acquiring,
-    /// Holds the seat and is not yet told, because a previous leader might still believe it leads.
+    /// Holds the lease; the win is not reported yet, because a previous leader might still believe it leads.
     Holding,
     /// Leads.
     Leading,
     /// Leads, and is finishing its work.
     Draining,
-    /// Leads no more, and is giving the seat back, or waits for the end of the term's work before it does.
+    /// Leads no more, and releases the lease, or waits for the end of the term's work before it does.
     Releasing,
     /// Over.
     Closed,
@@ -194,21 +194,21 @@ impl State {
     }
 }
 
-/// Who holds the seat, as far as a candidate has seen.
+/// The holder of a record, as far as a candidate has observed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Leader {
     /// Its name.
     pub name: String,
     /// Its campaign; `None` for other software.
     pub nonce: Option<Nonce>,
-    /// The revision of its newest record when it was first seen to hold the seat.
+    /// The revision of its newest record when it was first observed.
     pub revision: Revision,
-    /// What it publishes about itself.
+    /// Its published metadata.
     pub metadata: Vec<(String, String)>,
 }
 
 impl Leader {
-    /// Who wrote `record`.
+    /// The writer of `record`.
     pub fn of(record: &Record) -> Self {
         Self {
             name: record.candidate.clone(),
@@ -223,32 +223,32 @@ impl Leader {
     }
 }
 
-/// Something a person should look at. Told once when it begins, not again while it lasts.
+/// A problem that a person should know. Reported once when it begins, not again while it lasts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Warning {
     /// The store does not answer, refuses, or cannot serve.
     Store(Fault),
     /// The store was replaced, restored, or lost writes that it had acknowledged.
     StoreReset {
-        /// The largest token seen before; `None` where none was.
+        /// The largest token observed before; `None` where none was.
         seen: Option<Token>,
         /// The smallest token that the next write could have; `None` where that is not known. While it is not above `seen`,
         /// no term is won.
         next: Option<Token>,
         /// This candidate stays out until a larger token is possible, or an operator accepts
         /// ([`Input::Accept`](super::Input::Accept)) that tokens start again. Otherwise it uses the missing numbers up
-        /// where there are any, by acquires of which no term comes.
+        /// where there are any, by acquires that lead to no term.
         barred: bool,
     },
-    /// A record outlived its lease: the store does not remove it, so nobody can be elected.
+    /// A record outlived its lease: the store does not remove it, so no candidate can be elected.
     NotExpiring {
         /// The record's revision.
         revision: Revision,
         /// For how long it has not changed.
         unchanged: Duration,
     },
-    /// Something lies under the election's key that is longer than a candidate's record. It is waited for as any
-    /// foreign record is.
+    /// The election's key holds an entry that is longer than a candidate's record. Candidates wait for it as for any foreign
+    /// record.
     NotARecord {
         /// Its revision.
         revision: Revision,
@@ -276,7 +276,7 @@ pub enum Warning {
     MaxAgeChanged {
         /// What it was.
         from: Option<Duration>,
-        /// What it is; `None`: records never expire, and nobody follows a leader that crashes.
+        /// What it is; `None`: records never expire, and no candidate succeeds a leader that crashes.
         to: Option<Duration>,
     },
     /// Software that takes expiry markers for live records shares an election in a store that writes them.

@@ -13,7 +13,7 @@ use crate::store::{Capabilities, StoreInfo};
 pub struct Forecast {
     /// The lease in force.
     pub lease: Duration,
-    /// What is kept clear between a leader's deadline and the end of its lease, as others count it.
+    /// The time kept clear between a leader's deadline and the end of its lease, as other candidates count it.
     pub margin: Duration,
     /// How long after a renewal was sent the next one is.
     pub renew_every: Duration,
@@ -42,7 +42,7 @@ impl Forecast {
         let rules = Rules::new(settings, store, info)?;
         let lease = rules.lease;
         let attempt = pace::attempt_limit(lease);
-        // Where the store does not tell of an expiry, the read that finds it may come just too early.
+        // Where the store does not push an expiry, the read that finds it may come just too early.
         let looking = if store.expiry_pushed { Duration::ZERO } else { pace::poll_again(Duration::ZERO) };
         Ok(Self {
             lease,

@@ -1,13 +1,108 @@
-//! A holder: renews, is told that it leads, and stops when it can no longer prove that it does.
+//! A holder: renews, leads once its win is reported, and stops when it can no longer prove its lease.
 
+use alloc::string::String;
+
+use super::attempts::{Purpose, Sent};
 use super::event::{Event, Reason, Term};
-use super::ledger::{Purpose, Sent};
-use super::seat::{Leaving, Seat};
+use super::key::Wait;
+use super::releasing::Releasing;
 use super::timers::Timer;
 use super::{Campaign, Stage, pace};
+use crate::record::{Attempt, Claim};
 use crate::store::Expect;
 use crate::time::Instant;
-use crate::token::Revision;
+use crate::token::{Incarnation, Revision, Token};
+
+/// A holder: our newest record stands, as far as we can know.
+#[derive(Clone, Debug, Hash)]
+pub(super) struct Holder {
+    /// The newest revision known to be ours; the next renewal expects it.
+    pub(super) revision: Revision,
+    /// When the newest write that is known applied was sent.
+    pub(super) proven: Instant,
+    pub(super) wait: Wait,
+    /// Whether a renewal later than the acknowledgement of the acquire was acknowledged.
+    pub(super) renewed: bool,
+    /// The revision of the acquire: the token of the term.
+    sequence: Revision,
+    incarnation: Incarnation,
+    /// When the acquire was acknowledged.
+    pub(super) acknowledged: Instant,
+    /// The attempt that was the acquire.
+    attempt: Attempt,
+    /// Whether the watch showed that the acquire was applied in the incarnation that is known.
+    confirmed: bool,
+    /// The term, once its win is reported.
+    pub(super) term: Option<Term>,
+    /// Set while the leader drains.
+    pub(super) departure: Option<Departure>,
+    /// Whether a read has to explain a refusal before the next write.
+    pub(super) must_read: bool,
+    /// The number of the connection over which the key was found absent.
+    pub(super) absent: Option<u64>,
+}
+
+/// The reason for which a holder leaves, and its successor.
+#[derive(Clone, Debug, Hash)]
+pub(super) struct Departure {
+    pub(super) reason: Reason,
+    pub(super) successor: Option<String>,
+}
+
+impl Holder {
+    pub(super) fn new(sent: &Sent, revision: Revision, incarnation: Incarnation, now: Instant) -> Self {
+        Self {
+            revision,
+            proven: sent.at,
+            wait: sent.wait,
+            renewed: false,
+            sequence: revision,
+            incarnation,
+            acknowledged: now,
+            attempt: sent.attempt,
+            confirmed: false,
+            term: None,
+            departure: None,
+            must_read: false,
+            absent: None,
+        }
+    }
+
+    /// Another write of ours was applied; the token stays that of the acquire.
+    pub(super) fn extend(&mut self, revision: Revision, sent_at: Instant) {
+        self.revision = self.revision.max(revision);
+        self.proven = self.proven.max(sent_at);
+        self.renewed |= sent_at >= self.acknowledged;
+        self.must_read = false;
+        self.absent = None;
+    }
+
+    pub(super) fn token(&self) -> Token {
+        Token { incarnation: self.incarnation, sequence: self.sequence }
+    }
+
+    /// What a record that is sent now states about the term.
+    pub(super) fn claim(&self, now: Instant) -> Claim {
+        Claim { token: self.token(), led_for: self.term.map(|term| now.since(term.started)) }
+    }
+
+    /// The watch showed that `attempt` was applied at `revision`.
+    pub(super) fn confirm(&mut self, attempt: Attempt, revision: Revision) {
+        self.confirmed |= (attempt, revision) == (self.attempt, self.sequence);
+    }
+
+    /// Whether the newest record known to be ours was known, and expected, when `sent` was sent: an attempt of this term
+    /// that `expected` that record.
+    pub(super) fn knew(&self, sent: &Sent, expected: Revision) -> bool {
+        sent.attempt > self.attempt && sent.incarnation == self.incarnation && expected >= self.revision
+    }
+
+    /// Whether the acquire is known to be of the incarnation that is known: the watch showed it there, or an inspection
+    /// showed that incarnation after the acquire was acknowledged.
+    pub(super) fn is_confirmed(&self, verified_at: Instant) -> bool {
+        self.confirmed || verified_at >= self.acknowledged
+    }
+}
 
 impl Campaign {
     /// `sent + T − M`: until when a lease that was sent at `sent` is certainly there.
@@ -15,45 +110,41 @@ impl Campaign {
         (sent + self.lease).before(self.rules.margin.of(self.lease))
     }
 
-    /// The deadline `D`. A told term also needs the store to have been shown to live the term's life.
-    pub(super) fn deadline(&self, seat: &Seat) -> Instant {
-        let proven = if seat.term.is_some() && !broken!(LifeNeverQuestioned) {
-            seat.proven.min(self.life.shown())
-        } else {
-            seat.proven
-        };
+    /// The deadline `D`. A reported term also needs the store to have been shown to be of the term's incarnation.
+    pub(super) fn deadline(&self, holder: &Holder) -> Instant {
+        let proven =
+            if holder.term.is_some() { holder.proven.min(self.store.verified_at()) } else { holder.proven };
         self.lease_end(proven)
     }
 
     /// Ends a lease whose deadline has passed.
     pub(super) fn expire(&mut self) {
-        let over = self.seat().is_some_and(|seat| self.deadline(seat) <= self.now);
+        let over = self.holder().is_some_and(|holder| self.deadline(holder) <= self.now);
         if over {
-            self.unseat(Reason::Expired);
+            self.lose(Reason::Expired);
         }
     }
 
     pub(super) fn set_deadline(&mut self) {
-        broken!(DeadlineUnattended => return self.timers.stop(Timer::Deadline));
-        match self.seat().map(|seat| self.deadline(seat)) {
+        match self.holder().map(|holder| self.deadline(holder)) {
             Some(deadline) => self.timers.set(Timer::Deadline, deadline),
             None => self.timers.stop(Timer::Deadline),
         }
     }
 
     /// Our acquire was applied in time.
-    pub(super) fn take_seat(&mut self, sent: &Sent, revision: Revision) {
-        let mut seat = Seat::taken(sent, revision, self.life.incarnation(), self.now);
-        seat.wait = self.wait_of(Some(*sent), self.now);
-        if let Some((attempt, revision)) = self.witnessed {
-            seat.witness(attempt, revision);
+    pub(super) fn become_holder(&mut self, sent: &Sent, revision: Revision) {
+        let mut holder = Holder::new(sent, revision, self.store.incarnation(), self.now);
+        holder.wait = self.wait_of(Some(*sent), self.now);
+        if let Some((attempt, revision)) = self.store.watched_write() {
+            holder.confirm(attempt, revision);
         }
         self.timers.stop(Timer::Acquire);
         self.timers.stop(Timer::Poll);
-        self.races_lost = self.races_lost.saturating_sub(1);
-        // What is given back at once needs no proof of the life of the store.
-        let small = self.is_small(seat.token());
-        self.stage = Stage::Seated(seat);
+        self.candidacy.race_won();
+        // A lease that is released at once needs no proof of the incarnation.
+        let small = self.is_too_small(holder.token());
+        self.stage = Stage::Holder(holder);
         if !self.rules.store.incarnation_acked && !small {
             self.inspect(self.now);
         }
@@ -62,98 +153,173 @@ impl Campaign {
 
     /// Sets the next renewal, a third of the lease after the newest proven write was sent.
     pub(super) fn renew_later(&mut self) {
-        if let Some(seat) = self.seat() {
-            let every = if broken!(RenewedTooSeldom) { self.lease } else { pace::renew_every(self.lease) };
-            let due = seat.proven + every;
+        if let Some(holder) = self.holder() {
+            let due = holder.proven + pace::renew_every(self.lease);
             self.timers.stop(Timer::Retry);
             self.timers.set(Timer::Renew, due);
         }
     }
 
-    /// Sends a renewal, and asks which life of the store this is where acknowledgements do not say.
+    /// Sends a renewal, and asks for the incarnation where acknowledgements do not carry it.
     pub(super) fn renew(&mut self) {
-        if self.ledger.is_awaiting() && !broken!(WriteWhileAwaiting) {
+        if self.attempts.is_awaiting() {
             return;
         }
-        let Some(seat) = self.seat() else { return };
-        let (revision, wait) = (seat.revision, seat.wait);
+        let Some(holder) = self.holder() else { return };
+        let (revision, wait) = (holder.revision, holder.wait);
         self.timers.stop(Timer::Renew);
-        broken!(NoRenewalWhileDraining => if self.leaves() { return });
-        broken!(NoRenewalWhileHolding => if self.lease().is_none() { return });
         if !self.rules.store.incarnation_acked {
             self.inspect(self.now.before(pace::inspection_reuse(self.lease)));
         }
         self.write(Purpose::Renew, Expect::Revision(revision), wait, Instant::NEVER, None);
     }
 
-    /// Tells the win as soon as nobody else can believe that it leads.
+    /// Reports the win as soon as no other candidate can believe that it leads.
     pub(super) fn win(&mut self) {
         self.timers.stop(Timer::Win);
-        let Some(seat) = self.seat().filter(|seat| seat.term.is_none()) else { return };
-        let (wait, token) = (seat.wait, seat.token());
-        if self.is_small(token) {
-            return self.burn(token);
+        let Some(holder) = self.holder().filter(|holder| holder.term.is_none()) else { return };
+        let (wait, token) = (holder.wait, holder.token());
+        if self.is_too_small(token) {
+            return self.give_up_small_token(token);
         }
-        let acked = self.rules.store.incarnation_acked || broken!(LifeNotConfirmed);
-        let confirmed = acked || seat.is_confirmed(self.life.shown());
-        let renewed = seat.renewed || !wait.renewal || broken!(DeletionNotConfirmed);
-        // Once told, the deadline also counts from when the store was last shown to be the same.
-        let lasts = self.lease_end(seat.proven.min(self.life.shown())) > self.now;
-        let at = if broken!(WinDelaySkipped) { Instant::ZERO } else { wait.until.max(self.life.old_at()) };
-        let patience = at.max(seat.acknowledged) + self.lease;
+        let confirmed = self.rules.store.incarnation_acked || holder.is_confirmed(self.store.verified_at());
+        let renewed = holder.renewed || !wait.renewal;
+        // Once reported, the deadline also counts from when the store was last shown to be the same.
+        let lasts = self.lease_end(holder.proven.min(self.store.verified_at())) > self.now;
+        let at = wait.until.max(self.store.trusted_at());
+        let give_up_at = at.max(holder.acknowledged) + self.lease;
         if at > self.now {
             return self.timers.set(Timer::Win, at);
         }
         if !confirmed || !renewed || !lasts {
-            if patience > self.now {
-                return self.timers.set(Timer::Win, patience);
+            if give_up_at > self.now {
+                return self.timers.set(Timer::Win, give_up_at);
             }
-            // Nobody leads while this one cannot find out, so somebody else should try.
-            return self.give_back(None, false);
+            // No candidate leads while this one cannot find out, so another one should try.
+            return self.give_up(None, false);
         }
         let term = Term { token, started: self.now };
-        if let Some(seat) = self.seat_mut() {
-            seat.term = Some(term);
+        if let Some(holder) = self.holder_mut() {
+            holder.term = Some(term);
         }
-        self.life.saw_token(token);
-        self.burnt = 0;
-        self.tell(Event::Won(term));
+        self.store.observe_token(token);
+        self.candidacy.forget_used_up_tokens();
+        self.report(Event::Won(term));
     }
 
     /// Another write of ours is known to be applied at `revision`.
     pub(super) fn extend(&mut self, revision: Revision, sent: &Sent) {
-        if let Some(seat) = self.seat_mut() {
-            seat.extend(revision, sent.at);
+        if let Some(holder) = self.holder_mut() {
+            holder.extend(revision, sent.at);
             self.renew_later();
         }
     }
 
-    /// The seat, if it is held, is lost.
-    pub(super) fn unseat(&mut self, reason: Reason) {
-        let seat = match core::mem::replace(&mut self.stage, Stage::Candidate) {
-            Stage::Seated(seat) => seat,
+    /// The holder, if this campaign is one, loses the lease.
+    pub(super) fn lose(&mut self, reason: Reason) {
+        let holder = match core::mem::replace(&mut self.stage, Stage::Candidate) {
+            Stage::Holder(holder) => holder,
             other => {
                 self.stage = other;
                 return;
             }
         };
-        self.leave_seat_timers();
-        if let Some(term) = seat.term.filter(|_| !broken!(LossNotTold)) {
-            self.tell(Event::Lost { term, reason });
+        self.stop_holder_timers();
+        if let Some(term) = holder.term {
+            self.report(Event::Lost { term, reason });
         }
-        let unwanted = self.closing || !self.healthy || seat.leaving.is_some();
+        let unwanted = self.intent.closing || !self.intent.healthy || holder.departure.is_some();
         if reason == Reason::Expired && unwanted {
-            let successor = seat.leaving.and_then(|leave| leave.successor);
-            let works = seat.term.is_some();
-            self.leave_behind(Leaving { works, ..Leaving::new(Some(seat.revision), seat.wait, successor) });
+            let successor = holder.departure.and_then(|departure| departure.successor);
+            let working = holder.term.is_some();
+            self.start_release(Releasing {
+                working,
+                ..Releasing::new(Some(holder.revision), holder.wait, successor)
+            });
         } else {
-            self.go_on();
+            self.move_on();
         }
     }
 
-    pub(super) fn leave_seat_timers(&mut self) {
+    pub(super) fn stop_holder_timers(&mut self) {
         for timer in [Timer::Deadline, Timer::Renew, Timer::Retry, Timer::Win, Timer::Drain] {
             self.timers.stop(timer);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::campaign::attempts::Answered;
+    use crate::store::Expect;
+    use core::time::Duration;
+
+    fn at(secs: u64) -> Instant {
+        Instant::ZERO + Duration::from_secs(secs)
+    }
+
+    /// Sent at 5 s, acknowledged at 7 s with revision 10.
+    fn holder() -> Holder {
+        let sent = Sent {
+            attempt: Attempt(1),
+            purpose: Purpose::Acquire,
+            expect: Expect::Absent,
+            at: at(5),
+            wait: Wait { until: at(30), renewal: true },
+            stated_lease: Duration::from_secs(30),
+            mark: Revision(9),
+            counts_before: Instant::NEVER,
+            incarnation: Incarnation(3),
+            open: true,
+            answered: Answered::Open,
+        };
+        Holder::new(&sent, Revision(10), Incarnation(3), at(7))
+    }
+
+    #[test]
+    fn a_lease_counts_from_when_it_was_asked_for_and_keeps_that_attempts_wait() {
+        let holder = holder();
+        assert_eq!((holder.proven, holder.wait.until, holder.revision), (at(5), at(30), Revision(10)));
+    }
+
+    #[test]
+    fn the_token_stays_that_of_the_acquire() {
+        let mut holder = holder();
+        holder.extend(Revision(11), at(15));
+        assert_eq!(holder.token(), Token { incarnation: Incarnation(3), sequence: Revision(10) });
+        assert_eq!((holder.proven, holder.revision), (at(15), Revision(11)));
+    }
+
+    #[test]
+    fn answers_out_of_order_take_nothing_back() {
+        let mut holder = holder();
+        holder.extend(Revision(12), at(15));
+        holder.extend(Revision(11), at(14));
+        assert_eq!((holder.proven, holder.revision), (at(15), Revision(12)));
+    }
+
+    #[test]
+    fn only_what_was_sent_after_the_acquire_was_acknowledged_is_a_later_renewal() {
+        let mut holder = holder();
+        holder.extend(Revision(11), at(6));
+        assert!(!holder.renewed);
+        holder.extend(Revision(12), at(7));
+        assert!(holder.renewed);
+    }
+
+    #[test]
+    fn only_what_was_asked_after_the_acquire_was_acknowledged_confirms_the_incarnation() {
+        assert!(!holder().is_confirmed(at(6)));
+        assert!(holder().is_confirmed(at(7)));
+    }
+
+    #[test]
+    fn a_write_that_was_applied_answers_every_open_question() {
+        let mut holder = holder();
+        holder.must_read = true;
+        holder.absent = Some(2);
+        holder.extend(Revision(11), at(15));
+        assert_eq!((holder.must_read, holder.absent), (false, None));
     }
 }

@@ -1,10 +1,10 @@
-//! Inspections and connections: which life of the store this is, and how it is reached.
+//! Inspections and connections: the campaign observes the store, and how it is reached.
 
 use core::time::Duration;
 
 use super::event::{Reason, Warning};
 use super::io::Output;
-use super::life::Inspection;
+use super::store_view::Inspection;
 use super::timers::Timer;
 use super::{Campaign, Stage, backoff, pace};
 use crate::store::{Fault, StoreInfo};
@@ -16,14 +16,14 @@ impl Campaign {
         if matches!(self.stage, Stage::Closed) {
             return;
         }
-        self.inspecting = self.inspecting.max(Some(since));
+        self.store.want_inspection(since);
         self.timers.set(Timer::Inspect, self.now + pace::attempt_limit(self.lease));
         self.outputs.push_back(Output::Inspect { since });
     }
 
     /// The inspection got no answer, or one that is too old.
     pub(super) fn inspect_again(&mut self) {
-        if let Some(since) = self.inspecting {
+        if let Some(since) = self.store.wanted_inspection() {
             self.inspect(since);
         }
     }
@@ -33,106 +33,97 @@ impl Campaign {
             Ok(info) => info,
             Err(fault) => {
                 // Writes may work meanwhile: they do not end this fault.
-                if self.told.inspection != Some(fault.kind) {
-                    self.told.inspection = Some(fault.kind);
-                    self.fault(fault);
+                if self.reported.inspection != Some(fault.kind) {
+                    self.reported.inspection = Some(fault.kind);
+                    self.report_fault(fault);
                 }
-                self.inspections_failed = self.inspections_failed.saturating_add(1);
-                if self.inspecting.is_some() {
-                    let wait = backoff::standard(self.inspections_failed, &mut self.rng);
+                let failed = self.store.inspection_failed();
+                if self.store.wanted_inspection().is_some() {
+                    let wait = backoff::standard(failed, &mut self.rng);
                     self.timers.set(Timer::Inspect, self.now + wait);
                 }
                 return;
             }
         };
-        self.told.inspection = None;
-        self.inspections_failed = 0;
-        if self.inspecting.is_some_and(|since| info.asked_at >= since) {
-            self.inspecting = None;
+        self.reported.inspection = None;
+        if self.store.inspection_answered(info.asked_at) {
             self.timers.stop(Timer::Inspect);
         }
-        let before = self.life.max_age();
+        let before = self.store.max_age();
         let skew = self.rules.margin.skew(self.lease);
-        let trusted_after = if broken!(LoweredAgeTrusted) { self.lease } else { self.longest_lease() };
-        let inspection = self.life.inspect(&info, trusted_after, skew, self.now);
+        let inspection = self.store.inspect(&info, self.longest_lease(), skew, self.now);
         if inspection == Inspection::Old {
             return;
         }
         if before != info.max_age {
             self.adjust_lease();
-            self.warning(Warning::MaxAgeChanged { from: before, to: info.max_age });
+            self.warn(Warning::MaxAgeChanged { from: before, to: info.max_age });
         }
         if inspection == Inspection::New {
-            broken!(NewLifeIgnored => return);
-            self.sight.forget();
-            self.unseat(Reason::StoreReset);
-            self.tell_reset();
+            self.key.forget();
+            self.lose(Reason::StoreReset);
+            self.report_reset();
             if matches!(self.stage, Stage::Releasing(_)) {
-                // What was to be released went with the old life.
-                self.go_on();
+                // The record to release went with the old incarnation.
+                self.move_on();
             }
         }
-        let connection = self.life.connection();
-        let absent = self.seat().and_then(|seat| seat.absent);
-        if absent.is_some_and(|before| before < connection) && self.inspecting.is_none() {
-            // It is not the store that was replaced: ask once more whether the key is absent.
+        let connection = self.store.connection();
+        let absent = self.holder().and_then(|holder| holder.absent);
+        if absent.is_some_and(|before| before < connection) && self.store.wanted_inspection().is_none() {
+            // The store was not replaced: read once more whether the key is absent.
             self.read();
         }
         self.plan();
     }
 
-    /// A new watch stands. Which life of the store it watches, an inspection asked for later will say.
+    /// A new watch stands. An inspection asked for later shows the incarnation that it watches.
     pub(super) fn watch_began(&mut self, since: Instant) {
-        self.watching = Some(since);
-        if self.life.shown() < since && !self.rules.store.incarnation_acked {
+        self.store.watch_began(since);
+        if self.store.verified_at() < since && !self.rules.store.incarnation_acked {
             self.inspect(since);
         }
     }
 
-    /// A lease never outlasts the records of the store. A longer one waits for the next seat.
+    /// Keeps the lease no longer than the store keeps records. A longer one starts with the next acquire.
     pub(super) fn adjust_lease(&mut self) {
-        let lease = self.life.max_age().map_or(self.rules.lease, |age| age.min(self.rules.lease));
-        if self.seat().is_none() || lease < self.lease && !broken!(LoweredAgeIgnored) {
+        let lease = self.store.max_age().map_or(self.rules.lease, |age| age.min(self.rules.lease));
+        if self.holder().is_none() || lease < self.lease {
             self.lease = lease;
         }
-        // A third of a shorter lease is sooner over. What failed is repeated sooner still.
-        let goes_on = self.seat().is_some_and(|seat| self.deadline(seat) > self.now);
+        // A third of a shorter lease is over sooner. A failed renewal is repeated sooner still.
+        let goes_on = self.holder().is_some_and(|holder| self.deadline(holder) > self.now);
         if goes_on && self.timers.is_set(Timer::Renew) {
             self.renew_later();
         }
     }
 
-    /// The lease of whoever may have led in a life of the store that is over, seen or not: candidates may have
-    /// different leases, and none is longer than the store's maximum age was. Where that was lowered, a leader that
-    /// does not know yet still counts on the lease that was agreed on.
+    /// The longest lease of any leader in an incarnation that is over, observed or not: candidates may have different
+    /// leases, and none is longer than the store's maximum age was. Where that was lowered, a leader that does not know
+    /// yet still counts on the longer lease.
     pub(super) fn longest_lease(&self) -> Duration {
-        let seen = self.sight.holder_lease(self.rules.lease);
-        self.rules.lease.max(seen).max(self.life.longest_age())
+        let observed = self.key.holder_lease(self.rules.lease);
+        self.rules.lease.max(observed).max(self.store.longest_max_age())
     }
 
     /// Asks for a new connection, unless one is on its way.
     pub(super) fn reconnect(&mut self) {
-        broken!(NeverReconnects => return);
-        let patience = pace::attempt_limit(self.lease) * 2;
-        if self.reconnecting.is_some_and(|asked| self.now < asked + patience) {
-            return;
+        if self.store.start_reconnect(pace::attempt_limit(self.lease) * 2, self.now) {
+            self.outputs.push_back(Output::Reconnect);
         }
-        self.reconnecting = Some(self.now);
-        self.outputs.push_back(Output::Reconnect);
     }
 
-    /// What was asked over the old connection and not answered is asked at once over the new one.
+    /// Repeats over the new connection what the old one left without an answer.
     pub(super) fn reconnected(&mut self) {
-        self.reconnecting = None;
-        self.life.connected();
+        self.store.reconnected();
         self.inspect(self.now);
-        let read = self.reading.take().is_some();
+        let read = self.key.abandon_read();
         self.timers.stop(Timer::Read);
-        // Nothing else is hurried: where answers are stale over one connection after another, the
-        // back-off is all that stands between the store and a storm.
-        if self.seat().is_some_and(|seat| seat.absent.is_some()) {
-            // Whether the key is absent is asked when it is known that the store is the same; or a while
-            // later, where that cannot be found out.
+        // Nothing else is repeated early: where answers are stale over one connection after another, only the back-off
+        // keeps the load on the store low.
+        if self.holder().is_some_and(|holder| holder.absent.is_some()) {
+            // The absence is confirmed once the store is known to be the same; or a while later, where no inspection
+            // is answered.
             self.timers.set(Timer::Retry, self.now + pace::attempt_limit(self.lease));
         } else if read {
             self.read();

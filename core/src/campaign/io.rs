@@ -1,4 +1,4 @@
-//! What goes into a campaign, and what comes out.
+//! The inputs of a campaign, and its outputs.
 
 use alloc::string::String;
 use core::fmt;
@@ -9,18 +9,18 @@ use crate::record::{Attempt, Entry};
 use crate::store::{Fault, Outcome, StoreInfo, Write};
 use crate::time::Instant;
 
-/// Something that happened outside.
+/// An event outside of the campaign.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
     /// Time has passed.
     Tick,
     /// Enter the race. Does nothing for a campaign that is in it.
     Campaign,
-    /// Leave the seat, if it is held, and stay in the race behind the others.
+    /// Give the leadership up, where this candidate has it, and stay in the race behind the other candidates.
     Resign,
-    /// Leave the seat to the candidate of this name, if it is held, and stay in the race behind it.
+    /// Hand the leadership over to the candidate of this name, where this candidate has it, and stay in the race behind it.
     HandOver(String),
-    /// Leave the seat and the race, for good.
+    /// Give the leadership up and leave the race, for good.
     Close,
     /// The candidate's own health check. An unhealthy candidate does not campaign.
     Health(bool),
@@ -31,7 +31,7 @@ pub enum Input {
     /// [`Drained`](Self::Drained).
     HandlerFailed,
     /// An operator accepts that tokens may start again after a reset of the store. It changes nothing for a campaign whose
-    /// next token would be above every token seen, so a request may reach every candidate of an election.
+    /// next token would be above every token observed, so a request may reach every candidate of an election.
     Accept,
     /// A write was answered. The answer counts whenever it comes.
     Wrote {
@@ -49,13 +49,13 @@ pub enum Input {
     },
     /// The store was inspected.
     Inspected(Result<StoreInfo, Fault>),
-    /// The watch saw the key change, or tells what is there.
+    /// The watch delivered a change of the key, or the entry that it began with.
     ///
-    /// A revision means nothing without the life of the store it belongs to. So a watch sees one life
-    /// only, and a caller that has an inspection of another life begins a new watch before it hands
-    /// that inspection in, and hands in nothing of the old watch from then on.
+    /// A revision means nothing without the incarnation of the store it belongs to. So a watch sees one incarnation only,
+    /// and a caller that has an inspection of another incarnation begins a new watch before it hands that inspection in,
+    /// and hands in nothing of the old watch from then on.
     Watched(Entry),
-    /// What is [watched](Self::Watched) from now on is of a new watch.
+    /// Every entry that is [watched](Self::Watched) from now on is of a new watch.
     Watching {
         /// When that watch stood, or later.
         since: Instant,
@@ -68,22 +68,22 @@ pub enum Input {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct ReadId(pub u64);
 
-/// What a campaign wants done, in order.
+/// The operations that a campaign asks for, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Send this write, and answer with [`Input::Wrote`].
     Write(Write),
-    /// Read the key, from whoever leads the store, and answer with [`Input::Read`].
+    /// Read the key from the store's leader, and answer with [`Input::Read`].
     Read(ReadId),
     /// Inspect the store, and answer with [`Input::Inspected`].
     Inspect {
         /// An answer asked for at this instant or later will do.
         since: Instant,
     },
-    /// Connect anew, to another server where there are several, and answer with [`Input::Reconnected`]. Asked for again
+    /// Open a new connection, to another server where there are several, and answer with [`Input::Reconnected`]. Asked for again
     /// while that is under way, it is the same connection: one answer is enough.
     Reconnect,
-    /// Tell the user.
+    /// Report this to the user.
     Event(Event),
     /// Nothing more until an input, or until this wake-up.
     WakeAt(Option<Wake>),

@@ -1,7 +1,7 @@
 //! The lease campaign over a key-value store.
 //!
-//! A [`Campaign`] is one candidate's attempt to win and keep one election. It is fed with
-//! [`Input`]s and drained of [`Output`]s; in between it does nothing.
+//! A [`Campaign`] is one candidate's attempt to win and keep one election. It is fed with [`Input`]s and drained of
+//! [`Output`]s; in between it does nothing.
 //!
 //! ```text
 //!              campaign            splay over           acquire sent
@@ -9,10 +9,10 @@
 //!        ▲                                      ▲  ▲ ▲                    │
 //!        │ unhealthy                            │  │ └────────────────────┤ refused, no answer
 //!        │                                      │  │                      │ applied
-//!        │            given back, or not ours   │  │ lost: usurped,       ▼
+//!        │            released, or not ours     │  │ lost: usurped,       ▼
 //!        └───────────── Releasing ──────────────┘  │ deleted, expired   Holding
 //!                       │      ▲                   │                      │ the win delay is over:
-//!                closed │      │ Lost is told      ├──────────────────────┤ Won is told
+//!                closed │      │ Lost is reported  ├──────────────────────┤ Won is reported
 //!                       ▼      │                   │                      ▼
 //!                    Closed    └──── Draining ◀────┴────────────────── Leading
 //!                                       resign, hand over, unhealthy, close
@@ -20,45 +20,49 @@
 //!
 //! # What makes it safe
 //!
-//! A record in the store lives for the lease `T` from when it is *applied*; the holder counts `T`
-//! from when it was *sent*, which is earlier, and stops a margin `M` before that. So a holder that
-//! is cut off knows that its lease is over before anybody else can take the seat, with no message
-//! at all (C. Gray and D. Cheriton, "Leases", SOSP 1989). [`Campaign::lease`] is that deadline, and
-//! comparing it with the clock is the only way to know who leads.
+//! A record in the store lives for the lease `T` from when it is *applied*; the holder counts `T` from when it was *sent*,
+//! which is earlier, and stops a margin `M` before that. So a holder that is cut off knows that its lease is over before
+//! another candidate can acquire, with no message at all (C. Gray and D. Cheriton, "Leases", SOSP 1989).
+//! [`Campaign::lease`] is that deadline, and comparing it with the clock is the only way to know the leader.
 //!
-//! What a record does not protect against is that it vanishes early: somebody deletes the key, purges the
-//! stream, replaces the store, or a server's clock jumps. Then a new holder takes the seat, keeps
-//! it by renewals, and waits until whoever it has seen before must have stopped: the win delay.
+//! A record does not protect against vanishing early: an operator deletes the key, purges the stream or replaces the store,
+//! or a server's clock jumps. Then a new holder acquires, keeps the lease by renewals, and waits until every holder that it
+//! observed before must have stopped: the win delay.
 //!
-//! A seat is given back only once the work of its term is known to have ended ([`Input::Drained`]). Where a drain's
-//! time is up before that, the term is lost all the same and nothing is renewed any more; the campaign is Releasing,
-//! and sends the release when the work ends, or lets the lease run out.
+//! A lease is released only once the work of its term is known to have ended ([`Input::Drained`]). Where a drain's time is
+//! up before that, the term is lost all the same and nothing is renewed any more; the campaign is Releasing, and sends the
+//! release when the work ends, or lets the lease run out.
+//!
+//! # Reading order
+//!
+//! 1. `io`, `event`, `settings`: what goes in and what comes out.
+//! 2. This file: the parts of a campaign, and the way of an input through it.
+//! 3. The parts, each a type with rules of its own: `store_view` (incarnation, marks, tokens, connection), `key` (the
+//!    observed entry and the win delay that follows), `attempts` (the writes in flight), `timers`.
+//! 4. The states: `candidate` decides when to acquire, `holder` keeps the lease and reports the win, `releasing` leaves.
+//! 5. The answers: `writes` sends and classifies, `reading` observes the key, `inspecting` the store; `retrying` and
+//!    `barred` hold the rules for failures and for tokens that would not grow.
 
-mod answers;
+mod attempts;
 mod backoff;
 mod barred;
-#[cfg(incumbent_mutants)]
-mod broken;
 mod candidate;
 mod draw;
 mod event;
-#[cfg(feature = "testing")]
-mod fingerprint;
 mod forecast;
 mod holder;
 mod inspecting;
 mod io;
-mod leaving;
-mod ledger;
-mod life;
+mod key;
 mod pace;
 mod reading;
+mod releasing;
+mod reporting;
 mod retrying;
-mod seat;
 mod settings;
-mod sight;
-mod telling;
+mod store_view;
 mod timers;
+mod writes;
 
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
@@ -74,92 +78,70 @@ pub use io::{Input, Misuse, Output, ReadId};
 pub use settings::{InvalidSettings, Preset, Settings, WinDelay, check_name, default_margin};
 pub use timers::{Timer, Wake};
 
-use crate::record::{Attempt, Nonce, Record, Release, Stamp};
+use crate::record::{Nonce, Record, Stamp};
 use crate::store::{Capabilities, StoreInfo};
 use crate::time::Instant;
 use crate::token::Revision;
-use ledger::{Answered, Ledger, Purpose, Sent};
-use life::Life;
-use reading::PendingRead;
-use seat::{Leaving, Seat};
+use attempts::{Attempts, Purpose, Sent};
+use candidate::Candidacy;
+use holder::Holder;
+use key::KeyView;
+use releasing::Releasing;
+use reporting::Reported;
 use settings::Rules;
-use sight::Sight;
-use telling::Told;
+use store_view::StoreView;
 use timers::Timers;
 
 /// One candidate's running attempt to win and keep an election.
 #[derive(Clone, Debug)]
 pub struct Campaign {
     rules: Arc<Rules>,
-    nonce: Nonce,
     rng: Rand64,
     /// The latest reading of the caller's clock.
     now: Instant,
     /// The lease in force: the rules', or less where the store's maximum age was lowered.
     lease: Duration,
     stage: Stage,
-    /// Asked to campaign, and not yet to close.
-    in_race: bool,
-    closing: bool,
-    healthy: bool,
-    splayed: bool,
-    sight: Sight,
-    life: Life,
-    ledger: Ledger,
+    intent: Intent,
+    candidacy: Candidacy,
+    store: StoreView,
+    key: KeyView,
+    attempts: Attempts,
     timers: Timers,
-    reads: ReadId,
-    reading: Option<PendingRead>,
-    /// When the last read was answered.
-    looked: Instant,
-    /// The inspection that is wanted: an answer asked for at this instant or later.
-    inspecting: Option<Instant>,
-    /// Since when the present watch stands.
-    watching: Option<Instant>,
-    /// The newest write of ours that the watch showed to be of the life of the store known.
-    witnessed: Option<(Attempt, Revision)>,
-    /// When a new connection was asked for that is not there yet.
-    reconnecting: Option<Instant>,
-    /// Failures in a row.
-    failures: u32,
-    /// Inspections that failed in a row.
-    inspections_failed: u32,
-    /// Terms in a row that ended within a lease because the user's handler failed.
-    handler_failures: u32,
-    /// A candidate that failed does nothing before this.
-    not_before: Instant,
-    /// A candidate whose handler failed does not campaign before this.
-    resting_until: Instant,
-    /// Acquires in a row of which no term came because their tokens were too small.
-    burnt: u64,
-    /// How many more races were lost than won.
-    races_lost: u32,
-    /// When the seat was first seen vacant, and how long after that this candidate tries to take it.
-    jitter: Option<(Instant, Duration)>,
-    leader: Option<Leader>,
-    told: Told,
+    reported: Reported,
     outputs: VecDeque<Output>,
 }
 
+/// The state of a campaign, with what means something in that state alone.
 #[derive(Clone, Debug, Hash)]
 enum Stage {
     Idle,
     Splaying,
     Candidate,
-    Seated(Seat),
-    Releasing(Leaving),
+    Holder(Holder),
+    Releasing(Releasing),
     Closed,
+}
+
+/// What the user and the health check want.
+#[derive(Clone, Copy, Debug, Hash)]
+struct Intent {
+    /// Asked to campaign, and not yet to close.
+    in_race: bool,
+    closing: bool,
+    healthy: bool,
 }
 
 impl Campaign {
     /// A campaign that has not begun; [`Input::Campaign`] begins it.
     ///
-    /// `info` come from an inspection of the store. `nonce` is used for no other campaign; `seed` decides
-    /// every random choice, so that the same seed and inputs give the same outputs. [`draw`] makes both of
-    /// random numbers of the operating system. `now` is a reading of the clock that all later inputs use.
+    /// `info` comes from an inspection of the store. `nonce` is used for no other campaign; `seed` decides every random
+    /// choice, so that the same seed and inputs give the same outputs. [`draw`] makes both of random numbers of the
+    /// operating system. `now` is a reading of the clock that all later inputs use.
     ///
     /// # Errors
     ///
-    /// A setting that is incoherent, or that the store cannot keep, is refused.
+    /// Returns the setting that is incoherent, or that the store cannot keep.
     pub fn new(
         settings: Settings,
         store: Capabilities,
@@ -171,54 +153,24 @@ impl Campaign {
         let rules = Rules::new(settings, store, info)?;
         let lease = rules.lease;
         let longest = info.max_age.map_or(lease, |age| age.max(lease));
-        let life = Life::new(info, longest, rules.margin.skew(lease), now);
         Ok(Self {
-            nonce: if broken!(OneNonce) { Nonce(nonce.0 / 2) } else { nonce },
             rng: Rand64::new(seed.into()),
             now,
             lease,
             stage: Stage::Idle,
-            in_race: false,
-            closing: false,
-            healthy: true,
-            splayed: false,
-            sight: Sight::default(),
-            life,
-            ledger: Ledger::default(),
+            intent: Intent { in_race: false, closing: false, healthy: true },
+            candidacy: Candidacy::default(),
+            store: StoreView::new(info, longest, rules.margin.skew(lease), now),
+            key: KeyView::default(),
+            attempts: Attempts::new(nonce),
             timers: Timers::default(),
-            reads: ReadId::default(),
-            reading: None,
-            looked: Instant::ZERO,
-            inspecting: None,
-            watching: None,
-            witnessed: None,
-            reconnecting: None,
-            failures: 0,
-            inspections_failed: 0,
-            handler_failures: 0,
-            not_before: Instant::ZERO,
-            resting_until: Instant::ZERO,
-            burnt: 0,
-            races_lost: 0,
-            jitter: None,
-            leader: None,
-            told: Told {
-                state: State::Idle,
-                fault: None,
-                inspection: None,
-                short_lease: false,
-                markers: false,
-                not_expiring: None,
-                namesake: None,
-                twin: false,
-                oversize: false,
-            },
+            reported: Reported::nothing(),
             outputs: VecDeque::new(),
             rules: Arc::new(rules),
         })
     }
 
-    /// Takes in what happened at `now`. Call [`poll`](Self::poll) afterwards until it is drained.
+    /// Handles what happened at `now`. Call [`poll`](Self::poll) afterwards until it is drained.
     ///
     /// A call that brings nothing new does nothing. A `now` before an earlier one counts as the earlier.
     ///
@@ -228,10 +180,10 @@ impl Campaign {
     /// have, changes nothing and is returned.
     pub fn handle(&mut self, now: Instant, input: Input) -> Result<(), Misuse> {
         match &input {
-            Input::Wrote { attempt, .. } if !self.ledger.was_made(*attempt) => {
+            Input::Wrote { attempt, .. } if !self.attempts.was_sent(*attempt) => {
                 return Err(Misuse::UnknownAttempt(*attempt));
             }
-            Input::Read { read, .. } if read.0 == 0 || *read > self.reads => {
+            Input::Read { read, .. } if !self.key.was_asked(*read) => {
                 return Err(Misuse::UnknownRead(*read));
             }
             Input::HandOver(successor) if check_name(successor).is_err() => {
@@ -239,23 +191,21 @@ impl Campaign {
             }
             _ => {}
         }
-        self.now = if broken!(ClockGoesBack) { now } else { self.now.max(now) };
+        self.now = self.now.max(now);
         if matches!(self.stage, Stage::Closed) {
             return Ok(());
         }
         // First of all: nothing that arrives now can save a lease that is over.
-        if !broken!(LapsedTermExtended) {
-            self.expire();
-        }
-        self.take(input);
+        self.expire();
+        self.dispatch(input);
         while let Some(timer) = self.timers.take_due(self.now) {
             self.fire(timer);
         }
-        self.settle();
+        self.conclude();
         Ok(())
     }
 
-    /// What to do next. [`Output::WakeAt`] means drained: nothing more until an input, or that instant.
+    /// Returns what to do next. [`Output::WakeAt`] means drained: nothing more until an input, or that instant.
     #[must_use]
     pub fn poll(&mut self) -> Output {
         self.outputs.pop_front().unwrap_or_else(|| Output::WakeAt(self.timers.next()))
@@ -263,36 +213,36 @@ impl Campaign {
 
     /// The right to lead: the candidate leads while its clock reads less than the deadline.
     ///
-    /// `None` outside a told term. Publish it after every [`handle`](Self::handle), *before* acting
-    /// on its outputs: a seat is given back only after its lease is gone from here.
+    /// `None` outside a reported term. Publish it after every [`handle`](Self::handle), *before* acting on its outputs: a
+    /// release is sent only after the lease is gone from here.
     pub fn lease(&self) -> Option<Lease> {
-        let seat = self.seat()?;
-        seat.term.map(|term| Lease { token: term.token, deadline: self.deadline(seat) })
+        let holder = self.holder()?;
+        holder.term.map(|term| Lease { token: term.token, deadline: self.deadline(holder) })
     }
 
     /// Whether the candidate leads at `now`.
     pub fn is_leader(&self, now: Instant) -> bool {
-        self.lease().is_some_and(|lease| now < lease.deadline || broken!(TimerTrusted))
+        self.lease().is_some_and(|lease| now < lease.deadline)
     }
 
-    /// Where the campaign stands.
+    /// The state of the campaign.
     pub fn state(&self) -> State {
         match &self.stage {
             Stage::Idle => State::Idle,
             Stage::Splaying => State::Splaying,
-            Stage::Candidate if self.ledger.awaited() == Some(Purpose::Acquire) => State::Acquiring,
+            Stage::Candidate if self.attempts.awaited() == Some(Purpose::Acquire) => State::Acquiring,
             Stage::Candidate => State::Waiting,
-            Stage::Seated(Seat { term: None, .. }) => State::Holding,
-            Stage::Seated(Seat { leaving: None, .. }) => State::Leading,
-            Stage::Seated(_) => State::Draining,
+            Stage::Holder(Holder { term: None, .. }) => State::Holding,
+            Stage::Holder(Holder { departure: None, .. }) => State::Leading,
+            Stage::Holder(_) => State::Draining,
             Stage::Releasing(_) => State::Releasing,
             Stage::Closed => State::Closed,
         }
     }
 
-    /// Who holds the seat, as far as this candidate has seen.
+    /// The holder of the live record that this candidate observed last.
     pub fn leader(&self) -> Option<&Leader> {
-        self.leader.as_ref()
+        self.reported.leader.as_ref()
     }
 
     /// The candidate's name.
@@ -302,7 +252,7 @@ impl Campaign {
 
     /// The number that marks what this campaign writes; an operator's request names it.
     pub fn nonce(&self) -> Nonce {
-        self.nonce
+        self.attempts.nonce()
     }
 
     /// The lease time in force.
@@ -310,7 +260,7 @@ impl Campaign {
         self.lease
     }
 
-    /// How long the answer to a question is waited for, before it is asked again.
+    /// The time that an operation may take before the campaign stops waiting for its answer.
     pub fn attempt_limit(&self) -> Duration {
         pace::attempt_limit(self.lease)
     }
@@ -320,7 +270,7 @@ impl Campaign {
         self.rules.margin.of(self.lease)
     }
 
-    fn take(&mut self, input: Input) {
+    fn dispatch(&mut self, input: Input) {
         match input {
             Input::Tick => {}
             Input::Campaign => self.enter(),
@@ -347,83 +297,74 @@ impl Campaign {
             Timer::Read => self.read_timed_out(),
             Timer::Inspect => self.inspect_again(),
             Timer::Close => self.closed(),
-            Timer::Release => self.go_on(),
+            Timer::Release => self.move_on(),
             Timer::Drain => self.end_drain(true),
-            // Whether the win can be told is looked at after every input.
+            // Whether the win can be reported is checked after every input.
             Timer::Win => {}
             Timer::Renew | Timer::Retry => self.act(),
-            Timer::Splay => self.stand(),
+            Timer::Splay => self.become_candidate(),
             Timer::Acquire => self.acquire(),
-            Timer::Poll => self.look(),
+            Timer::Poll => self.poll_key(),
         }
     }
 
     /// Does what the stage wants done next: at a renewal's time, after a failure, on a new connection.
     fn act(&mut self) {
         match &self.stage {
-            Stage::Seated(seat) if seat.check => self.read(),
-            Stage::Seated(_) => self.renew(),
+            Stage::Holder(holder) if holder.must_read => self.read(),
+            Stage::Holder(_) => self.renew(),
             Stage::Releasing(_) => self.release(),
             Stage::Candidate => self.plan(),
             Stage::Idle | Stage::Splaying | Stage::Closed => {}
         }
     }
 
-    /// Draws the conclusions of an input: is the win due, who leads, what is there to tell.
-    fn settle(&mut self) {
+    /// Ends every call: reports a win that is due, sets the deadline, reports what changed.
+    fn conclude(&mut self) {
         self.win();
         self.set_deadline();
-        self.tell_changes();
+        self.report_changes();
     }
 
-    fn seat(&self) -> Option<&Seat> {
+    fn holder(&self) -> Option<&Holder> {
         match &self.stage {
-            Stage::Seated(seat) => Some(seat),
+            Stage::Holder(holder) => Some(holder),
             _ => None,
         }
     }
 
-    fn seat_mut(&mut self) -> Option<&mut Seat> {
+    fn holder_mut(&mut self) -> Option<&mut Holder> {
         match &mut self.stage {
-            Stage::Seated(seat) => Some(seat),
+            Stage::Holder(holder) => Some(holder),
             _ => None,
         }
     }
 
     /// Whether this campaign wrote a record, as far as it can know.
     ///
-    /// The nonce alone does not say: where random numbers repeat, another process has it too. So the name has
-    /// to be ours, and the attempt one that was made and that the store has not answered otherwise.
+    /// The nonce alone does not say: where random numbers repeat, another process has it too. So the name has to be ours,
+    /// and the attempt one that was sent and that the store has not answered otherwise.
     fn is_ours(&self, record: &Record) -> bool {
-        let Some(stamp) = record.stamp.filter(|stamp| stamp.nonce == self.nonce) else { return false };
-        let present = self.life.incarnation();
-        (record.candidate == self.rules.name || broken!(NameNotLookedAt))
-            && (self.ledger.may_have_left(stamp.attempt, record.revision, present)
-                || broken!(AttemptNotLookedAt))
-    }
-
-    /// Whether this campaign gave the seat up by this release. It holds back then; nothing else depends on it.
-    fn is_our_release(&self, release: &Release) -> bool {
-        let stamp = release.stamp.filter(|stamp| stamp.nonce == self.nonce);
-        let sent = stamp.and_then(|stamp| self.ledger.find(stamp.attempt));
-        sent.is_some_and(|sent| {
-            sent.purpose == Purpose::Release && matches!(sent.answered, Answered::Open | Answered::At(_))
-        })
+        let Some(stamp) = record.stamp.filter(|stamp| stamp.nonce == self.attempts.nonce()) else {
+            return false;
+        };
+        let present = self.store.incarnation();
+        record.candidate == self.rules.name
+            && self.attempts.may_have_written(stamp.attempt, record.revision, present)
     }
 
     /// The attempt that wrote a record of ours.
     ///
-    /// `None` where it is forgotten, or was meant for another life of the store: by a revision
-    /// that happened to match, it may have replaced anybody's record, so nothing it knew holds.
+    /// `None` where it is forgotten, or was meant for another incarnation: by a revision that happened to match, it may
+    /// have replaced any record, so nothing it knew holds.
     fn sent_as(&self, record: &Record) -> Option<Sent> {
-        let sent = self.ledger.find(record.stamp.filter(|_| self.is_ours(record))?.attempt)?;
-        broken!(AdoptionIgnoresAttempt => return self.ledger.newest());
-        (sent.incarnation == self.life.incarnation()).then_some(sent)
+        let sent = self.attempts.find(record.stamp.filter(|_| self.is_ours(record))?.attempt)?;
+        (sent.incarnation == self.store.incarnation()).then_some(sent)
     }
 
-    /// The record that is there, where it is ours.
-    fn own_record_seen(&self) -> Option<&Record> {
-        self.sight.record().filter(|record| self.is_ours(record))
+    /// The observed record, where it is ours.
+    fn own_record_observed(&self) -> Option<&Record> {
+        self.key.record().filter(|record| self.is_ours(record))
     }
 
     /// The record that an attempt of ours leaves at `revision`.
@@ -431,11 +372,44 @@ impl Campaign {
         Record {
             revision,
             candidate: self.rules.name.clone(),
-            stamp: Some(Stamp { nonce: self.nonce, attempt: sent.attempt }),
-            lease: Some(sent.lives),
+            stamp: Some(Stamp { nonce: self.attempts.nonce(), attempt: sent.attempt }),
+            lease: Some(sent.stated_lease),
             claim: None,
             metadata: self.rules.metadata.clone(),
             oversize: None,
         }
+    }
+}
+
+#[cfg(feature = "testing")]
+impl Campaign {
+    /// Feeds a hasher with all that decides what this campaign will do, its future inputs being equal.
+    ///
+    /// Left out is what cannot decide that: its settings, which never change; the latest reading of a clock that only goes
+    /// forward; and what it reported about warnings and other leaders. Left out too is the state of its random numbers:
+    /// what they have decided already is in its timers.
+    ///
+    /// Call it when [`poll`](Self::poll) has been drained.
+    pub fn fingerprint(&self, hasher: &mut impl core::hash::Hasher) {
+        use core::hash::Hash as _;
+
+        // All fields by name, so that a new one is not forgotten.
+        let Self {
+            rules: _,
+            rng: _,
+            now,
+            lease,
+            stage,
+            intent,
+            candidacy,
+            store,
+            key,
+            attempts,
+            timers,
+            reported: _,
+            outputs: _,
+        } = self;
+        (lease, stage, intent, store, key, attempts, timers).hash(hasher);
+        candidacy.hash_at(*now, hasher);
     }
 }

@@ -1,4 +1,4 @@
-//! How fast a campaign goes about things, as parts of its lease.
+//! The times of a campaign, as parts of its lease.
 
 use core::time::Duration;
 
@@ -12,13 +12,13 @@ pub(super) fn attempt_limit(lease: Duration) -> Duration {
     (lease / 12).clamp(Duration::from_millis(250), Duration::from_secs(2))
 }
 
-/// How long a candidate holds back that should let another go first.
+/// The time for which a candidate holds back to let another go first.
 pub(super) fn hold_back(lease: Duration) -> Duration {
     (lease / 10).min(Duration::from_secs(1))
 }
 
-/// From how long a span a candidate draws its jitter when the seat falls vacant: none until it
-/// has lost a race, then doubled with every race lost, since each shows that the field is larger.
+/// The longest jitter of a candidate when the key falls vacant: none until it
+/// has lost a race, then doubled with every race lost, since each shows that there are more candidates.
 pub(super) fn jitter(races_lost: u32, lease: Duration) -> Duration {
     match races_lost {
         0 => Duration::ZERO,

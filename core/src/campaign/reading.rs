@@ -1,67 +1,50 @@
-//! Reads and the watch: what is seen of the key.
+//! Reads and the watch: the campaign observes the key.
 
+use super::attempts::{Purpose, Sent};
 use super::event::Reason;
 use super::io::{Output, ReadId};
-use super::ledger::{Purpose, Sent};
-use super::life::Freshness;
-use super::seat::Leaving;
+use super::key::Wait;
+use super::releasing::Releasing;
 use super::settings::{LONGEST_LEASE, LONGEST_SHARED};
-use super::sight::Wait;
+use super::store_view::Freshness;
 use super::timers::Timer;
 use super::{Campaign, Stage, pace};
 use crate::record::{Entry, Record, Release};
 use crate::store::{Fault, FaultKind};
-use crate::token::{Incarnation, Revision};
 use core::time::Duration;
-
-/// A read whose answer is awaited.
-#[derive(Clone, Copy, Debug, Hash)]
-pub(super) struct PendingRead {
-    id: ReadId,
-    /// The highest revision known when it was asked for; a lower answer is stale.
-    mark: Revision,
-    /// The life of the store known when it was asked for; an answer counts for no other.
-    incarnation: Incarnation,
-}
 
 impl Campaign {
     /// Reads the key, unless that is under way.
     pub(super) fn read(&mut self) {
-        if self.reading.is_some() {
-            return;
-        }
-        self.reads.0 += 1;
-        let (mark, incarnation) = (self.life.mark(), self.life.incarnation());
-        self.reading = Some(PendingRead { id: self.reads, mark, incarnation });
+        let Some(read) = self.key.start_read(self.store.mark(), self.store.incarnation()) else { return };
         self.timers.stop(Timer::Retry);
         self.timers.set(Timer::Read, self.now + pace::attempt_limit(self.lease));
-        self.outputs.push_back(Output::Read(self.reads));
+        self.outputs.push_back(Output::Read(read));
     }
 
     pub(super) fn read_timed_out(&mut self) {
-        self.reading = None;
+        self.key.abandon_read();
         self.reconnect();
         self.unanswered();
     }
 
     pub(super) fn read_answered(&mut self, read: ReadId, result: Result<Entry, Fault>) {
-        let Some(pending) = self.reading.filter(|pending| pending.id == read) else { return };
-        self.reading = None;
+        let Some(pending) = self.key.end_read(read) else { return };
         self.timers.stop(Timer::Read);
         let entry = match result {
             Ok(entry) => entry,
             Err(fault) => {
                 let unreachable = fault.kind == FaultKind::Unreachable;
-                self.fault(fault);
-                return if unreachable { self.hindered() } else { self.failed() };
+                self.report_fault(fault);
+                return if unreachable { self.failed_perhaps_isolated() } else { self.failed() };
             }
         };
-        if pending.incarnation != self.life.incarnation() {
+        if pending.incarnation != self.store.incarnation() {
             return self.read();
         }
-        self.looked = self.now;
+        self.key.was_read(self.now);
         if let Some(revision) = entry.revision() {
-            match self.life.judge(revision, pending.mark, self.lease, self.now) {
+            match self.store.classify(revision, pending.mark, self.lease, self.now) {
                 Freshness::Fresh => {}
                 Freshness::Stale => return self.stale(),
                 Freshness::Regressed => {
@@ -69,126 +52,121 @@ impl Campaign {
                 }
             }
         }
-        self.recovered();
+        self.succeeded();
         // Where something newer became known while the answer was on its way, it says nothing.
-        if entry.revision().unwrap_or(pending.mark) >= self.life.mark() || broken!(StaleIsFresh) {
-            broken!(ReadWins => self.win_by_sight(&entry));
-            self.see(entry);
+        if entry.revision().unwrap_or(pending.mark) >= self.store.mark() {
+            self.observe(entry);
         }
-        if let Some(record) = self.sight.record() {
+        if let Some(record) = self.key.record() {
             self.check_expiry(record.revision);
         }
-        let idle = !self.timers.is_set(Timer::Retry) && !self.ledger.is_awaiting() && self.reading.is_none();
+        let idle =
+            !self.timers.is_set(Timer::Retry) && !self.attempts.is_awaiting() && !self.key.is_reading();
         match self.stage {
-            // The refusal is explained; whatever is still open goes on at once.
-            Stage::Seated(_) if idle && !self.timers.is_set(Timer::Renew) => self.act(),
+            // The refusal is explained; what was interrupted goes on at once.
+            Stage::Holder(_) if idle && !self.timers.is_set(Timer::Renew) => self.act(),
             Stage::Releasing(_) if idle => self.release(),
             Stage::Candidate => self.plan(),
             _ => {}
         }
     }
 
-    /// An answer that is older than what is known proves nothing: ask again, elsewhere.
+    /// An answer that is older than what is known proves nothing: the key is read again, over another connection.
     pub(super) fn stale(&mut self) {
-        // Whether the key is absent is asked at once over every new connection; this is not to be.
-        if let Some(seat) = self.seat_mut() {
-            seat.absent = None;
+        // An absence is confirmed over a new connection at once; a stale answer is not to be repeated so fast.
+        if let Some(holder) = self.holder_mut() {
+            holder.absent = None;
         }
         self.reconnect();
         self.failed();
     }
 
-    /// The watch told something. An absence may be what it began with, long ago, so a holder asks.
+    /// The watch delivered an entry. It may have begun with an absence, long ago, so a holder confirms that by a read.
     pub(super) fn watched(&mut self, entry: Entry) {
         if let Entry::Live(record) = &entry {
-            self.witness(record);
+            self.confirm_by_watch(record);
         }
-        broken!(WatchWins => self.win_by_sight(&entry));
-        broken!(WatchIgnored => if self.seat().is_none() { return });
         match &mut self.stage {
-            Stage::Seated(seat) if entry == Entry::Vacant => {
-                seat.check = true;
+            Stage::Holder(holder) if entry == Entry::Vacant => {
+                holder.must_read = true;
                 self.read();
             }
             Stage::Releasing(_) if entry == Entry::Vacant => self.read(),
-            _ => self.see(entry),
+            _ => self.observe(entry),
         }
     }
 
-    /// A record of ours, seen by a watch, proves the life of the store in which it was applied as well
-    /// as an inspection after its acknowledgement would, and is sooner there.
-    ///
-    /// A watch sees one life. That life is no later than the one known, which was shown after the watch
-    /// stood; and no earlier, since the write was sent when that one was known.
-    fn witness(&mut self, record: &Record) {
+    /// A record of ours that the watch shows proves the incarnation in which it was applied as well as an inspection after
+    /// its acknowledgement would, and arrives sooner.
+    fn confirm_by_watch(&mut self, record: &Record) {
         let Some(sent) = self.sent_as(record) else { return };
-        if self.watching.is_some_and(|since| since <= self.life.shown()) {
-            self.life.show(sent.at);
-            self.witnessed = Some((sent.attempt, record.revision));
-            if let Some(seat) = self.seat_mut() {
-                seat.witness(sent.attempt, record.revision);
-            }
+        if self.store.watch_showed(sent.attempt, sent.at, record.revision)
+            && let Some(holder) = self.holder_mut()
+        {
+            holder.confirm(sent.attempt, record.revision);
         }
     }
 
-    /// Takes in what is under the key, from a read or from the watch.
-    pub(super) fn see(&mut self, entry: Entry) {
-        let is_old = entry.revision().is_some_and(|revision| revision < self.life.mark());
-        if is_old && !broken!(StaleIsFresh) && !broken!(ForeignBelowCounts) {
+    /// Observes an entry of the key, from a read or from the watch.
+    pub(super) fn observe(&mut self, entry: Entry) {
+        let is_old = entry.revision().is_some_and(|revision| revision < self.store.mark());
+        if is_old {
             // The watch is behind a read, or a read behind the watch.
             return;
         }
         if let Some(revision) = entry.revision() {
-            self.life.saw(revision);
-            self.ledger.settle_below(revision);
+            self.store.observe_revision(revision);
+            self.attempts.close_outdated(revision);
         }
-        self.notice_size(&entry);
+        self.check_size(&entry);
         if let Entry::Live(record) = &entry {
-            self.notice_others(record);
+            self.check_others(record);
         }
         match &self.stage {
-            Stage::Seated(_) => self.see_as_holder(entry),
-            Stage::Releasing(_) => self.see_while_leaving(entry),
+            Stage::Holder(_) => self.observe_as_holder(entry),
+            Stage::Releasing(_) => self.observe_while_releasing(entry),
             Stage::Idle => {
-                self.note(entry);
+                self.remember(entry);
                 self.remove_orphan();
             }
             Stage::Candidate => {
-                self.note(entry);
+                self.remember(entry);
                 self.plan();
             }
-            Stage::Splaying | Stage::Closed => self.note(entry),
+            Stage::Splaying | Stage::Closed => self.remember(entry),
         }
     }
 
-    /// Remembers what is seen and since when.
-    pub(super) fn note(&mut self, entry: Entry) {
+    /// Remembers the entry and when it was first observed.
+    pub(super) fn remember(&mut self, entry: Entry) {
         match entry {
             Entry::Live(record) if self.is_ours(&record) => {
-                // Of such a write nothing is known, not even whose record it replaced. That must not be
-                // forgotten when the record vanishes in its turn.
+                // Nothing is known of such a write, not even the record that it replaced. That must not be forgotten
+                // when the record vanishes.
                 let unknown = self.sent_as(&record).is_none();
-                let first = self.sight.revision() != Some(record.revision);
-                self.sight.own(record, self.now);
-                if unknown && first && !broken!(UnknownOrphanNotWaited) {
-                    self.sight.wait_until(self.now + self.longest_lease());
+                let first = self.key.revision() != Some(record.revision);
+                self.key.observe_own(record, self.now);
+                if unknown && first {
+                    self.key.wait_until(self.now + self.longest_lease());
                 }
             }
             entry => {
-                let default =
-                    if broken!(OwnLeaseForHolders) { self.rules.lease } else { self.default_lease() };
-                self.sight.other(self.bounded(entry), self.life.incarnation(), default, self.now);
+                self.key.observe(
+                    self.bounded(entry),
+                    self.store.incarnation(),
+                    self.default_lease(),
+                    self.now,
+                );
             }
         }
     }
 
-    /// What is under the key, with the waits that it says bounded: one bad writer is not waited for without end.
+    /// The entry with its waits bounded: a candidate does not wait without end for one bad writer.
     ///
     /// Where the store has a maximum age, a longer wait is believed up to [`LONGEST_SHARED`], since that age may have been
     /// lowered before this candidate came; what is longer still is no lease, and counts as the longest age.
     fn bounded(&self, entry: Entry) -> Entry {
-        broken!(AbsurdWaitBelieved => return entry);
-        let age = self.life.longest_age();
+        let age = self.store.longest_max_age();
         let bound = |wait: Duration| {
             if age.is_zero() {
                 wait.min(LONGEST_LEASE)
@@ -206,110 +184,105 @@ impl Campaign {
         }
     }
 
-    /// The lease of a holder that does not say its own.
+    /// The lease of a holder that does not state its own.
     pub(super) fn default_lease(&self) -> Duration {
-        self.life.max_age().map_or(self.rules.lease, |age| age.max(self.rules.lease))
+        self.store.max_age().map_or(self.rules.lease, |age| age.max(self.rules.lease))
     }
 
-    fn see_as_holder(&mut self, entry: Entry) {
-        broken!(SightExtends => self.extend_by_sight(&entry));
-        let Some(seat) = self.seat_mut() else { return };
+    fn observe_as_holder(&mut self, entry: Entry) {
+        let Some(holder) = self.holder_mut() else { return };
         let reason = match &entry {
             Entry::Vacant => return self.found_absent(),
-            other if other.revision() <= Some(seat.revision) && !broken!(ForeignBelowCounts) => {
+            other if other.revision() <= Some(holder.revision) => {
                 // Our newest record, or something older: the refusal was not for a foreign record.
-                seat.check = false;
-                seat.absent = None;
+                holder.must_read = false;
+                holder.absent = None;
                 return;
             }
-            Entry::Live(record) if self.is_ours(record) && !broken!(OwnAttemptForeign) => {
+            Entry::Live(record) if self.is_ours(record) => {
                 return self.adopt(record);
             }
-            Entry::Live(_) if broken!(ForeignAboveIgnored) => return,
-            Entry::Deleted { .. } | Entry::Expired { .. } if broken!(TombstoneAboveIgnored) => return,
             Entry::Live(_) | Entry::Released(_) => Reason::Usurped,
             Entry::Deleted { .. } => Reason::Deleted,
             Entry::Expired { .. } => Reason::Expired,
         };
-        self.note(entry);
-        self.unseat(reason);
+        self.remember(entry);
+        self.lose(reason);
     }
 
-    /// A write of ours was applied although its answer never came: its number says which, and
-    /// the deadline follows from when that very attempt was sent.
+    /// A write of ours was applied although its answer never came: its number names the attempt, and the deadline follows
+    /// from when that very attempt was sent.
     fn adopt(&mut self, record: &Record) {
         let sent = self.sent_as(record);
         let revision = record.revision;
-        self.sight.own(record.clone(), self.now);
-        if self.rules.store.incarnation_acked && !self.ledger.is_awaiting() {
-            // The acknowledgement that would have shown the store's life never came.
+        self.key.observe_own(record.clone(), self.now);
+        if self.rules.store.incarnation_acked && !self.attempts.is_awaiting() {
+            // The acknowledgement that would have shown the store's incarnation never came.
             self.inspect(self.now);
         }
         match sent {
             Some(sent) => self.extend(revision, &sent),
             None => {
-                if let Some(seat) = self.seat_mut() {
-                    let proven = seat.proven;
-                    seat.extend(revision, proven);
+                if let Some(holder) = self.holder_mut() {
+                    let proven = holder.proven;
+                    holder.extend(revision, proven);
                     self.renew();
                 }
             }
         }
     }
 
-    /// The key is absent under a holder. That is asked once more, over a new connection, before it counts.
+    /// The key is absent under a holder. One more read, over a new connection, has to confirm it before it counts.
     pub(super) fn found_absent(&mut self) {
-        let connection = self.life.connection();
-        broken!(AbsenceBelievedAtOnce => return self.unseat(Reason::Deleted));
-        let Some(seat) = self.seat_mut() else { return };
-        match seat.absent {
+        let connection = self.store.connection();
+        let Some(holder) = self.holder_mut() else { return };
+        match holder.absent {
             Some(before) if connection > before => {
-                self.note(Entry::Vacant);
-                return self.unseat(Reason::Deleted);
+                self.remember(Entry::Vacant);
+                return self.lose(Reason::Deleted);
             }
             Some(_) => {}
-            None => seat.absent = Some(connection),
+            None => holder.absent = Some(connection),
         }
-        seat.check = true;
+        holder.must_read = true;
         self.reconnect();
         self.timers.set(Timer::Retry, self.now + pace::attempt_limit(self.lease));
     }
 
-    fn see_while_leaving(&mut self, entry: Entry) {
-        if matches!(self.ledger.awaited(), Some(Purpose::Acquire | Purpose::Renew)) {
-            // Its answer says more, and without it nothing is released.
-            return self.note(entry);
+    fn observe_while_releasing(&mut self, entry: Entry) {
+        if matches!(self.attempts.awaited(), Some(Purpose::Acquire | Purpose::Renew)) {
+            // The answer of that write says more, and without it nothing is released.
+            return self.remember(entry);
         }
         let ours = entry.live().is_some_and(|record| self.is_ours(record));
         let (revision, sent) = (entry.revision(), entry.live().and_then(|record| self.sent_as(record)));
-        self.note(entry);
+        self.remember(entry);
         let wait = self.orphans_wait(sent);
-        let Stage::Releasing(leaving) = &mut self.stage else { return };
+        let Stage::Releasing(releasing) = &mut self.stage else { return };
         if !ours {
-            // Absent, released, or somebody else's.
-            return self.go_on();
+            // Absent, released, or foreign.
+            return self.move_on();
         }
-        if leaving.expect < revision {
-            leaving.expect = revision;
-            leaving.wait = wait;
+        if releasing.expect < revision {
+            releasing.expect = revision;
+            releasing.wait = wait;
         }
         if !self.timers.is_set(Timer::Retry) {
             self.release();
         }
     }
 
-    /// Removes a record of ours that nobody wants.
+    /// Removes a record of ours that leads to no term.
     pub(super) fn remove_orphan(&mut self) {
-        broken!(IdleOrphanKept => return);
-        let Some(record) = self.own_record_seen() else { return };
+        let Some(record) = self.own_record_observed() else { return };
         let sent = self.sent_as(record);
         let expect = Some(record.revision);
         let wait = self.orphans_wait(sent);
-        self.leave_behind(Leaving::new(expect, wait, None));
+        self.start_release(Releasing::new(expect, wait, None));
     }
 
     /// The wait that a release of a record of ours passes on.
     fn orphans_wait(&self, sent: Option<Sent>) -> Wait {
-        if broken!(OrphanReleasedAtOnce) { Wait::default() } else { self.wait_of(sent, self.sight.since()) }
+        self.wait_of(sent, self.key.first_observed())
     }
 }

@@ -1,70 +1,60 @@
-//! What did not work, and when it is tried again.
+//! Failures, and when the campaign tries again.
 
 use alloc::string::String;
 
 use super::timers::Timer;
 use super::{Campaign, Stage, backoff};
-#[cfg(incumbent_mutants)]
-use super::{event::Reason, ledger::Purpose};
 use crate::store::{Fault, FaultKind};
 
-/// After so many failures in a row another server is asked.
-const PATIENCE: u32 = 3;
+/// So many failures in a row make another connection worth a try: an isolated server may fail every time.
+const FAILURES_BEFORE_RECONNECT: u32 = 3;
 
 impl Campaign {
-    /// Something came back from the store as it should.
-    pub(super) fn recovered(&mut self) {
-        self.failures = 0;
-        self.told.fault = None;
+    /// The store answered as it should.
+    pub(super) fn succeeded(&mut self) {
+        self.store.operation_succeeded();
+        self.reported.fault = None;
     }
 
-    /// Something did not work; it is tried again after a while.
+    /// An operation failed; the campaign tries again after a back-off.
     pub(super) fn failed(&mut self) {
-        self.failures = self.failures.saturating_add(1);
+        self.store.operation_failed();
+        let failures = self.store.failures();
         match &self.stage {
-            Stage::Seated(_) | Stage::Releasing(_) => {
-                let wait = if broken!(LeaderBacksOff) {
-                    self.rules.backoff.wait(self.failures, &mut self.rng)
-                } else if broken!(NoRetry) {
-                    self.lease / 3
-                } else {
-                    backoff::standard(self.failures, &mut self.rng)
-                };
+            Stage::Holder(_) | Stage::Releasing(_) => {
+                let wait = backoff::standard(failures, &mut self.rng);
                 self.timers.set(Timer::Retry, self.now + wait);
             }
             Stage::Candidate => {
-                // The user's back-off must not keep a record of ours in everybody's way.
-                let in_the_way = self.ledger.may_hold() || self.own_record_seen().is_some();
+                // The user's back-off must not keep a record of ours in the way of other candidates.
+                let in_the_way = self.attempts.may_hold() || self.own_record_observed().is_some();
                 let wait = if in_the_way {
-                    backoff::standard(self.failures, &mut self.rng)
+                    backoff::standard(failures, &mut self.rng)
                 } else {
-                    self.rules.backoff.wait(self.failures, &mut self.rng)
+                    self.rules.backoff.wait(failures, &mut self.rng)
                 };
-                self.not_before = self.now + wait;
+                self.candidacy.wait_until(self.now + wait);
                 self.plan();
             }
             Stage::Idle | Stage::Splaying | Stage::Closed => {}
         }
     }
 
-    /// The store is there and does nothing for us at present. That is soon over, unless it is one server
-    /// that was cut off from the others: its writes stay in flight for ever, or find nobody to take them.
-    pub(super) fn hindered(&mut self) {
+    /// The store answers and does nothing for us at present. That is over soon, unless it is one server that is isolated:
+    /// its writes stay in flight until it is back, or find no leader.
+    pub(super) fn failed_perhaps_isolated(&mut self) {
         self.failed();
-        if self.failures >= PATIENCE && !broken!(BusyForEver) {
+        if self.store.failures() >= FAILURES_BEFORE_RECONNECT {
             self.reconnect();
         }
     }
 
-    /// Something got no answer. Once is an accident; twice is told.
+    /// An operation got no answer. Once is an accident; the second time is reported.
     pub(super) fn unanswered(&mut self) {
-        broken!(UnansweredLoses => self.unseat(Reason::Usurped));
-        broken!(UnansweredExtends => self.take_as_applied(Purpose::Renew));
-        broken!(UnansweredWins => self.take_as_applied(Purpose::Acquire));
-        if self.failures > 0 {
+        if self.store.failures() > 0 {
             let detail = String::from("the store does not answer; check that it is up and can be reached");
-            self.fault(Fault { kind: FaultKind::Unreachable, detail });
+            self.report_fault(Fault { kind: FaultKind::Unreachable, detail });
         }
-        self.hindered();
+        self.failed_perhaps_isolated();
     }
 }

@@ -55,7 +55,7 @@ impl Preset {
     }
 }
 
-/// How long a new holder waits before it is told that it leads.
+/// The time between the acquire of a new holder and the report of its win.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum WinDelay {
     /// As long as a previous leader might still believe it leads, and no longer.
@@ -70,7 +70,7 @@ pub enum WinDelay {
 /// What a candidate wants. A store and [`Campaign::new`](super::Campaign::new) have the last word.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The candidate's name, which others see: 1 to 255 bytes, one line without outer spaces.
+    /// The candidate's name, which other candidates see: 1 to 255 bytes, one line without outer spaces.
     pub name: String,
     /// Bounds and defaults.
     pub preset: Preset,
@@ -84,7 +84,7 @@ pub struct Settings {
     pub drift_ppm: u32,
     /// What is lost between reading the clock and acting on it; `None`: `T/20`, at most 250 ms.
     pub slack: Option<Duration>,
-    /// How long to wait before telling a win.
+    /// How long to wait before a win is reported.
     pub win_delay: WinDelay,
     /// The longest wait before the first campaign; `None`: `T/10`, at most 1 s. Zero switches it off.
     pub splay: Option<Duration>,
@@ -276,15 +276,11 @@ impl Margin {
     }
 
     pub(super) fn of(&self, lease: Duration) -> Duration {
-        let clocks = if broken!(DriftOnce) { 1 } else { 2 };
         let drift = Duration::from_nanos(
-            u64::try_from(lease.as_nanos().saturating_mul(clocks * u128::from(self.drift_ppm)) / 1_000_000)
+            u64::try_from(lease.as_nanos().saturating_mul(2 * u128::from(self.drift_ppm)) / 1_000_000)
                 .unwrap_or(u64::MAX),
         );
         let slack = self.slack.unwrap_or_else(|| (lease / 20).min(Duration::from_millis(250)));
-        broken!(NoSkew => return drift.saturating_add(slack));
-        broken!(NoDrift => return self.skew(lease).saturating_add(slack));
-        broken!(NoSlack => return self.skew(lease).saturating_add(drift));
         self.skew(lease).saturating_add(drift).saturating_add(slack)
     }
 
@@ -299,7 +295,7 @@ pub fn default_margin(lease: Duration) -> Duration {
 }
 
 /// Whether a candidate can have this name: 1 to 255 bytes of one line, since it travels in a header when
-/// somebody hands over to it.
+/// a leader hands over to it.
 ///
 /// # Errors
 /// What is wrong with it, and a remedy.

@@ -19,7 +19,7 @@ pub enum Timer {
     Release,
     /// When a draining term ends though its work is not done.
     Drain,
-    /// When a holder may be told that it leads, or gives way because it cannot find out whether it does.
+    /// When to report the win of a holder, or to give up because it cannot prove the incarnation.
     Win,
     /// When to renew the lease.
     Renew,

@@ -1,11 +1,11 @@
-//! What goes into a reconciler, and what comes out.
+//! The inputs of a reconciler, and its outputs.
 
 use core::fmt;
 use core::time::Duration;
 
 use crate::time::Instant;
 
-/// What the election says.
+/// A message of the election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Message {
     /// This candidate leads.
@@ -43,7 +43,7 @@ pub enum Handler {
     Begin,
     /// Ends it. Running it where little or nothing was begun must do no harm.
     End,
-    /// Told of an error, once nothing is left of the work.
+    /// Handles an error, once nothing is left of the work.
     Error,
 }
 
@@ -61,7 +61,7 @@ impl fmt::Display for Handler {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct RunId(pub u64);
 
-/// Where the handlers stand.
+/// The state of the handlers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {
     /// Nothing of the work goes on.
@@ -85,7 +85,7 @@ impl fmt::Display for State {
     }
 }
 
-/// Something that happened outside.
+/// An event outside of the reconciler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
     /// Time has passed.
@@ -95,7 +95,7 @@ pub enum Input {
     /// The lease allows the work until then. Given before [`Message::Leader`] and at every renewal; where a
     /// term is lost for good at once, that instant. Never given, nothing is ever overdue.
     Lease {
-        /// Until then nobody else can lead.
+        /// Until then no other candidate can lead.
         until: Instant,
     },
     /// A handler has returned.
@@ -109,7 +109,7 @@ pub enum Input {
     Close,
 }
 
-/// What a reconciler wants done, in order.
+/// The operations that a reconciler asks for, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Run this handler, and answer with [`Input::Returned`]. No other runs meanwhile.
@@ -121,14 +121,14 @@ pub enum Output {
     },
     /// The *begin* that runs has no purpose any more: stop it if you can, and answer as ever. *End* follows.
     Stop(RunId),
-    /// Give the seat up in the store and stay out of the race. While *end* runs the seat may be held, for as
-    /// long as any leader may take to leave.
+    /// Give the leadership up in the store and stay out of the race. While *end* runs the lease may be held, for as long as
+    /// any leader may take to leave.
     StandDown,
     /// Take part in the election again.
     StandUp,
-    /// Nothing is left of the work: whatever holds the seat for it can let go.
+    /// Nothing is left of the work: the lease that was held for it can be released.
     Relinquish,
-    /// Tell the user.
+    /// Report this to the user.
     Event(Event),
     /// *End* failed too often: exit, loudly. Nothing follows.
     GiveUp(GaveUp),
@@ -136,14 +136,14 @@ pub enum Output {
     WakeAt(Option<Wake>),
 }
 
-/// Something the user should know.
+/// A report to the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The handlers stand somewhere else than before.
     State(State),
     /// A handler failed.
     Failed(Handler),
-    /// The promise of one leader is broken: the lease is over, and what *begin* began has not ended. Told
+    /// The promise of one leader is broken: the lease is over, and what *begin* began has not ended. Reported
     /// once, while it happens.
     Overdue {
         /// When the lease was over.

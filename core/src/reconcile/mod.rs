@@ -1,6 +1,6 @@
 //! A user's handlers, kept in line with leadership.
 //!
-//! A [`Reconciler`] is told what the election says, by [`Message`]s, and asks for [`Handler`]s to be run: one
+//! A [`Reconciler`] gets the [`Message`]s of an election, and asks for [`Handler`]s to be run: one
 //! at a time, *begin* after winning, *end* after losing, and where one of them fails *error*. It is fed
 //! with [`Input`]s and drained of [`Output`]s, like a [`Campaign`](crate::campaign::Campaign).
 //!
@@ -22,21 +22,21 @@
 //! # What it does not do
 //!
 //! It takes no part in an election and runs nothing itself. It does not end a handler that hangs: it asks
-//! for a *begin* that has no purpose any more to be [stopped](Output::Stop), and whoever can do that does.
+//! for a *begin* that has no purpose any more to be [stopped](Output::Stop), and a driver that can stop it does.
 //!
 //! # How often *end* is run
 //!
 //! Once when the work is to end. Where that fails it is an error, and in an error *end* is run at once, and
 //! again every [`retry_every`](Settings::retry_every) until it succeeds, [`retries`](Settings::retries) times at
-//! most: so twelve times by default where an error was told or *begin* failed, and thirteen in all where *end* itself
+//! most: so twelve times by default where an error was reported or *begin* failed, and thirteen in all where *end* itself
 //! was the error. That is what the tool elector did, after which this is modelled. A *begin* that failed may have done
 //! any part of its work, so *end* runs after it as well, before the election is given up.
 //!
 //! # What it adds to the rules of a lease
 //!
-//! A leader that leaves of its own will keeps the seat until its work has ended: so an *end* that runs while
+//! A leader that drains keeps the lease until its work has ended: so an *end* that runs while
 //! the lease is held is in time. One that is still running when the lease is over breaks the promise of
-//! one leader, whoever is to blame, and [`Event::Overdue`] says so while it happens.
+//! one leader, whatever the cause, and [`Event::Overdue`] reports it while it happens.
 
 mod io;
 mod settings;
@@ -57,7 +57,7 @@ pub struct Reconciler {
     stage: Stage,
     /// The number of the last run.
     runs: RunId,
-    /// What is to be acted on once the running handler has returned.
+    /// The message to act on once the running handler has returned.
     pending: Option<Message>,
     closing: bool,
     /// Until when the lease allows what *begin* began.
@@ -118,7 +118,7 @@ impl Reconciler {
         }
     }
 
-    /// Takes in what happened at `now`. Call [`poll`](Self::poll) afterwards until it is drained.
+    /// Handles what happened at `now`. Call [`poll`](Self::poll) afterwards until it is drained.
     ///
     /// A call that brings nothing new does nothing. A `now` before an earlier one counts as the earlier.
     ///
@@ -147,13 +147,13 @@ impl Reconciler {
         Ok(())
     }
 
-    /// What to do next. [`Output::WakeAt`] means drained: nothing more until an input, or that instant.
+    /// Returns what to do next. [`Output::WakeAt`] means drained: nothing more until an input, or that instant.
     #[must_use]
     pub fn poll(&mut self) -> Output {
         self.outputs.pop_front().unwrap_or_else(|| Output::WakeAt(self.wake()))
     }
 
-    /// Where the handlers stand. While *begin* runs it is not yet, and while *end* runs still, the leader's.
+    /// The state of the handlers. While *begin* runs it is not yet, and while *end* runs still, the leader's.
     pub fn state(&self) -> State {
         match self.stage {
             Stage::NotLeader | Stage::Beginning { .. } => State::NotLeader,
@@ -215,10 +215,9 @@ impl Reconciler {
             Stage::Beginning { stopped: true, .. } => self.end_what_was_begun(),
             Stage::Beginning { .. } if succeeded => self.enter(Stage::Leader),
             Stage::Beginning { .. } => {
-                self.tell(Event::Failed(Handler::Begin));
-                broken!(FailedBeginNotEnded => self.outputs.push_back(Output::Relinquish));
+                self.report(Event::Failed(Handler::Begin));
                 // It may have done any part of its work.
-                self.fail(!broken!(FailedBeginNotEnded));
+                self.fail(true);
             }
             Stage::Ending(_) if succeeded => {
                 self.ended();
@@ -227,8 +226,8 @@ impl Reconciler {
             Stage::Ending(_) => {
                 self.drop_pending();
                 self.outputs.push_back(Output::StandDown);
-                self.tell(Event::State(State::Error));
-                self.tell(Event::Failed(Handler::End));
+                self.report(Event::State(State::Error));
+                self.report(Event::Failed(Handler::End));
                 // From here on it is an error like any other, which begins by ending the work.
                 match self.settings.retries.checked_sub(1) {
                     Some(left) => self.mend(1, left),
@@ -241,7 +240,7 @@ impl Reconciler {
             }
             Stage::Mending { failed, left, .. } => {
                 let failed = failed.saturating_add(1);
-                self.tell(Event::Failed(Handler::End));
+                self.report(Event::Failed(Handler::End));
                 match left.checked_sub(1) {
                     Some(left) => {
                         self.stage =
@@ -252,7 +251,7 @@ impl Reconciler {
             }
             Stage::Handling(_) if succeeded => self.cool(),
             Stage::Handling(_) => {
-                self.tell(Event::Failed(Handler::Error));
+                self.report(Event::Failed(Handler::Error));
                 if self.closing {
                     self.enter(Stage::Closed);
                 } else {
@@ -279,7 +278,7 @@ impl Reconciler {
     /// Nothing of the work is left.
     fn ended(&mut self) {
         if let Some(since) = self.overdue.take() {
-            self.tell(Event::Late { by: self.now.since(since) });
+            self.report(Event::Late { by: self.now.since(since) });
         }
         self.outputs.push_back(Output::Relinquish);
     }
@@ -289,7 +288,7 @@ impl Reconciler {
         let before = self.state();
         self.stage = stage;
         if self.state() != before {
-            self.tell(Event::State(self.state()));
+            self.report(Event::State(self.state()));
         }
         if let Some(message) = self.pending.take() {
             self.message(message);
@@ -303,7 +302,7 @@ impl Reconciler {
     fn fail(&mut self, begun: bool) {
         self.drop_pending();
         self.outputs.push_back(Output::StandDown);
-        self.tell(Event::State(State::Error));
+        self.report(Event::State(State::Error));
         if begun {
             self.mend(0, self.settings.retries.saturating_sub(1));
         } else {
@@ -362,8 +361,8 @@ impl Reconciler {
             Stage::Again(at) if at <= self.now => self.handle_error(),
             Stage::Cooling(at) if at <= self.now => {
                 self.stage = Stage::NotLeader;
-                self.tell(Event::State(State::NotLeader));
-                self.tell(Event::Resumed { dropped: self.dropped });
+                self.report(Event::State(State::NotLeader));
+                self.report(Event::Resumed { dropped: self.dropped });
                 self.dropped = 0;
                 self.outputs.push_back(Output::StandUp);
             }
@@ -382,7 +381,7 @@ impl Reconciler {
         }
         if self.overdue.is_none() && self.works() {
             self.overdue = Some(over);
-            self.tell(Event::Overdue { since: over });
+            self.report(Event::Overdue { since: over });
         }
     }
 
@@ -423,7 +422,7 @@ impl Reconciler {
         }
     }
 
-    fn tell(&mut self, event: Event) {
+    fn report(&mut self, event: Event) {
         self.outputs.push_back(Output::Event(event));
     }
 }

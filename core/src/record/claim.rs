@@ -1,4 +1,4 @@
-//! What a holder says of its term.
+//! The claim of a holder: its term.
 
 use core::fmt;
 use core::str::FromStr;
@@ -6,22 +6,22 @@ use core::time::Duration;
 
 use crate::token::{Incarnation, Revision, Token};
 
-/// What a holder says of its term.
+/// The statement of a holder about its term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Claim {
     /// The term's fencing token.
     pub token: Token,
-    /// How long it had led when it sent this record; `None` where it had not been told of its win yet.
+    /// How long it had led when it sent this record; `None` where its win was not reported yet.
     pub led_for: Option<Duration>,
 }
 
 impl Claim {
-    /// What the write says that takes the seat: its own revision is to be the token's sequence, and no revision is zero.
+    /// The claim of an acquire: its own revision is to be the token's sequence, and no revision is zero.
     pub(crate) fn of_acquire(incarnation: Incarnation) -> Self {
         Self { token: Token { incarnation, sequence: Revision(0) }, led_for: None }
     }
 
-    /// With the revision it was made at, where it is that of the write that took the seat.
+    /// With the revision it was made at, where it is that of the acquire.
     pub(super) fn made_at(self, revision: Revision) -> Self {
         let sequence = if self.token.sequence == Revision(0) { revision } else { self.token.sequence };
         Self { token: Token { sequence, ..self.token }, ..self }

@@ -11,11 +11,11 @@ use crate::token::Incarnation;
 /// Header of every write: the campaign's nonce and the number of the attempt, `<nonce>.<attempt>`.
 pub const NONCE: &str = "Incumbent-Nonce";
 /// Header of a live record: the holder's lease time in milliseconds, or what is left of its win delay where that is
-/// more. Others wait as long from their first sight of the record. Header of an operator's deletion, in a store without
+/// more. Other candidates wait as long from their first observation of the record. Header of an operator's deletion, in a store without
 /// a maximum age: the lease of the record that was deleted.
 pub const LEASE: &str = "Incumbent-Lease";
 /// Header of a live record: the fencing token of the term its holder leads for, and for how many milliseconds it had led
-/// when it wrote this. Nothing is decided by it: it is there for whoever looks.
+/// when it wrote this. Nothing is decided by it: it is there for observers.
 pub const TERM: &str = "Incumbent-Term";
 /// Header of a release: the win delay still owed in milliseconds, and the store's incarnation.
 pub const RELEASE: &str = "Incumbent-Release";
@@ -61,7 +61,7 @@ pub(super) fn metadata_key(name: &str) -> Option<&str> {
     (prefix.eq_ignore_ascii_case(METADATA) && !key.is_empty()).then_some(key)
 }
 
-/// The headers of a live record; its lease is rounded up to whole milliseconds, since others wait as long.
+/// The headers of a live record; its lease is rounded up to whole milliseconds, since other candidates wait as long.
 pub(crate) fn live_headers(
     stamp: Stamp,
     lease: Duration,

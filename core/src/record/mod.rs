@@ -1,4 +1,4 @@
-//! What a key of an election holds, and how it is written down.
+//! The entry of an election's key, and its encoding.
 //!
 //! The value of a live record is the candidate's name, as the Go library `nats-kv-leader-elect`
 //! writes it; everything of ours travels in headers that it ignores. A store adapter carries
@@ -33,7 +33,7 @@ pub const LONGEST: usize = 64 << 10;
 /// The longest value among those, in bytes: a name has 255 at most, and a request to hand over to it 288.
 pub const LONGEST_VALUE: usize = 512;
 
-/// A live record: somebody holds the seat.
+/// A live record: its writer holds the lease.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Record {
     /// The revision of the write that made it.
@@ -61,7 +61,7 @@ impl Record {
     }
 }
 
-/// A tombstone left by a holder that gave the seat up.
+/// A tombstone of a holder that released.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Release {
     /// The revision of the tombstone.
@@ -70,9 +70,9 @@ pub struct Release {
     pub stamp: Option<Stamp>,
     /// How much of the holder's own win delay was still to run.
     pub owed: Duration,
-    /// The incarnation in which the holder held the seat.
+    /// The incarnation in which the holder held the lease.
     pub incarnation: Incarnation,
-    /// Who should be next; the others hold back for a moment.
+    /// The successor; other candidates hold back for a moment.
     pub successor: Option<String>,
 }
 
@@ -83,9 +83,9 @@ pub enum Entry {
     Vacant,
     /// A live record.
     Live(Record),
-    /// A tombstone that certifies its writer gave the seat up.
+    /// A tombstone that certifies that its writer released.
     Released(Release),
-    /// Any other tombstone, or a marker for a removal: somebody deleted the record.
+    /// Any other tombstone, or a marker for a removal: an operator deleted the record.
     Deleted {
         /// The revision of the tombstone or marker.
         revision: Revision,
@@ -105,7 +105,7 @@ pub enum Entry {
 pub enum Kind {
     /// A value.
     Live,
-    /// A deletion, by a release or by anybody else.
+    /// A deletion, by a release or by an operator.
     Tombstone,
     /// The store's marker for an expiry.
     Expired,

@@ -1,4 +1,4 @@
-//! Which attempt of which campaign wrote a record.
+//! The stamp of a record: the campaign and the attempt that wrote it.
 
 use core::fmt;
 use core::str::FromStr;
@@ -25,7 +25,7 @@ impl fmt::Debug for Nonce {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Attempt(pub u64);
 
-/// Which attempt of which campaign wrote a record.
+/// The campaign and the attempt that wrote a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Stamp {
     /// The campaign.

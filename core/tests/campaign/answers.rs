@@ -69,15 +69,15 @@ fn where_acknowledgements_carry_the_incarnation_nothing_is_inspected() {
     let store = incumbent_core::store::Capabilities { incarnation_acked: true, ..bucket() };
     let mut bench = Bench::with(settings(), store);
     bench.begin(Entry::Vacant);
-    let outputs = bench.wrote(1, acknowledged(10, Some(LIFE)));
+    let outputs = bench.wrote(1, acknowledged(10, Some(INCARNATION)));
     assert_eq!(outputs, ["won 10", "leader me", "state LEADING"]);
     assert_eq!(bench.pass(secs(10)), ["renew 2 over 10"]);
-    assert_eq!(bench.wrote(2, acknowledged(11, Some(LIFE))), NOTHING);
+    assert_eq!(bench.wrote(2, acknowledged(11, Some(INCARNATION))), NOTHING);
     assert_eq!(bench.remaining(), Some(T - M));
 }
 
 #[test]
-fn an_acknowledgement_from_another_life_ends_the_term() {
+fn an_acknowledgement_from_another_incarnation_ends_the_term() {
     let store = incumbent_core::store::Capabilities { incarnation_acked: true, ..bucket() };
     let mut bench = Bench::leader_with(settings(), store);
     bench.pass(secs(10));
@@ -202,8 +202,8 @@ fn busy_is_waited_out_and_ends_a_term_only_at_its_deadline() {
     let mut attempt = 2;
     loop {
         // Again and again it may be the server: another is asked.
-        let told = bench.wrote(attempt, Outcome::Busy);
-        assert!(told == NOTHING || (told == ["reconnect"] && attempt >= 4), "{told:?}");
+        let reported = bench.wrote(attempt, Outcome::Busy);
+        assert!(reported == NOTHING || (reported == ["reconnect"] && attempt >= 4), "{reported:?}");
         bench.inspected();
         let (timer, wait) = bench.wake().expect("a wake-up");
         bench.sleep(wait);
@@ -224,12 +224,12 @@ fn a_server_that_is_busy_or_takes_nothing_again_and_again_is_left() {
     for outcome in [Outcome::Busy, Outcome::NotSent] {
         let mut bench = Bench::candidate(deleted(5));
         for attempt in 1..=2 {
-            let told = bench.wrote(attempt, outcome.clone());
-            assert!(!told.contains(&"reconnect".into()), "{told:?}");
+            let reported = bench.wrote(attempt, outcome.clone());
+            assert!(!reported.contains(&"reconnect".into()), "{reported:?}");
             bench.pass(ms(300));
         }
-        let told = bench.wrote(3, outcome);
-        assert!(told.contains(&"reconnect".into()), "{told:?}");
+        let reported = bench.wrote(3, outcome);
+        assert!(reported.contains(&"reconnect".into()), "{reported:?}");
     }
 }
 
@@ -269,14 +269,14 @@ fn a_refusal_that_names_what_was_expected_is_taken_for_busy() {
 }
 
 #[test]
-fn an_acquire_over_something_that_is_gone_is_looked_at_anew() {
+fn an_acquire_over_a_record_that_is_gone_reads_again() {
     let mut bench = Bench::candidate(deleted(5));
     assert_eq!(bench.refused(1, 0), ["read 2", "state WAITING"]);
     assert_eq!(bench.read(2, Entry::Vacant), ["acquire 2 over absent", "state ACQUIRING"]);
 }
 
 #[test]
-fn a_lost_race_is_followed_by_a_look_when_the_watch_does_not_tell() {
+fn a_lost_race_is_followed_by_a_read_when_the_watch_does_not_deliver() {
     let mut bench = Bench::candidate(Entry::Vacant);
     assert_eq!(bench.refused(1, 10), ["state WAITING"]);
     assert_eq!(bench.pass(ms(120)), ["read 2"]);
@@ -285,7 +285,7 @@ fn a_lost_race_is_followed_by_a_look_when_the_watch_does_not_tell() {
 }
 
 #[test]
-fn a_lost_race_needs_no_look_when_the_watch_tells_who_won() {
+fn a_lost_race_needs_no_read_when_the_watch_delivers_the_winner() {
     let mut bench = Bench::candidate(Entry::Vacant);
     bench.refused(1, 10);
     assert_eq!(bench.watched(theirs(10)), ["leader other"]);
@@ -293,7 +293,7 @@ fn a_lost_race_needs_no_look_when_the_watch_tells_who_won() {
 }
 
 #[test]
-fn a_fault_is_told_once_and_tried_again_until_the_deadline() {
+fn a_fault_is_reported_once_and_tried_again_until_the_deadline() {
     let mut bench = Bench::leader();
     bench.pass(secs(10));
     bench.inspected();

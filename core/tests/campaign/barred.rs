@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::harness::*;
 
 fn token(sequence: u64) -> Token {
-    Token { incarnation: LIFE, sequence: Revision(sequence) }
+    Token { incarnation: INCARNATION, sequence: Revision(sequence) }
 }
 
 /// Another's record, of a term with this token.
@@ -31,7 +31,7 @@ fn after_a_power_cut(revision: u64, sequence: u64, next: u64) -> (Bench, Vec<Str
     (bench, outputs)
 }
 
-/// What happened, when, until the win is told or this time is over; the store answers at once, from `newest` on.
+/// What happened, when, until the win is reported or this time is over; the store answers at once, from `newest` on.
 fn goes_on(
     bench: &mut Bench,
     first: Vec<String>,
@@ -84,9 +84,9 @@ fn a_gap_of_one_is_used_up_and_the_next_term_has_a_larger_token() {
     let writes: Vec<&str> =
         seen.iter().map(|(_, output)| output.as_str()).filter(|output| output.contains(" over ")).collect();
     assert_eq!(writes[..3], ["acquire 2 over 11", "release 3 over 12 owing 29900ms", "acquire 4 over 13"]);
-    let (told, won) = seen.last().expect("a win");
+    let (reported, won) = seen.last().expect("a win");
     assert_eq!(
-        (told.since(went_back), won.as_str()),
+        (reported.since(went_back), won.as_str()),
         (T, "won 14"),
         "a lease after the store went back, no later"
     );
@@ -99,7 +99,7 @@ fn a_gap_is_used_up_with_a_short_rest_between_two_acquires() {
     let acquires: Vec<Instant> =
         seen.iter().filter(|(_, output)| output.starts_with("acquire")).map(|(at, _)| *at).collect();
     assert!(acquires.windows(2).all(|pair| pair[1].since(pair[0]) >= ms(100)), "{acquires:?}");
-    assert_eq!(count(&seen, "warning"), 1, "it is told once");
+    assert_eq!(count(&seen, "warning"), 1, "it is reported once");
     let won = seen.last().and_then(|(_, output)| output.strip_prefix("won ")?.parse::<u64>().ok());
     assert_eq!(won, Some(302), "{:?}", seen.last());
 }
@@ -115,15 +115,15 @@ fn warning(sequence: u64, next: u64) -> Warning {
         Output::Event(Event::Warning(warning)) => Some(warning),
         _ => None,
     });
-    warning.expect("it is told")
+    warning.expect("it is reported")
 }
 
 #[test]
 fn what_an_election_writes_in_two_minutes_is_used_up_and_for_more_it_stays_out() {
-    let told =
+    let reported =
         |seen, next, barred| Warning::StoreReset { seen: Some(token(seen)), next: Some(token(next)), barred };
-    assert_eq!(warning(361, 1), told(361, 2, false));
-    assert_eq!(warning(362, 1), told(362, 2, true));
+    assert_eq!(warning(361, 1), reported(361, 2, false));
+    assert_eq!(warning(362, 1), reported(362, 2, true));
     let (mut bench, outputs) = after_a_power_cut(1_000, 1_000, 1);
     let seen = goes_on(&mut bench, outputs, &mut 1, secs(600));
     assert_eq!((count(&seen, "acquire"), count(&seen, "won")), (0, 0));
@@ -176,15 +176,15 @@ fn a_reset_is_accepted_only_by_a_candidate_that_it_keeps_out() {
 }
 
 #[test]
-fn between_others_that_use_the_gap_up_as_well_it_rests_all_the_same() {
+fn between_other_candidates_that_use_the_gap_up_as_well_it_rests_all_the_same() {
     let (mut bench, outputs) = after_a_power_cut(300, 300, 1);
     assert!(!outputs.iter().any(|output| output.starts_with("acquire")), "{outputs:?}");
     assert_eq!(bench.pass(ms(100))[0], "acquire 2 over 1");
     assert!(bench.applied(2, 2).contains(&"release 3 over 2 owing 29900ms".to_owned()));
     bench.applied(3, 3);
-    // Another one was faster, and gave the seat back at once.
+    // Another one was faster, and released at once.
     bench.watched(of_term(4, 4));
-    assert_eq!(bench.watched(released(5, secs(29))), ["leader nobody"]);
+    assert_eq!(bench.watched(released(5, secs(29))), ["leader vacant"]);
     assert_eq!(bench.pass(ms(99)), NOTHING);
     assert_eq!(bench.pass(ms(1))[0], "acquire 4 over 5");
 }

@@ -40,7 +40,7 @@ fn the_wait_before_a_race_grows_with_the_races_lost_and_is_bounded() {
         let waits: Vec<_> = (0..20)
             .map(|seed| {
                 let (mut bench, revision) = after_lost_races(races, seed);
-                assert_eq!(bench.watched(deleted(revision + 1)), ["leader nobody"]);
+                assert_eq!(bench.watched(deleted(revision + 1)), ["leader vacant"]);
                 let (timer, wait) = bench.wake().expect("the jitter's end");
                 assert_eq!(timer, Timer::Acquire);
                 wait
@@ -52,12 +52,12 @@ fn the_wait_before_a_race_grows_with_the_races_lost_and_is_bounded() {
 }
 
 #[test]
-fn a_race_is_lost_also_where_the_watch_tells_who_won_before_the_refusal_comes() {
+fn a_race_is_lost_also_where_the_watch_delivers_the_winner_before_the_refusal_comes() {
     let mut bench = Bench::candidate(deleted(5));
     bench.watched(theirs(6));
     assert_eq!(bench.refused(1, 6), ["state WAITING"]);
     bench.sleep(ms(5));
-    assert_eq!(bench.watched(deleted(7)), ["leader nobody"]);
+    assert_eq!(bench.watched(deleted(7)), ["leader vacant"]);
     let (timer, wait) = bench.wake().expect("the jitter's end");
     assert!(timer == Timer::Acquire && !wait.is_zero() && wait <= ms(2), "{timer:?} {wait:?}");
 }
@@ -136,11 +136,11 @@ fn the_users_back_off_does_not_keep_an_unanswered_acquire_from_being_looked_into
 }
 
 #[test]
-fn the_users_back_off_does_not_keep_a_record_of_ours_in_the_way_that_is_seen_after_the_failure() {
+fn the_users_back_off_does_not_keep_a_record_of_ours_in_the_way_that_is_observed_after_the_failure() {
     let store = Capabilities { incarnation_acked: true, ..bucket() };
     let mut bench = Bench::with(Settings { backoff: Backoff::Fixed(secs(600)), ..settings() }, store);
     bench.begin(expired(50));
-    // The store was made anew: what was known of the old one makes the answer to the read stale.
+    // The store was made again: what was known of the old one makes the answer to the read stale.
     let applied = bench.wrote(1, acknowledged(2, Some(Incarnation(2_000))));
     assert_eq!(applied, ["inspect", "read 2", "state WAITING"]);
     assert_eq!(bench.read(2, mine(2, 1)), ["reconnect"]);
@@ -153,7 +153,7 @@ fn the_users_back_off_does_not_keep_a_record_of_ours_in_the_way_that_is_seen_aft
 #[test]
 fn others_hold_back_for_a_named_successor() {
     let mut bench = Bench::candidate(theirs(10));
-    assert_eq!(bench.watched(handed_over(11, "somebody")), ["leader nobody"]);
+    assert_eq!(bench.watched(handed_over(11, "somebody")), ["leader vacant"]);
     assert_eq!(bench.wake(), Some((Timer::Acquire, secs(1))));
     bench.pass(ms(400));
     bench.watched(handed_over(11, "somebody"));
@@ -182,11 +182,11 @@ fn a_named_successor_campaigns_at_once_however_many_races_it_lost() {
 }
 
 #[test]
-fn one_who_resigned_lets_the_others_go_first() {
+fn one_who_resigned_lets_other_candidates_go_first() {
     let mut bench = Bench::leader();
     bench.give(Input::Resign);
     bench.give(Input::Drained);
-    assert_eq!(bench.applied(2, 11), ["leader nobody", "state WAITING"]);
+    assert_eq!(bench.applied(2, 11), ["leader vacant", "state WAITING"]);
     assert_eq!(bench.wake(), Some((Timer::Acquire, secs(1))));
 }
 

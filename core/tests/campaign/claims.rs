@@ -1,4 +1,4 @@
-//! What a holder's records say of its term, for whoever looks.
+//! What a holder's records state about its term, for observers.
 
 use incumbent_core::campaign::{Input, Output, ReadId};
 use incumbent_core::record::{Claim, Entry, Headers, Kind};
@@ -24,11 +24,11 @@ fn claim(revision: u64, headers: &Headers) -> Option<Claim> {
 }
 
 fn token(sequence: u64) -> Token {
-    Token { incarnation: LIFE, sequence: Revision(sequence) }
+    Token { incarnation: INCARNATION, sequence: Revision(sequence) }
 }
 
 #[test]
-fn the_record_that_takes_the_seat_has_the_token_of_its_own_revision() {
+fn the_record_of_the_acquire_has_the_token_of_its_own_revision() {
     let mut bench = Bench::new();
     bench.give(Input::Campaign);
     let read = Input::Read { read: ReadId(1), result: Ok(Entry::Vacant) };

@@ -72,7 +72,7 @@ fn a_call_between_two_outputs_loses_none_of_them() {
     assert_eq!(
         bench.give(Input::Close),
         ["state LEADING", "draining CLOSED", "state DRAINING"],
-        "as a handler would that was told of its win"
+        "as a handler would that got its win"
     );
 }
 
@@ -123,7 +123,7 @@ fn attempts_are_numbered_without_a_gap_and_never_again() {
 }
 
 #[test]
-fn the_states_are_told_as_they_are() {
+fn the_states_are_reported_as_they_are() {
     let mut bench = Bench::new();
     for (input, state) in [
         (Input::Campaign, State::Waiting),

@@ -8,7 +8,7 @@ use incumbent_core::store::StoreInfo;
 use std::time::Duration;
 
 use crate::harness::*;
-use crate::lowered_age::told_after;
+use crate::lowered_age::reported_after;
 
 /// From the shortest lease of the standard preset to the longest of the Go library's.
 const LEASES: [Duration; 9] =
@@ -40,7 +40,7 @@ fn waits(settings: &Settings, lease: Duration) -> Duration {
     waiter.begin(with_lease(theirs(11), lease));
     waiter.watched(deleted(12));
     waiter.applied(1, 13);
-    told_after(&mut waiter, 13, |info| StoreInfo { max_age: Some(lease), ..info })
+    reported_after(&mut waiter, 13, |info| StoreInfo { max_age: Some(lease), ..info })
 }
 
 /// By how much the leader's lease is over before the other leads, in real nanoseconds, the clocks drifting apart by

@@ -12,7 +12,7 @@ fn handing_over_drains_and_releases_with_the_successors_name() {
         bench.give(Input::Drained),
         ["lost 10 HANDED_OVER", "release 2 over 10 owing 0ms to other", "state RELEASING"]
     );
-    assert_eq!(bench.applied(2, 11), ["leader nobody", "state WAITING"]);
+    assert_eq!(bench.applied(2, 11), ["leader vacant", "state WAITING"]);
     assert_eq!(bench.wake(), Some((Timer::Acquire, secs(1))), "and holds back");
 }
 
@@ -26,7 +26,7 @@ fn a_release_that_is_repeated_names_the_successor_again() {
 }
 
 #[test]
-fn an_untold_seat_is_handed_over_with_the_wait_it_owes() {
+fn a_win_not_yet_reported_is_handed_over_with_the_wait_it_owes() {
     let mut bench = Bench::holder();
     bench.sleep(secs(5));
     assert_eq!(

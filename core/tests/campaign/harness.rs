@@ -13,7 +13,7 @@ use incumbent_core::{Incarnation, Instant, Revision};
 /// clocks, 0.25 s of slack.
 pub const T: Duration = Duration::from_secs(30);
 pub const M: Duration = Duration::from_millis(1550);
-pub const LIFE: Incarnation = Incarnation(1_000);
+pub const INCARNATION: Incarnation = Incarnation(1_000);
 pub const ME: Nonce = Nonce(0xa);
 pub const OTHER: Nonce = Nonce(0xb);
 
@@ -48,7 +48,7 @@ pub fn bucket_with_markers() -> Capabilities {
 pub fn store_info(asked_at: Instant) -> StoreInfo {
     StoreInfo {
         asked_at,
-        incarnation: LIFE,
+        incarnation: INCARNATION,
         age: Some(secs(100_000)),
         never_used: false,
         max_age: Some(T),
@@ -138,7 +138,7 @@ impl Bench {
         129
     }
 
-    /// Sees a record of the first attempt at revision 10, of which nothing is known any more, while `awaited` is
+    /// Observes a record of the first attempt at revision 10, which is forgotten, while `awaited` is
     /// under way, and takes it again: when it was seen.
     pub fn retake_a_forgotten_record(&mut self, record: Entry, awaited: u64) -> Instant {
         let seen = self.now;
@@ -165,7 +165,7 @@ impl Bench {
     pub fn leader_at(revision: u64, settings: Settings, store: Capabilities) -> Self {
         let mut bench = Self::with(settings, store);
         bench.begin(Entry::Vacant);
-        bench.wrote(1, acknowledged(revision, store.incarnation_acked.then_some(LIFE)));
+        bench.wrote(1, acknowledged(revision, store.incarnation_acked.then_some(INCARNATION)));
         bench.inspected();
         assert!(bench.leads(), "the bench's leader leads");
         bench
@@ -264,7 +264,7 @@ impl Bench {
         self.give(Input::Reconnected)
     }
 
-    /// An inspection asked and answered now, of the life known.
+    /// An inspection asked and answered now, of the incarnation known.
     pub fn inspected(&mut self) -> Vec<String> {
         self.inspected_as(|info| info)
     }
@@ -348,7 +348,7 @@ pub fn released(revision: u64, owed: Duration) -> Entry {
         revision: Revision(revision),
         stamp: Some(Stamp { nonce: OTHER, attempt: Attempt(revision) }),
         owed,
-        incarnation: LIFE,
+        incarnation: INCARNATION,
         successor: None,
     })
 }
@@ -404,7 +404,7 @@ fn event_in_short(event: &Event) -> String {
         Event::Draining { reason, .. } => format!("draining {}", reason.code()),
         Event::Lost { term, reason } => format!("lost {} {}", term.token.sequence.0, reason.code()),
         Event::LeaderChanged(leader) => {
-            format!("leader {}", leader.as_ref().map_or("nobody", |leader| leader.name.as_str()))
+            format!("leader {}", leader.as_ref().map_or("vacant", |leader| leader.name.as_str()))
         }
         Event::StateChanged(state) => format!("state {}", state.code()),
         Event::Warning(warning) => format!("warning {}", warning_in_short(warning)),

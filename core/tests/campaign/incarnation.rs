@@ -1,4 +1,4 @@
-//! Another life of the store: deleted and made anew, or restored from a backup.
+//! Another incarnation of the store: deleted and made again, or restored from a backup.
 
 use incumbent_core::campaign::{Input, Timer};
 use incumbent_core::record::Entry;
@@ -6,7 +6,7 @@ use incumbent_core::store::{Capabilities, FaultKind, Outcome, StoreInfo};
 use incumbent_core::{Incarnation, Revision};
 
 use crate::harness::*;
-use crate::lowered_age::told_after;
+use crate::lowered_age::reported_after;
 
 const NEXT: Incarnation = Incarnation(2_000);
 
@@ -15,7 +15,7 @@ fn made_anew(info: StoreInfo) -> StoreInfo {
 }
 
 #[test]
-fn a_store_that_was_deleted_is_told_and_the_term_ends_at_its_deadline() {
+fn a_store_that_was_deleted_is_reported_and_the_term_ends_at_its_deadline() {
     let mut bench = Bench::leader();
     bench.pass(secs(10));
     assert_eq!(bench.wrote(2, Outcome::Failed(fault(FaultKind::Broken))), ["warning Broken"]);
@@ -26,7 +26,7 @@ fn a_store_that_was_deleted_is_told_and_the_term_ends_at_its_deadline() {
 }
 
 #[test]
-fn another_life_ends_the_term_and_everything_is_looked_at_anew() {
+fn another_incarnation_ends_the_term_and_the_key_is_read_again() {
     let mut bench = Bench::leader();
     bench.pass(secs(10));
     assert_eq!(bench.inspected_as(made_anew), ["lost 10 STORE_RESET", "warning StoreReset", "state WAITING"]);
@@ -39,19 +39,19 @@ fn another_life_ends_the_term_and_everything_is_looked_at_anew() {
 }
 
 #[test]
-fn a_candidate_that_knew_another_life_does_not_believe_that_the_name_was_never_used() {
+fn a_candidate_that_knew_another_incarnation_does_not_believe_that_the_name_was_never_used() {
     let made_as_new = |info: StoreInfo| StoreInfo { never_used: true, age: Some(secs(0)), ..made_anew(info) };
     let mut bench = Bench::candidate(theirs(4));
     let seen = bench.now;
     assert_eq!(bench.inspected_as(made_as_new)[0], "warning StoreReset");
     bench.read(2, Entry::Vacant);
     bench.applied(1, 1);
-    told_after(&mut bench, 1, made_as_new);
-    assert_eq!(bench.now.since(seen), T, "the leader of the old life may not know");
+    reported_after(&mut bench, 1, made_as_new);
+    assert_eq!(bench.now.since(seen), T, "the leader of the old incarnation may not know");
 }
 
 #[test]
-fn in_a_young_life_nobody_is_told_before_it_is_a_lease_old() {
+fn in_a_young_incarnation_no_win_is_reported_before_it_is_a_lease_old() {
     let mut bench = Bench::leader();
     let seen = bench.now;
     bench.inspected_as(made_anew);
@@ -73,7 +73,7 @@ fn in_a_young_life_nobody_is_told_before_it_is_a_lease_old() {
 }
 
 #[test]
-fn in_a_young_life_nobody_is_told_before_the_last_holders_lease_is_over() {
+fn in_a_young_incarnation_no_win_is_reported_before_the_last_holders_lease_is_over() {
     let mut bench = Bench::candidate(with_lease(theirs(10), secs(50)));
     let seen = bench.now;
     assert_eq!(bench.inspected_as(made_anew), ["warning StoreReset", "read 2"]);
@@ -105,12 +105,12 @@ fn a_renewal_that_happens_to_match_the_new_lifes_sequence_makes_no_leader() {
     assert_eq!(bench.read(2, mine(11, 2)), ["acquire 3 over 11", "state ACQUIRING"]);
     bench.applied(3, 12);
     bench.sleep(ms(1));
-    assert_eq!(bench.inspected_as(made_anew), NOTHING, "not before the life is a lease old");
+    assert_eq!(bench.inspected_as(made_anew), NOTHING, "not before the incarnation is a lease old");
     assert!(!bench.leads());
 }
 
 #[test]
-fn an_acquire_that_matches_the_new_lifes_sequence_is_not_told_either() {
+fn an_acquire_that_matches_the_new_incarnations_sequence_is_not_reported_either() {
     let mut bench = Bench::candidate(deleted(5));
     assert_eq!(bench.applied(1, 6)[0], "inspect");
     assert_eq!(bench.inspected_as(made_anew), ["warning StoreReset", "read 2", "state WAITING"]);
@@ -118,7 +118,7 @@ fn an_acquire_that_matches_the_new_lifes_sequence_is_not_told_either() {
 }
 
 #[test]
-fn an_acquire_meant_for_the_old_life_is_looked_into_when_it_is_acknowledged_in_the_new_one() {
+fn an_acquire_meant_for_the_old_incarnation_is_looked_into_when_it_is_acknowledged_in_the_new_one() {
     let mut bench = Bench::candidate(deleted(5));
     assert_eq!(bench.inspected_as(made_anew), ["warning StoreReset"]);
     assert_eq!(bench.applied(1, 6), ["read 2", "state WAITING"], "it is not known what it replaced");
@@ -126,7 +126,7 @@ fn an_acquire_meant_for_the_old_life_is_looked_into_when_it_is_acknowledged_in_t
 }
 
 #[test]
-fn an_acknowledgement_from_a_life_that_is_over_does_not_end_a_term_of_the_next() {
+fn an_acknowledgement_from_a_incarnation_that_is_over_does_not_end_a_term_of_the_next() {
     let store = Capabilities { incarnation_acked: true, ..bucket() };
     let mut bench = Bench::leader_with(settings(), store);
     bench.sleep(secs(10));
@@ -138,12 +138,12 @@ fn an_acknowledgement_from_a_life_that_is_over_does_not_end_a_term_of_the_next()
     bench.wrote(3, acknowledged(4, Some(NEXT)));
     bench.pass(ms(1));
     assert!(bench.leads());
-    assert_eq!(bench.wrote(2, acknowledged(11, Some(LIFE))), NOTHING);
+    assert_eq!(bench.wrote(2, acknowledged(11, Some(INCARNATION))), NOTHING);
     assert!(bench.leads());
 }
 
 #[test]
-fn the_wait_of_an_attempt_meant_for_another_life_is_not_believed() {
+fn the_wait_of_an_attempt_meant_for_another_incarnation_is_not_believed() {
     let old = |info: StoreInfo| StoreInfo { incarnation: NEXT, ..info };
     let mut bench = Bench::candidate(Entry::Vacant);
     bench.inspected_as(old);
@@ -160,11 +160,11 @@ fn the_wait_of_an_attempt_meant_for_another_life_is_not_believed() {
             outputs.extend(bench.applied(attempt, 5 + attempt));
         }
     }
-    assert_eq!(bench.now.since(seen), T, "it may have replaced anybody's record");
+    assert_eq!(bench.now.since(seen), T, "it may have replaced any record");
 }
 
 #[test]
-fn a_held_seat_is_not_told_while_the_store_cannot_be_inspected() {
+fn a_win_is_not_reported_while_the_store_cannot_be_inspected() {
     let mut bench = Bench::candidate(Entry::Vacant);
     bench.applied(1, 10);
     assert_eq!(bench.give(Input::Inspected(Err(fault(FaultKind::Unreachable)))), ["warning Unreachable"]);
@@ -193,22 +193,22 @@ fn one_who_cannot_find_out_whether_it_leads_gives_way_after_a_lease() {
     assert_eq!(bench.now.since(taken), T);
     assert_eq!(outputs, ["inspect", "inspect", "renew 4 over 12", "state RELEASING"]);
     assert_eq!(bench.applied(4, 13), ["release 5 over 13 owing 0ms"]);
-    assert_eq!(bench.applied(5, 14), ["leader nobody", "state WAITING"]);
+    assert_eq!(bench.applied(5, 14), ["leader vacant", "state WAITING"]);
     let resumes = bench.pass(secs(1));
     assert_eq!(
         resumes.last().map(String::as_str),
         Some("state ACQUIRING"),
-        "the others went first: {resumes:?}"
+        "other candidates went first: {resumes:?}"
     );
 }
 
 #[test]
-fn an_older_life_is_a_restored_backup_and_bars_the_candidate() {
+fn an_older_incarnation_is_a_restored_backup_and_bars_the_candidate() {
     let mut bench = Bench::candidate(theirs(10));
     let restored =
         |info: StoreInfo| StoreInfo { incarnation: Incarnation(500), newest: Some(Revision(80)), ..info };
     assert_eq!(bench.inspected_as(restored), ["warning StoreReset, barred"]);
-    assert_eq!(bench.watched(deleted(9)), ["leader nobody"], "not campaigned for");
+    assert_eq!(bench.watched(deleted(9)), ["leader vacant"], "not campaigned for");
     let outputs = bench.pass(secs(60));
     assert!(outputs.iter().all(|output| output == "inspect"), "{outputs:?}");
     bench.inspected_as(restored);
@@ -217,7 +217,7 @@ fn an_older_life_is_a_restored_backup_and_bars_the_candidate() {
 }
 
 #[test]
-fn a_backup_of_this_life_bars_until_its_sequences_are_beyond_every_token_seen() {
+fn a_backup_of_this_incarnation_bars_until_its_sequences_are_beyond_every_token_observed() {
     let mut bench = Bench::leader_far_on();
     bench.pass(secs(10));
     bench.inspected();
@@ -235,7 +235,7 @@ fn memory_storage_that_comes_back_empty_is_noticed_by_its_small_acknowledgements
 }
 
 #[test]
-fn the_life_ends_for_a_release_too() {
+fn the_incarnation_ends_for_a_release_too() {
     let mut bench = Bench::leader();
     bench.give(Input::Close);
     bench.give(Input::Drained);
@@ -247,7 +247,7 @@ fn the_life_ends_for_a_release_too() {
 }
 
 #[test]
-fn what_was_read_in_another_life_is_read_again() {
+fn what_was_read_in_another_incarnation_is_read_again() {
     let mut bench = Bench::candidate(theirs(10));
     bench.pass(T + ms(250));
     bench.inspected_as(made_anew);
@@ -268,7 +268,7 @@ fn an_inspection_asked_before_a_newer_one_says_nothing() {
 }
 
 #[test]
-fn a_watch_that_shows_the_acquire_confirms_the_life_without_another_inspection() {
+fn a_watch_that_shows_the_acquire_confirms_the_incarnation_without_another_inspection() {
     let mut bench = Bench::new();
     bench.give(Input::Watching { since: bench.now.before(secs(2)) });
     bench.begin(Entry::Vacant);
@@ -302,7 +302,7 @@ fn a_watch_confirms_only_the_write_that_it_shows() {
 }
 
 #[test]
-fn a_watched_renewal_shows_the_store_to_be_the_same_where_the_watch_is_of_its_life() {
+fn a_watched_renewal_shows_the_store_to_be_the_same_where_the_watch_is_of_its_incarnation() {
     for (begins_anew, remaining) in [(false, T - M), (true, T - M - secs(10))] {
         let mut bench = Bench::new();
         bench.give(Input::Watching { since: bench.now.before(secs(2)) });
@@ -320,7 +320,7 @@ fn a_watched_renewal_shows_the_store_to_be_the_same_where_the_watch_is_of_its_li
 }
 
 #[test]
-fn a_watch_that_may_see_another_life_confirms_nothing() {
+fn a_watch_that_may_see_another_incarnation_confirms_nothing() {
     let mut bench = Bench::new();
     assert_eq!(bench.give(Input::Watching { since: bench.now }), ["inspect"]);
     bench.begin(Entry::Vacant);

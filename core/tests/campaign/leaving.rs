@@ -19,7 +19,7 @@ fn resigning_drains_then_loses_then_releases() {
         ["lost 10 RESIGNED", "release 2 over 10 owing 0ms", "state RELEASING"]
     );
     assert!(!bench.leads());
-    assert_eq!(bench.applied(2, 11), ["leader nobody", "state WAITING"]);
+    assert_eq!(bench.applied(2, 11), ["leader vacant", "state WAITING"]);
     assert_eq!(bench.pass(secs(1)), ["acquire 3 over 11", "state ACQUIRING"]);
 }
 
@@ -75,7 +75,7 @@ fn a_drain_whose_time_is_up_loses_the_term_and_releases_nothing_before_the_work_
     assert_eq!(bench.tick(), ["lost 10 RESIGNED", "state RELEASING"]);
     assert_eq!(bench.pass(secs(20)), NOTHING, "nothing is renewed, and nothing is released");
     assert_eq!(bench.give(Input::Drained), ["release 2 over 10 owing 0ms"]);
-    assert_eq!(bench.applied(2, 11), ["leader nobody", "state WAITING"]);
+    assert_eq!(bench.applied(2, 11), ["leader vacant", "state WAITING"]);
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn while_the_work_of_an_ended_term_goes_on_a_renewal_without_an_answer_is_not_re
 }
 
 #[test]
-fn a_lease_that_has_run_out_is_not_released_and_the_candidate_goes_on_behind_the_others() {
+fn a_lease_that_has_run_out_is_not_released_and_the_candidate_goes_on_behind_other_candidates() {
     let mut bench = overdrawn(Input::Resign);
     // The lease, what the store may be late by, and what one that resigned holds back.
     let gone = T + ms(250) + secs(1);
@@ -150,7 +150,7 @@ fn work_that_ends_within_the_two_seconds_of_a_close_is_released() {
     let mut bench = overdrawn(Input::Close);
     bench.sleep(secs(1));
     assert_eq!(bench.give(Input::Drained), ["release 2 over 10 owing 0ms"]);
-    assert_eq!(bench.applied(2, 11), ["leader nobody", "state CLOSED"]);
+    assert_eq!(bench.applied(2, 11), ["leader vacant", "state CLOSED"]);
 }
 
 #[test]
@@ -205,11 +205,11 @@ fn resigning_twice_is_resigning_once() {
 }
 
 #[test]
-fn an_untold_seat_is_given_back_without_a_drain_and_the_wait_goes_with_it() {
+fn a_win_not_yet_reported_is_released_without_a_drain_and_the_wait_goes_with_it() {
     let mut bench = Bench::holder();
     bench.sleep(secs(10) - ms(1));
     assert_eq!(bench.give(Input::Resign), ["release 2 over 10 owing 20001ms", "state RELEASING"]);
-    assert_eq!(bench.applied(2, 11), ["leader nobody", "state WAITING"]);
+    assert_eq!(bench.applied(2, 11), ["leader vacant", "state WAITING"]);
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn a_release_without_an_answer_is_repeated_until_it_is_applied() {
     bench.give(Input::Drained);
     assert_eq!(bench.pass(secs(2)), ["reconnect"]);
     assert_eq!(bench.next(), ["release 3 over 10 owing 0ms"]);
-    assert_eq!(bench.applied(3, 11), ["leader nobody", "state WAITING"]);
+    assert_eq!(bench.applied(3, 11), ["leader vacant", "state WAITING"]);
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn a_release_whose_acknowledgement_was_lost_is_found_applied() {
         }),
         other => other,
     };
-    assert_eq!(bench.read(2, ours), ["leader nobody", "state WAITING"]);
+    assert_eq!(bench.read(2, ours), ["leader vacant", "state WAITING"]);
     assert_eq!(bench.wake(), Some((Timer::Acquire, secs(1))));
 }
 
@@ -262,7 +262,7 @@ fn a_late_renewal_that_lands_before_the_release_is_released_in_its_turn() {
     );
     assert_eq!(bench.refused(3, 11), ["read 2"]);
     assert_eq!(bench.read(2, mine(11, 2)), ["release 4 over 11 owing 0ms"]);
-    assert_eq!(bench.applied(4, 12), ["leader nobody", "state WAITING"]);
+    assert_eq!(bench.applied(4, 12), ["leader vacant", "state WAITING"]);
 }
 
 #[test]
@@ -328,7 +328,7 @@ fn closing_drains_loses_releases_and_ends() {
         bench.give(Input::Drained),
         ["lost 10 CLOSED", "release 2 over 10 owing 0ms", "state RELEASING"]
     );
-    assert_eq!(bench.applied(2, 11), ["leader nobody", "state CLOSED"]);
+    assert_eq!(bench.applied(2, 11), ["leader vacant", "state CLOSED"]);
     assert_eq!(bench.wake(), None);
 }
 
@@ -359,12 +359,12 @@ fn closing_while_releasing_waits_two_seconds_from_then() {
 }
 
 #[test]
-fn an_absence_told_by_the_watch_is_read_before_a_release_is_over() {
+fn an_absence_delivered_by_the_watch_is_read_before_a_release_is_over() {
     let mut bench = Bench::leader();
     bench.give(Input::Resign);
     bench.give(Input::Drained);
     assert_eq!(bench.watched(Entry::Vacant), ["read 2"], "the watch may be behind");
-    assert_eq!(bench.read(2, Entry::Vacant), ["leader nobody", "state WAITING"]);
+    assert_eq!(bench.read(2, Entry::Vacant), ["leader vacant", "state WAITING"]);
 }
 
 #[test]
@@ -373,7 +373,7 @@ fn closing_while_draining_keeps_the_reason_and_ends_the_campaign() {
     bench.give(Input::Resign);
     assert_eq!(bench.give(Input::Close), NOTHING);
     assert_eq!(bench.give(Input::Drained)[0], "lost 10 RESIGNED");
-    assert_eq!(bench.applied(2, 11), ["leader nobody", "state CLOSED"]);
+    assert_eq!(bench.applied(2, 11), ["leader vacant", "state CLOSED"]);
 }
 
 #[test]
@@ -408,7 +408,7 @@ fn a_closed_campaign_says_nothing_more() {
 }
 
 #[test]
-fn a_closing_leader_told_of_another_life_ends_without_a_wake_up() {
+fn a_closing_leader_that_observes_another_incarnation_ends_without_a_wake_up() {
     let store = incumbent_core::store::Capabilities { incarnation_acked: true, ..bucket() };
     let mut bench = Bench::leader_with(settings(), store);
     bench.pass(secs(10));
@@ -442,7 +442,7 @@ fn after_a_handler_failed_candidacy_resumes_after_the_back_off_and_not_before() 
     bench.reconnected();
     bench.inspected();
     assert_eq!(bench.watched(theirs(12)), ["leader other"]);
-    assert_eq!(bench.watched(deleted(13)), ["leader nobody"]);
+    assert_eq!(bench.watched(deleted(13)), ["leader vacant"]);
     assert_eq!(bench.wake(), Some((Timer::Acquire, secs(30))));
     assert_eq!(bench.pass(secs(30)), ["acquire 3 over 13", "state ACQUIRING"]);
 }
@@ -471,7 +471,7 @@ fn a_failed_read_does_not_cut_the_wait_after_a_handlers_failure_short() {
     bench.give(Input::HandlerFailed);
     bench.give(Input::Drained);
     assert_eq!(bench.refused(2, 11), ["read 2"]);
-    assert_eq!(bench.watched(deleted(13)), ["leader nobody", "state WAITING"]);
+    assert_eq!(bench.watched(deleted(13)), ["leader vacant", "state WAITING"]);
     let fault = fault(FaultKind::Unreachable);
     assert_eq!(bench.give(Input::Read { read: ReadId(2), result: Err(fault) }), ["warning Unreachable"]);
     assert_eq!(bench.wake(), Some((Timer::Acquire, secs(30))));

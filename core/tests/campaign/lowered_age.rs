@@ -1,4 +1,4 @@
-//! The store's maximum age is lowered while somebody may still count on the lease that was agreed on: what is
+//! The store's maximum age is lowered while a leader may still count on the lease that was agreed on: what is
 //! waited for on account of a leader that is not known is not shortened with it.
 
 use std::time::Duration;
@@ -37,8 +37,12 @@ pub fn unreadable(entry: Entry) -> Entry {
     }
 }
 
-/// From now on everything is answered at once: after how long the win is told.
-pub fn told_after(bench: &mut Bench, mut revision: u64, change: impl Fn(StoreInfo) -> StoreInfo) -> Duration {
+/// From now on everything is answered at once: after how long the win is reported.
+pub fn reported_after(
+    bench: &mut Bench,
+    mut revision: u64,
+    change: impl Fn(StoreInfo) -> StoreInfo,
+) -> Duration {
     let began = bench.now;
     let mut outputs: Vec<String> = Vec::new();
     loop {
@@ -61,24 +65,24 @@ pub fn told_after(bench: &mut Bench, mut revision: u64, change: impl Fn(StoreInf
 }
 
 #[test]
-fn another_life_of_the_store_is_trusted_after_the_lease_that_was_agreed_on() {
+fn another_incarnation_of_the_store_is_trusted_after_the_lease_that_was_agreed_on() {
     let mut bench = candidate(Entry::Vacant);
     let seen = bench.now;
     assert_eq!(bench.inspected_as(made_anew), ["warning StoreReset"], "attempt 1 is on its way still");
     assert_eq!(bench.applied(1, 1), ["read 2", "state WAITING"]);
     assert_eq!(bench.read(2, Entry::Vacant), ["acquire 2 over absent", "state ACQUIRING"]);
     bench.applied(2, 2);
-    told_after(&mut bench, 2, made_anew);
+    reported_after(&mut bench, 2, made_anew);
     assert_eq!(bench.now.since(seen), T);
 }
 
 #[test]
-fn another_life_of_the_store_is_trusted_after_the_last_holders_lease_where_that_is_longer() {
+fn another_incarnation_of_the_store_is_trusted_after_the_last_holders_lease_where_that_is_longer() {
     let mut bench = candidate(with_lease(theirs(10), LONG));
     assert_eq!(bench.inspected_as(made_anew), ["warning StoreReset", "read 2"]);
-    assert_eq!(bench.read(2, Entry::Vacant), ["acquire 1 over absent", "leader nobody", "state ACQUIRING"]);
+    assert_eq!(bench.read(2, Entry::Vacant), ["acquire 1 over absent", "leader vacant", "state ACQUIRING"]);
     bench.applied(1, 1);
-    assert_eq!(told_after(&mut bench, 1, made_anew), LONG);
+    assert_eq!(reported_after(&mut bench, 1, made_anew), LONG);
 }
 
 #[test]
@@ -89,7 +93,7 @@ fn a_store_that_went_back_is_trusted_after_the_lease_that_was_agreed_on() {
     assert_eq!(bench.applied(1, 9), ["warning StoreReset", "leader me", "state WAITING"]);
     assert_eq!(bench.pass(ms(100)), ["acquire 2 over 9", "state ACQUIRING"]);
     bench.applied(2, 91);
-    told_after(&mut bench, 91, far);
+    reported_after(&mut bench, 91, far);
     assert_eq!(bench.now.since(seen), T);
 }
 
@@ -100,7 +104,7 @@ fn a_record_of_ours_of_which_nothing_is_known_is_retaken_for_the_lease_that_was_
     bench.begin(Entry::Vacant);
     let awaited = bench.forget_the_first_attempt();
     let seen = bench.retake_a_forgotten_record(unreadable(mine(10, 1)), awaited);
-    told_after(&mut bench, 11, lowered);
+    reported_after(&mut bench, 11, lowered);
     assert_eq!(bench.now.since(seen), T);
 }
 
@@ -115,8 +119,8 @@ fn a_record_of_ours_of_which_nothing_is_known_is_waited_for_when_it_has_vanished
     assert_eq!(bench.watched(unreadable(mine(10, 1))), ["leader me"]);
     assert_eq!(bench.refused(awaited, 10), ["state WAITING"]);
     let acquire = format!("acquire {} over 11", awaited + 1);
-    assert_eq!(bench.watched(expired(11)), [&acquire, "leader nobody", "state ACQUIRING"]);
+    assert_eq!(bench.watched(expired(11)), [&acquire, "leader vacant", "state ACQUIRING"]);
     bench.applied(awaited + 1, 12);
-    told_after(&mut bench, 12, lowered);
+    reported_after(&mut bench, 12, lowered);
     assert_eq!(bench.now.since(seen), T);
 }

@@ -1,4 +1,4 @@
-//! Records of our own outside a term: retaken or removed, and never in anybody's way for long.
+//! Records of our own outside a term: retaken or removed, and never in the way of other candidates for long.
 
 use incumbent_core::campaign::{Input, Timer};
 use incumbent_core::record::Entry;
@@ -20,7 +20,7 @@ fn an_orphan_is_retaken_with_the_wait_of_the_attempt_that_wrote_it() {
     assert_eq!(won_at(&mut bench, wait_ends, 3, 12), "won 11");
 }
 
-/// Renews until a win is told; says which, and how long before or after `at` that was.
+/// Renews until a win is reported; returns which, and how long before or after `at` that was.
 fn won_at(bench: &mut Bench, at: Instant, mut attempt: u64, mut revision: u64) -> String {
     for _ in 0..1000 {
         let mut outputs = bench.next();
@@ -81,7 +81,7 @@ fn with_markers_an_orphan_is_retaken_before_its_own_deadline_only() {
 }
 
 #[test]
-fn with_markers_a_retaking_acknowledged_after_the_orphans_deadline_is_not_told() {
+fn with_markers_a_retaking_acknowledged_after_the_orphans_deadline_is_not_reported() {
     for (late, expected) in [(ms(1), "won 11"), (ms(0), "")] {
         let mut bench = with_markers();
         let deadline = bench.now + (T - M);
@@ -131,7 +131,7 @@ fn stopped_while_an_acquire_is_on_its_way_the_orphan_is_removed() {
     let mut bench = Bench::candidate(Entry::Vacant);
     assert_eq!(bench.give(Input::Close), ["state RELEASING"], "nothing to release yet");
     assert_eq!(bench.applied(1, 10), ["release 2 over 10 owing 0ms", "leader me"]);
-    assert_eq!(bench.applied(2, 11), ["leader nobody", "state CLOSED"]);
+    assert_eq!(bench.applied(2, 11), ["leader vacant", "state CLOSED"]);
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn stopped_after_an_acquire_that_was_never_answered_the_key_is_looked_at() {
     bench.pass(secs(2));
     assert_eq!(bench.give(Input::Close), ["read 2", "state RELEASING"]);
     assert_eq!(bench.read(2, mine(10, 1)), ["release 2 over 10 owing 0ms", "leader me"]);
-    assert_eq!(bench.applied(2, 11), ["leader nobody", "state CLOSED"]);
+    assert_eq!(bench.applied(2, 11), ["leader vacant", "state CLOSED"]);
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn a_record_of_ours_that_turns_up_when_we_have_left_the_race_is_removed() {
     assert_eq!(bench.give(Input::Health(false)), ["read 2", "state RELEASING"]);
     assert_eq!(bench.read(2, Entry::Vacant), ["state IDLE"]);
     assert_eq!(bench.applied(1, 10), ["release 2 over 10 owing 0ms", "leader me", "state RELEASING"]);
-    assert_eq!(bench.applied(2, 11), ["leader nobody", "state IDLE"]);
+    assert_eq!(bench.applied(2, 11), ["leader vacant", "state IDLE"]);
 
     let mut bench = Bench::candidate(Entry::Vacant);
     bench.pass(secs(2));
@@ -206,7 +206,7 @@ fn after_an_operators_deletion_the_wait_goes_with_a_release() {
 }
 
 #[test]
-fn two_campaigns_of_one_process_do_not_take_each_others_records_for_their_own() {
+fn two_campaigns_of_one_process_do_not_count_each_others_records_as_their_own() {
     let namesake = |revision| match theirs(revision) {
         Entry::Live(record) => {
             Entry::Live(incumbent_core::record::Record { candidate: "me".into(), ..record })
@@ -226,12 +226,12 @@ fn while_no_token_is_large_enough_an_orphan_is_removed_and_not_retaken() {
     bench.begin(theirs(100));
     bench.watched(deleted(101));
     bench.wrote(1, Outcome::Unknown);
-    bench.inspected_as(|info| StoreInfo { incarnation: Incarnation(LIFE.0 - 1), ..info });
+    bench.inspected_as(|info| StoreInfo { incarnation: Incarnation(INCARNATION.0 - 1), ..info });
     assert_eq!(bench.watched(mine(7, 1)), ["release 2 over 7 owing 30000ms", "leader me", "state RELEASING"]);
 }
 
 #[test]
-fn an_acquire_that_was_long_under_way_waits_for_whoever_was_seen_meanwhile() {
+fn an_acquire_that_was_long_under_way_waits_for_a_holder_observed_meanwhile() {
     let mut bench = Bench::candidate(Entry::Vacant);
     bench.pass(secs(3));
     bench.watched(theirs(5));
@@ -256,7 +256,7 @@ fn an_acquire_that_was_long_under_way_waits_for_whoever_was_seen_meanwhile() {
 }
 
 #[test]
-fn a_candidate_that_leaves_while_its_acquire_is_long_under_way_owes_what_was_seen_meanwhile() {
+fn a_candidate_that_leaves_while_its_acquire_is_long_under_way_owes_what_was_observed_meanwhile() {
     let mut bench = Bench::candidate(Entry::Vacant);
     bench.watched(theirs(5));
     bench.give(Input::Close);
@@ -269,7 +269,7 @@ fn an_acquire_that_is_acknowledged_when_something_newer_is_known_makes_no_holder
     let mut bench = Bench::candidate(Entry::Vacant);
     bench.pass(secs(3));
     bench.pass(secs(1));
-    // The second acquire is refused: whoever wrote revision 8, the record that the first left is gone.
+    // The second acquire is refused: whichever candidate wrote revision 8, the record that the first left is gone.
     let attempt = 2;
     bench.refused(attempt, 8);
     let outputs = bench.applied(1, 6);
@@ -283,7 +283,7 @@ fn a_record_of_ours_of_which_nothing_is_known_is_waited_for_also_when_it_vanishe
     let mut bench = Bench::with(settings(), bucket_with_markers());
     bench.begin(deleted(5));
     bench.applied(1, 6);
-    // It was applied in another life, over what somebody left there; and then the server's marker erases it.
+    // It was applied in another incarnation, over another candidate's record; and then the server's marker erases it.
     bench.inspected_as(elsewhere);
     bench.read(2, mine(6, 1));
     let seen = bench.now;

@@ -9,7 +9,7 @@ use incumbent_core::record::Entry;
 use incumbent_core::store::{Action, Capabilities, StoreInfo, Write};
 
 use crate::harness::*;
-use crate::lowered_age::{told_after, unreadable};
+use crate::lowered_age::{reported_after, unreadable};
 
 /// The store's maximum age; our own lease is `T`, a third of it.
 const AGE: Duration = secs(90);
@@ -30,12 +30,12 @@ fn bench(first: StoreInfo) -> Bench {
 }
 
 #[test]
-fn a_life_of_the_store_is_trusted_after_the_longest_lease_there_may_be() {
+fn a_incarnation_of_the_store_is_trusted_after_the_longest_lease_there_may_be() {
     let young = StoreInfo { age: None, ..aged(store_info(incumbent_core::Instant::ZERO)) };
     let mut bench = bench(young);
     bench.begin(Entry::Vacant);
     bench.applied(1, 1);
-    assert_eq!(told_after(&mut bench, 1, aged), AGE);
+    assert_eq!(reported_after(&mut bench, 1, aged), AGE);
 }
 
 /// The lease that an acquire or a renewal says, in milliseconds.
@@ -69,14 +69,14 @@ fn a_holder_that_still_waits_says_the_larger_of_its_lease_and_what_it_waits_for(
 }
 
 #[test]
-fn another_life_of_the_store_is_trusted_after_the_longest_lease_there_may_have_been() {
+fn another_incarnation_of_the_store_is_trusted_after_the_longest_lease_there_may_have_been() {
     let mut bench = bench(aged(store_info(incumbent_core::Instant::ZERO)));
     bench.begin(with_lease(theirs(10), secs(5)));
     let seen = bench.now;
     assert_eq!(bench.inspected_as(made_anew), ["warning StoreReset", "read 2"]);
     bench.read(2, Entry::Vacant);
     bench.applied(1, 1);
-    told_after(&mut bench, 1, made_anew);
+    reported_after(&mut bench, 1, made_anew);
     assert_eq!(bench.now.since(seen), AGE);
 }
 
@@ -90,7 +90,7 @@ fn a_lowered_maximum_age_is_not_the_longest_there_was() {
     bench.applied(1, 1);
     bench.read(2, Entry::Vacant);
     bench.applied(2, 2);
-    told_after(&mut bench, 2, lowered);
+    reported_after(&mut bench, 2, lowered);
     assert_eq!(bench.now.since(seen), AGE);
 }
 
@@ -100,17 +100,17 @@ fn a_record_of_ours_of_which_nothing_is_known_may_have_replaced_the_longest_leas
     bench.begin(Entry::Vacant);
     let awaited = bench.forget_the_first_attempt();
     let seen = bench.retake_a_forgotten_record(unreadable(mine(10, 1)), awaited);
-    told_after(&mut bench, 11, aged);
+    reported_after(&mut bench, 11, aged);
     assert_eq!(bench.now.since(seen), AGE);
 }
 
 #[test]
-fn where_records_have_no_maximum_age_a_tombstone_says_how_long_a_leader_never_seen_may_lead() {
+fn where_records_have_no_maximum_age_a_tombstone_states_how_long_a_leader_never_observed_may_lead() {
     let ageless = StoreInfo { max_age: None, ..store_info(incumbent_core::Instant::ZERO) };
     let mut bench = bench(ageless);
     bench.begin(Entry::Deleted { revision: incumbent_core::Revision(5), lease: Some(AGE) });
     bench.applied(1, 6);
-    assert_eq!(told_after(&mut bench, 6, |info| StoreInfo { max_age: None, ..info }), AGE);
+    assert_eq!(reported_after(&mut bench, 6, |info| StoreInfo { max_age: None, ..info }), AGE);
 }
 
 /// How long a write's record is to live in the store.
@@ -122,12 +122,12 @@ fn lives(output: &Output) -> Option<Duration> {
 }
 
 #[test]
-fn a_record_lives_as_long_as_it_says_that_others_wait() {
+fn a_record_stands_as_long_as_it_states_that_other_candidates_wait() {
     let mut bench = bench(aged(store_info(incumbent_core::Instant::ZERO)));
     let outputs = bench.give_in_full(Input::Campaign);
     assert_eq!(outputs.iter().find_map(lives), None);
     bench.read(1, with_lease(theirs(10), AGE));
-    // An operator deletes it: whoever comes later sees no more than the record of the one that follows.
+    // An operator deletes it: a candidate that comes later observes no more than the record of the one that follows.
     let outputs = bench.give_in_full(Input::Watched(deleted(11)));
     assert_eq!(outputs.iter().find_map(lives), Some(AGE));
     bench.applied(1, 12);
@@ -142,7 +142,7 @@ fn a_record_lives_as_long_as_it_says_that_others_wait() {
 }
 
 #[test]
-fn the_deadline_counts_on_the_lease_and_not_on_how_long_the_record_lives() {
+fn the_deadline_counts_on_the_lease_and_not_on_how_long_the_record_stands() {
     let mut bench = bench(aged(store_info(incumbent_core::Instant::ZERO)));
     bench.begin(with_lease(theirs(10), AGE));
     bench.watched(deleted(11));

@@ -31,7 +31,7 @@ fn go(seed: u64, mut run: Run<'static>) -> Run<'static> {
 }
 
 #[test]
-fn whatever_a_candidate_is_told_what_must_hold_holds() {
+fn whatever_the_inputs_of_a_candidate_the_invariants_hold() {
     let (mut terms, mut releases) = (0, 0);
     for seed in 0..seeds() {
         let run = run(seed);

@@ -33,7 +33,7 @@ fn a_live_foreign_record_is_never_written_over_however_long_it_stays() {
 }
 
 #[test]
-fn the_key_is_read_when_the_record_seen_last_should_have_gone() {
+fn the_key_is_read_when_the_record_observed_last_should_have_gone() {
     let mut bench = Bench::candidate(theirs(10));
     assert_eq!(bench.wake(), Some((Timer::Poll, T + ms(250))));
     assert_eq!(bench.pass(T + ms(249)), NOTHING);
@@ -41,7 +41,7 @@ fn the_key_is_read_when_the_record_seen_last_should_have_gone() {
     assert_eq!(bench.read(2, theirs(10)), NOTHING);
     assert_eq!(bench.wake(), Some((Timer::Poll, ms(100))), "an overdue record is looked at often at first");
     assert_eq!(bench.pass(ms(100)), ["read 3"]);
-    assert_eq!(bench.read(3, Entry::Vacant), ["acquire 1 over absent", "leader nobody", "state ACQUIRING"]);
+    assert_eq!(bench.read(3, Entry::Vacant), ["acquire 1 over absent", "leader vacant", "state ACQUIRING"]);
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn the_polls_wait_is_the_holders_lease_and_not_ones_own() {
 }
 
 #[test]
-fn a_renewal_of_somebody_elses_puts_the_poll_off() {
+fn a_foreign_renewal_puts_the_poll_off() {
     let mut bench = Bench::candidate(theirs(10));
     bench.pass(secs(10));
     assert_eq!(bench.watched(theirs(11)), NOTHING);
@@ -84,7 +84,7 @@ fn a_read_without_an_answer_is_repeated_over_a_new_connection() {
 }
 
 #[test]
-fn a_read_that_fails_is_told_once_and_repeated_after_a_while() {
+fn a_read_that_fails_is_reported_once_and_repeated_after_a_while() {
     let mut bench = Bench::new();
     bench.give(Input::Campaign);
     assert_eq!(read_failed(&mut bench, 1), ["warning Unreachable"]);
@@ -111,7 +111,7 @@ fn a_failed_read_does_not_end_a_term() {
 }
 
 #[test]
-fn an_absence_read_before_the_seat_was_taken_says_nothing_about_it() {
+fn an_absence_read_before_the_acquire_says_nothing_about_it() {
     let mut bench = Bench::new();
     bench.give(Input::Campaign);
     assert_eq!(bench.watched(deleted(5)), ["acquire 1 over 5", "state ACQUIRING"]);
@@ -141,5 +141,5 @@ fn an_absence_read_before_the_release_was_sent_does_not_stand_for_its_answer() {
     bench.applied(1, 10);
     assert_eq!(bench.give(Input::Close), ["release 2 over 10 owing 30000ms", "state RELEASING"]);
     assert_eq!(bench.read(1, Entry::Vacant), NOTHING);
-    assert_eq!(bench.applied(2, 11), ["leader nobody", "state CLOSED"]);
+    assert_eq!(bench.applied(2, 11), ["leader vacant", "state CLOSED"]);
 }

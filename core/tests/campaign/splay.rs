@@ -18,7 +18,7 @@ fn nothing_is_asked_of_the_store_during_the_splay() {
     assert!(wait <= secs(60));
     assert_eq!(bench.pass(wait - ms(1)), NOTHING);
     assert_eq!(bench.watched(theirs(10)), ["leader other"]);
-    assert_eq!(bench.watched(deleted(11)), ["leader nobody"]);
+    assert_eq!(bench.watched(deleted(11)), ["leader vacant"]);
     assert_eq!(bench.pass(ms(1)), ["acquire 1 over 11", "state ACQUIRING"]);
 }
 

@@ -125,11 +125,11 @@ fn lower_answers_over_two_new_connections_for_a_lease_are_a_regression() {
     let said = all_stale(&mut bench, T - secs(1), &theirs(5));
     assert_eq!(said, NOTHING, "not before a lease has passed");
     let said = all_stale(&mut bench, secs(3), &theirs(5));
-    assert_eq!(said, ["warning StoreReset, barred"], "told, and no smaller token is tried");
+    assert_eq!(said, ["warning StoreReset, barred"], "reported, and no smaller token is tried");
 }
 
 #[test]
-fn after_a_regression_nobody_is_told_before_the_last_holders_lease_is_over() {
+fn after_a_regression_no_win_is_reported_before_the_last_holders_lease_is_over() {
     let mut bench = Bench::candidate(with_lease(theirs(1_000), secs(50)));
     bench.pass(secs(50) + ms(250));
     bench.read(2, theirs(5));
@@ -170,7 +170,7 @@ fn lower_answers_over_one_connection_are_no_regression() {
 }
 
 #[test]
-fn one_answer_that_is_up_to_date_ends_the_doubt() {
+fn one_answer_that_is_up_to_date_ends_the_suspicion() {
     let mut bench = Bench::candidate(theirs(10));
     bench.pass(T + ms(250));
     all_stale(&mut bench, secs(20), &theirs(5));
@@ -193,12 +193,12 @@ fn a_lower_acknowledgement_ends_the_term_as_a_reset() {
 }
 
 #[test]
-fn after_a_regression_a_win_needs_a_token_above_every_token_seen() {
+fn after_a_regression_a_win_needs_a_token_above_every_token_observed() {
     let mut bench = Bench::leader_far_on();
     bench.pass(secs(10));
     bench.inspected();
     let outputs = bench.applied(2, 6);
-    assert_eq!(outputs[2], "release 3 over 6 owing 0ms", "what it wrote is nobody's: {outputs:?}");
+    assert_eq!(outputs[2], "release 3 over 6 owing 0ms", "what it wrote leads to no term: {outputs:?}");
     bench.applied(3, 7);
     let outputs = bench.pass(secs(60));
     assert!(outputs.iter().all(|output| output == "inspect"), "it stays out: {outputs:?}");
@@ -218,7 +218,7 @@ fn an_operator_may_accept_that_tokens_start_again() {
     assert_eq!(bench.next(), ["acquire 4 over 7", "state ACQUIRING"]);
     bench.applied(4, 8);
     bench.sleep(ms(1));
-    assert_eq!(bench.inspected(), NOTHING, "the store went back: nobody leads for a lease");
+    assert_eq!(bench.inspected(), NOTHING, "the store went back: no candidate leads for a lease");
     let mut attempt = 5;
     loop {
         let mut outputs = bench.next();
@@ -236,7 +236,7 @@ fn an_operator_may_accept_that_tokens_start_again() {
 }
 
 #[test]
-fn a_win_whose_token_is_too_small_is_not_told_and_the_seat_goes_back() {
+fn a_win_whose_token_is_too_small_is_not_reported_and_the_lease_is_released() {
     let mut bench = Bench::candidate(theirs(1_000));
     bench.watched(Entry::Vacant);
     bench.applied(1, 1);
@@ -257,7 +257,7 @@ fn a_win_whose_token_is_too_small_is_not_told_and_the_seat_goes_back() {
 }
 
 #[test]
-fn a_release_that_the_store_went_back_under_is_looked_for_anew() {
+fn a_release_that_the_store_went_back_under_is_read_again() {
     let mut bench = Bench::leader_far_on();
     bench.pass(secs(10));
     bench.pass(secs(2));
@@ -266,7 +266,7 @@ fn a_release_that_the_store_went_back_under_is_looked_for_anew() {
     assert_eq!(bench.applied(2, 6), ["warning StoreReset, barred"]);
     assert_eq!(bench.refused(3, 6), ["read 2"]);
     assert_eq!(bench.read(2, mine(6, 2)), ["release 4 over 6 owing 0ms"]);
-    assert_eq!(bench.applied(4, 7), ["leader nobody", "state WAITING"]);
+    assert_eq!(bench.applied(4, 7), ["leader vacant", "state WAITING"]);
 }
 
 #[test]
@@ -275,11 +275,11 @@ fn a_release_acknowledged_below_the_mark_is_over() {
     bench.give(Input::Resign);
     bench.give(Input::Drained);
     let outputs = bench.applied(2, 6);
-    assert_eq!(outputs, ["warning StoreReset, barred", "leader nobody", "state WAITING"]);
+    assert_eq!(outputs, ["warning StoreReset, barred", "leader vacant", "state WAITING"]);
 }
 
 #[test]
-fn a_failed_inspection_is_asked_again_more_and_more_seldom_and_told_once() {
+fn a_failed_inspection_is_asked_for_again_less_and_less_often_and_reported_once() {
     let mut bench = Bench::leader();
     bench.pass(secs(10));
     bench.applied(2, 11);

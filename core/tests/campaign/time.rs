@@ -1,4 +1,4 @@
-//! Time: the deadline, and what holds when nobody calls in time.
+//! Time: the deadline, and what holds when the caller comes late.
 
 use incumbent_core::Instant;
 use incumbent_core::campaign::{Event, Input, Output, Timer};
@@ -187,5 +187,5 @@ fn a_candidate_that_slept_through_a_vacancy_campaigns_as_ever() {
     let mut bench = Bench::candidate(theirs(10));
     bench.sleep(secs(86_400));
     assert_eq!(bench.tick(), ["read 2"]);
-    assert_eq!(bench.read(2, Entry::Vacant), ["acquire 1 over absent", "leader nobody", "state ACQUIRING"]);
+    assert_eq!(bench.read(2, Entry::Vacant), ["acquire 1 over absent", "leader vacant", "state ACQUIRING"]);
 }

@@ -1,4 +1,4 @@
-//! Warning: told once when it begins.
+//! Warnings: reported once when they begin.
 
 use incumbent_core::campaign::{Event, Input, Output, Preset, Settings, Timer, Warning};
 use incumbent_core::record::{Entry, Kind, Nonce, Record, Stamp};
@@ -29,7 +29,7 @@ fn namesake(revision: u64, nonce: Nonce) -> Entry {
 }
 
 #[test]
-fn another_process_of_the_same_name_is_told_once_it_is_known_to_be_alive() {
+fn another_process_of_the_same_name_is_reported_once_it_is_known_to_be_alive() {
     let mut bench = Bench::new();
     bench.give(Input::Campaign);
     assert_eq!(bench.read(1, namesake(10, OTHER)), ["leader me"], "it may be what is left of a restart");
@@ -41,7 +41,7 @@ fn another_process_of_the_same_name_is_told_once_it_is_known_to_be_alive() {
 }
 
 #[test]
-fn a_record_that_the_store_does_not_remove_is_told_once() {
+fn a_record_that_the_store_does_not_remove_is_reported_once() {
     let mut bench = Bench::candidate(theirs(10));
     let seen = bench.now;
     let mut read = 1;
@@ -66,7 +66,7 @@ fn a_record_that_the_store_does_not_remove_is_told_once() {
 }
 
 #[test]
-fn a_lower_maximum_age_shrinks_the_deadline_and_is_told() {
+fn a_lower_maximum_age_shrinks_the_deadline_and_is_reported() {
     let mut bench = Bench::leader();
     bench.sleep(secs(2));
     assert_eq!(
@@ -96,7 +96,7 @@ fn a_maximum_age_so_low_that_the_lease_is_over_ends_the_term() {
 }
 
 #[test]
-fn a_maximum_age_of_zero_or_none_is_told_and_spins_nothing() {
+fn a_maximum_age_of_zero_or_none_is_reported_and_spins_nothing() {
     let mut bench = Bench::leader();
     assert_eq!(bench.inspected_as(|info| StoreInfo { max_age: None, ..info }), ["warning MaxAgeChanged"]);
     assert_eq!(bench.remaining(), Some(T - M));
@@ -130,12 +130,12 @@ fn a_higher_maximum_age_never_lengthens_the_lease_beyond_the_settings() {
 }
 
 #[test]
-fn a_maximum_age_that_was_lowered_by_mistake_counts_again_from_the_next_seat() {
+fn a_maximum_age_that_was_lowered_by_mistake_counts_again_from_the_next_acquire() {
     let mut bench = Bench::leader();
     bench.inspected_as(|info| StoreInfo { max_age: Some(secs(12)), ..info });
     bench.sleep(ms(1));
     assert_eq!(bench.inspected(), ["warning MaxAgeChanged"]);
-    assert_eq!(bench.campaign.lease_time(), secs(12), "not for the seat that is held");
+    assert_eq!(bench.campaign.lease_time(), secs(12), "not for the present term");
     bench.give(Input::Resign);
     bench.give(Input::Drained);
     bench.applied(2, 11);
@@ -143,7 +143,7 @@ fn a_maximum_age_that_was_lowered_by_mistake_counts_again_from_the_next_seat() {
 }
 
 #[test]
-fn a_fault_is_told_again_only_when_it_ended_in_between() {
+fn a_fault_is_reported_again_only_when_it_ended_in_between() {
     let mut bench = Bench::leader();
     bench.pass(secs(10));
     bench.inspected();
@@ -161,7 +161,7 @@ fn a_fault_is_told_again_only_when_it_ended_in_between() {
 }
 
 #[test]
-fn one_write_without_an_answer_is_an_accident_and_two_are_told() {
+fn one_write_without_an_answer_is_an_accident_and_two_are_reported() {
     let mut bench = Bench::leader();
     bench.pass(secs(10));
     bench.inspected();
@@ -171,11 +171,11 @@ fn one_write_without_an_answer_is_an_accident_and_two_are_told() {
     assert_eq!(bench.wrote(3, Outcome::Unknown), ["warning Unreachable"]);
     bench.next();
     bench.inspected();
-    assert_eq!(bench.wrote(4, Outcome::Unknown), ["reconnect"], "told once; another server is asked");
+    assert_eq!(bench.wrote(4, Outcome::Unknown), ["reconnect"], "reported once; another server is asked");
 }
 
 #[test]
-fn a_lease_that_cannot_survive_one_server_is_told_with_the_numbers_when_the_campaign_begins() {
+fn a_lease_that_cannot_survive_one_server_is_reported_with_the_numbers_when_the_campaign_begins() {
     let store = Capabilities { own_lease: true, ..bucket() };
     let short = Settings { preset: Preset::Fast, lease: Some(secs(2)), ..settings() };
     let mut bench = Bench::with(short, store);
@@ -188,7 +188,7 @@ fn a_lease_that_cannot_survive_one_server_is_told_with_the_numbers_when_the_camp
 }
 
 #[test]
-fn markers_that_mislead_other_software_are_told_once() {
+fn markers_that_mislead_other_software_are_reported_once() {
     let mut bench = Bench::with(settings(), bucket_with_markers());
     bench.give(Input::Campaign);
     assert_eq!(bench.read(1, bare(10)), ["warning MarkersMislead", "leader go-1"]);
@@ -242,7 +242,7 @@ fn nothing_below_is_worth_a_word_when_all_is_well() {
 }
 
 #[test]
-fn what_is_too_long_for_a_record_is_told_once_and_waited_for_as_a_foreign_record() {
+fn an_entry_too_long_for_a_record_is_reported_once_and_waited_for_as_a_foreign_record() {
     let oversize = |revision| Entry::oversize(Revision(revision), Kind::Live, 6_000_000);
     let mut bench = Bench::new();
     bench.give(Input::Campaign);
@@ -251,10 +251,10 @@ fn what_is_too_long_for_a_record_is_told_once_and_waited_for_as_a_foreign_record
         bench.read(1, oversize(10)),
         ["warning NotARecord 6000000", "leader (not a candidate's name: 6000000 bytes)"]
     );
-    assert_eq!(bench.watched(oversize(11)), NOTHING, "it is told while it begins");
+    assert_eq!(bench.watched(oversize(11)), NOTHING, "it is reported when it begins");
     assert_eq!(bench.wake(), Some((Timer::Poll, T + ms(250))));
     bench.sleep(T);
-    assert_eq!(bench.watched(Entry::Vacant), ["acquire 1 over absent", "leader nobody", "state ACQUIRING"]);
+    assert_eq!(bench.watched(Entry::Vacant), ["acquire 1 over absent", "leader vacant", "state ACQUIRING"]);
     bench.applied(1, 12);
     bench.inspected();
     assert_eq!(bench.now.since(seen), T);

@@ -11,13 +11,13 @@ use crate::harness::*;
 fn a_deletion_is_campaigned_for_at_once() {
     let mut bench = Bench::candidate(theirs(10));
     bench.pass(secs(3));
-    assert_eq!(bench.watched(deleted(11)), ["acquire 1 over 11", "leader nobody", "state ACQUIRING"]);
+    assert_eq!(bench.watched(deleted(11)), ["acquire 1 over 11", "leader vacant", "state ACQUIRING"]);
 }
 
 #[test]
 fn an_expiry_marker_is_campaigned_for_at_once() {
     let mut bench = Bench::candidate(theirs(10));
-    assert_eq!(bench.watched(expired(11)), ["acquire 1 over 11", "leader nobody", "state ACQUIRING"]);
+    assert_eq!(bench.watched(expired(11)), ["acquire 1 over 11", "leader vacant", "state ACQUIRING"]);
 }
 
 #[test]
@@ -25,7 +25,7 @@ fn a_release_is_campaigned_for_at_once() {
     let mut bench = Bench::candidate(theirs(10));
     assert_eq!(
         bench.watched(released(11, secs(0))),
-        ["acquire 1 over 11", "leader nobody", "state ACQUIRING"]
+        ["acquire 1 over 11", "leader vacant", "state ACQUIRING"]
     );
 }
 
@@ -41,7 +41,7 @@ fn the_watch_spares_the_first_read_its_answer() {
 fn where_the_watch_dies_silently_the_poll_still_elects() {
     let mut bench = Bench::candidate(theirs(10));
     assert_eq!(bench.pass(T + ms(250)), ["read 2"]);
-    assert_eq!(bench.read(2, Entry::Vacant), ["acquire 1 over absent", "leader nobody", "state ACQUIRING"]);
+    assert_eq!(bench.read(2, Entry::Vacant), ["acquire 1 over absent", "leader vacant", "state ACQUIRING"]);
 }
 
 #[test]
@@ -97,13 +97,13 @@ fn a_foreign_record_above_ours_ends_the_term_at_once() {
 }
 
 #[test]
-fn an_operators_overwriting_ends_the_term_and_the_seat_is_contested_when_it_expires() {
+fn an_operators_overwriting_ends_the_term_and_the_key_is_contested_when_it_expires() {
     let mut bench = Bench::leader();
     assert_eq!(bench.watched(bare(11)), ["lost 10 USURPED", "leader go-1", "state WAITING"]);
     assert_eq!(bench.pass(T + ms(250)), ["read 2"]);
     assert_eq!(
         bench.read(2, Entry::Vacant),
-        ["acquire 2 over absent", "leader nobody", "state ACQUIRING"],
+        ["acquire 2 over absent", "leader vacant", "state ACQUIRING"],
         "no later than the lease and the store's granularity"
     );
 }
@@ -113,7 +113,7 @@ fn an_operators_deletion_ends_the_term_at_once() {
     let mut bench = Bench::leader();
     assert_eq!(
         bench.watched(deleted(11)),
-        ["lost 10 DELETED", "acquire 2 over 11", "leader nobody", "state ACQUIRING"]
+        ["lost 10 DELETED", "acquire 2 over 11", "leader vacant", "state ACQUIRING"]
     );
 }
 
@@ -122,7 +122,7 @@ fn a_servers_marker_over_ours_ends_the_term_at_once() {
     let mut bench = Bench::leader_with(settings(), bucket_with_markers());
     assert_eq!(
         bench.watched(expired(11)),
-        ["lost 10 EXPIRED", "acquire 2 over 11", "leader nobody", "state ACQUIRING"]
+        ["lost 10 EXPIRED", "acquire 2 over 11", "leader vacant", "state ACQUIRING"]
     );
 }
 
@@ -153,12 +153,12 @@ fn an_absence_is_asked_once_more_on_a_new_connection_and_then_ends_the_term() {
     assert_eq!(bench.inspected(), ["read 3"]);
     assert_eq!(
         bench.read(3, Entry::Vacant),
-        ["lost 10 DELETED", "acquire 2 over absent", "leader nobody", "state ACQUIRING"]
+        ["lost 10 DELETED", "acquire 2 over absent", "leader vacant", "state ACQUIRING"]
     );
 }
 
 #[test]
-fn an_absence_in_a_store_that_was_replaced_is_told_as_such() {
+fn an_absence_in_a_store_that_was_replaced_is_reported_as_such() {
     let mut bench = Bench::leader();
     bench.watched(Entry::Vacant);
     bench.read(2, Entry::Vacant);
@@ -212,20 +212,20 @@ fn a_renewal_refused_for_absence_is_asked_about_on_a_new_connection() {
     assert_eq!(bench.inspected(), ["read 2"]);
     assert_eq!(
         bench.read(2, Entry::Vacant),
-        ["lost 10 DELETED", "acquire 3 over absent", "leader nobody", "state ACQUIRING"]
+        ["lost 10 DELETED", "acquire 3 over absent", "leader vacant", "state ACQUIRING"]
     );
 }
 
 #[test]
-fn what_is_watched_before_the_campaign_begins_is_told_and_not_acted_upon() {
+fn an_entry_watched_before_the_campaign_begins_is_reported_and_not_acted_upon() {
     let mut bench = Bench::new();
     assert_eq!(bench.watched(theirs(10)), ["leader other"]);
-    assert_eq!(bench.watched(deleted(11)), ["leader nobody"]);
+    assert_eq!(bench.watched(deleted(11)), ["leader vacant"]);
     assert_eq!(bench.give(Input::Campaign), ["acquire 1 over 11", "state ACQUIRING"]);
 }
 
 #[test]
-fn the_same_holder_is_told_once() {
+fn the_same_holder_is_reported_once() {
     let mut bench = Bench::candidate(theirs(10));
     assert_eq!(bench.watched(theirs(11)), NOTHING);
     assert_eq!(bench.campaign.leader().map(|leader| leader.name.as_str()), Some("other"));

@@ -1,4 +1,4 @@
-//! The win delay: until when a new holder is not told that it leads.
+//! The win delay: until when the win of a new holder is not reported.
 
 use incumbent_core::campaign::{Backoff, Input, Output, ReadId, Settings, Timer, WinDelay};
 use incumbent_core::record::Entry;
@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use crate::harness::*;
 
-/// Holds and renews until the win is told; says how long that took, and the token's sequence.
-fn told_after(bench: &mut Bench, since: Instant) -> (Duration, String) {
-    told_after_from(bench, since, 1)
+/// Holds and renews until the win is reported; returns how long that took, and the token's sequence.
+fn reported_after(bench: &mut Bench, since: Instant) -> (Duration, String) {
+    reported_after_from(bench, since, 1)
 }
 
 /// The same, where the acquire is attempt `attempt`.
-fn told_after_from(bench: &mut Bench, since: Instant, mut attempt: u64) -> (Duration, String) {
+fn reported_after_from(bench: &mut Bench, since: Instant, mut attempt: u64) -> (Duration, String) {
     let mut revision = 9 + attempt;
     loop {
         let mut outputs = bench.applied(attempt, revision);
@@ -37,12 +37,12 @@ fn told_after_from(bench: &mut Bench, since: Instant, mut attempt: u64) -> (Dura
 const SOON: Duration = Duration::from_nanos(2);
 
 #[test]
-fn over_an_absence_never_preceded_by_a_record_it_is_told_at_once() {
+fn over_an_absence_never_preceded_by_a_record_the_win_is_reported_at_once() {
     let mut bench = Bench::candidate(Entry::Vacant);
     let start = bench.now;
-    assert!(told_after(&mut bench, start).0 <= SOON);
+    assert!(reported_after(&mut bench, start).0 <= SOON);
     let mut bench = Bench::candidate(expired(5));
-    assert!(told_after(&mut bench, start).0 <= SOON);
+    assert!(reported_after(&mut bench, start).0 <= SOON);
 }
 
 #[test]
@@ -51,18 +51,18 @@ fn cautious_waits_a_lease_over_an_absence_never_preceded_by_a_record() {
         let mut bench = Bench::with(Settings { win_delay: WinDelay::Cautious, ..settings() }, bucket());
         bench.begin(entry);
         let start = bench.now;
-        assert_eq!(told_after(&mut bench, start), (T, "won 10".into()));
+        assert_eq!(reported_after(&mut bench, start), (T, "won 10".into()));
     }
 }
 
 #[test]
-fn cautious_adds_nothing_where_a_record_was_seen() {
+fn cautious_adds_nothing_where_a_record_was_observed() {
     let mut bench = Bench::with(Settings { win_delay: WinDelay::Cautious, ..settings() }, bucket());
     bench.begin(theirs(4));
     bench.pass(T);
     bench.watched(expired(5));
     let start = bench.now;
-    assert!(told_after(&mut bench, start).0 <= SOON);
+    assert!(reported_after(&mut bench, start).0 <= SOON);
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn fixed_waits_from_when_the_acquire_was_sent() {
     bench.begin(Entry::Vacant);
     let start = bench.now;
     bench.sleep(ms(700));
-    assert_eq!(told_after(&mut bench, start), (T * 3 / 4, "won 10".into()));
+    assert_eq!(reported_after(&mut bench, start), (T * 3 / 4, "won 10".into()));
 }
 
 #[test]
@@ -80,31 +80,31 @@ fn fixed_is_never_shorter_than_automatic() {
     let mut bench = Bench::with(Settings { win_delay: WinDelay::Fixed(secs(1)), ..settings() }, bucket());
     bench.begin(deleted(5));
     let start = bench.now;
-    assert_eq!(told_after(&mut bench, start).0, T);
+    assert_eq!(reported_after(&mut bench, start).0, T);
 }
 
 #[test]
-fn over_a_release_of_this_life_it_waits_what_is_written_there_whatever_was_seen_before() {
+fn over_a_release_of_this_incarnation_it_waits_what_is_written_there_whatever_was_observed_before() {
     let mut bench = Bench::candidate(theirs(4));
     bench.pass(secs(1));
     bench.watched(released(5, secs(0)));
     let start = bench.now;
-    assert!(told_after(&mut bench, start).0 <= SOON);
+    assert!(reported_after(&mut bench, start).0 <= SOON);
 
     let mut bench = Bench::candidate(theirs(4));
     bench.pass(secs(1));
     bench.watched(released(5, secs(12)));
     let start = bench.now;
-    assert_eq!(told_after(&mut bench, start).0, secs(12));
+    assert_eq!(reported_after(&mut bench, start).0, secs(12));
 }
 
 #[test]
-fn the_wait_of_a_release_counts_from_its_first_sight_and_not_from_the_acquire() {
+fn the_wait_of_a_release_counts_from_its_first_observation_and_not_from_the_acquire() {
     let mut bench = Bench::candidate(theirs(4));
     bench.watched(handed_over_owing(5, "somebody", secs(12)));
     let seen = bench.now;
     bench.pass(secs(1));
-    assert_eq!(told_after(&mut bench, seen).0, secs(12));
+    assert_eq!(reported_after(&mut bench, seen).0, secs(12));
 }
 
 fn handed_over_owing(revision: u64, successor: &str, owed: Duration) -> Entry {
@@ -121,11 +121,11 @@ fn what_our_own_release_owed_is_owed_by_ourselves_as_well() {
     bench.give(Input::Resign);
     bench.applied(2, 11);
     assert_eq!(bench.next(), ["acquire 3 over 11", "state ACQUIRING"]);
-    assert_eq!(told_after_from(&mut bench, start, 3).0, T);
+    assert_eq!(reported_after_from(&mut bench, start, 3).0, T);
 }
 
 #[test]
-fn over_a_release_of_another_life_it_waits_a_lease() {
+fn over_a_release_of_another_incarnation_it_waits_a_lease() {
     let release = match released(5, secs(0)) {
         Entry::Released(release) => {
             Entry::Released(incumbent_core::record::Release { incarnation: Incarnation(1), ..release })
@@ -134,7 +134,7 @@ fn over_a_release_of_another_life_it_waits_a_lease() {
     };
     let mut bench = Bench::candidate(release);
     let start = bench.now;
-    assert_eq!(told_after(&mut bench, start).0, T);
+    assert_eq!(reported_after(&mut bench, start).0, T);
 }
 
 #[test]
@@ -148,11 +148,11 @@ fn over_an_expiry_it_waits_until_the_last_records_lease_is_over_by_its_own_clock
             Entry::Vacant => {
                 bench.pass(T + ms(250) - secs(25));
                 bench.read(2, Entry::Vacant);
-                assert_eq!(told_after(&mut bench, seen).0, T + ms(250) + Duration::from_nanos(1));
+                assert_eq!(reported_after(&mut bench, seen).0, T + ms(250) + Duration::from_nanos(1));
             }
             marker => {
                 bench.watched(marker.clone());
-                assert_eq!(told_after(&mut bench, seen).0, T);
+                assert_eq!(reported_after(&mut bench, seen).0, T);
             }
         }
     }
@@ -164,7 +164,7 @@ fn an_early_expiry_by_a_servers_clock_does_not_shorten_the_wait() {
     let seen = bench.now;
     bench.pass(secs(20));
     bench.watched(expired(5));
-    assert_eq!(told_after(&mut bench, seen).0, T);
+    assert_eq!(reported_after(&mut bench, seen).0, T);
 }
 
 #[test]
@@ -194,20 +194,20 @@ fn after_a_filtered_purge_a_watching_candidate_waits_the_holders_lease() {
     let seen = bench.now;
     bench.pass(secs(2));
     assert_eq!(bench.watched(Entry::Vacant)[0], "acquire 1 over absent");
-    assert_eq!(told_after(&mut bench, seen).0, T);
+    assert_eq!(reported_after(&mut bench, seen).0, T);
 }
 
 #[test]
-fn over_a_foreign_tombstone_it_waits_a_lease_from_its_first_sight_and_for_a_renewal() {
+fn over_a_foreign_tombstone_it_waits_a_lease_from_its_first_observation_and_for_a_renewal() {
     let mut bench = Bench::candidate(theirs(4));
     bench.pass(secs(20));
     bench.watched(deleted(5));
     let start = bench.now;
-    assert_eq!(told_after(&mut bench, start), (T, "won 10".into()));
+    assert_eq!(reported_after(&mut bench, start), (T, "won 10".into()));
 }
 
 #[test]
-fn over_a_foreign_tombstone_no_win_is_told_without_a_renewal_later_than_the_acquire() {
+fn over_a_foreign_tombstone_no_win_is_reported_without_a_renewal_later_than_the_acquire() {
     let mut bench = Bench::with(settings(), bucket());
     bench.begin(deleted(5));
     let tombstone_seen = bench.now;
@@ -230,11 +230,11 @@ fn the_holders_lease_counts_over_a_tombstone_where_it_is_the_longer() {
     let mut bench = Bench::candidate(with_lease(theirs(4), secs(50)));
     bench.watched(deleted(5));
     let start = bench.now;
-    assert_eq!(told_after(&mut bench, start).0, secs(50));
+    assert_eq!(reported_after(&mut bench, start).0, secs(50));
 }
 
 #[test]
-fn a_tombstone_after_an_absence_counts_from_its_own_first_sight() {
+fn a_tombstone_after_an_absence_counts_from_its_own_first_observation() {
     let mut bench = Bench::with(Settings { backoff: Backoff::Fixed(secs(20)), ..settings() }, bucket());
     bench.begin(Entry::Vacant);
     bench.wrote(1, Outcome::NotSent);
@@ -242,7 +242,7 @@ fn a_tombstone_after_an_absence_counts_from_its_own_first_sight() {
     assert_eq!(bench.watched(deleted(7)), NOTHING, "a leader came, and was deleted unseen");
     let seen = bench.now;
     bench.pass(secs(5));
-    assert_eq!(told_after_from(&mut bench, seen, 2).0, T);
+    assert_eq!(reported_after_from(&mut bench, seen, 2).0, T);
 }
 
 #[test]
@@ -251,7 +251,7 @@ fn a_young_store_makes_everybody_wait_until_it_is_a_lease_and_a_skew_old() {
     let mut bench = Bench::with_info(settings(), bucket(), young).expect("settings that fit");
     let start = bench.now;
     bench.begin(Entry::Vacant);
-    assert_eq!(told_after(&mut bench, start).0, T + secs(1) - secs(11));
+    assert_eq!(reported_after(&mut bench, start).0, T + secs(1) - secs(11));
 }
 
 #[test]
@@ -260,20 +260,20 @@ fn a_store_that_does_not_know_its_age_is_a_lease_old_when_it_was_watched_for_one
     let mut bench = Bench::with_info(settings(), bucket(), ageless).expect("settings that fit");
     let start = bench.now;
     bench.begin(Entry::Vacant);
-    assert_eq!(told_after(&mut bench, start).0, T);
+    assert_eq!(reported_after(&mut bench, start).0, T);
 }
 
 #[test]
-fn a_store_whose_name_was_never_used_makes_nobody_wait() {
+fn a_store_whose_name_was_never_used_makes_no_candidate_wait() {
     let new = StoreInfo { age: Some(secs(0)), never_used: true, ..store_info(Instant::ZERO) };
     let mut bench = Bench::with_info(settings(), bucket(), new).expect("settings that fit");
     let start = bench.now;
     bench.begin(Entry::Vacant);
-    assert!(told_after(&mut bench, start).0 <= SOON);
+    assert!(reported_after(&mut bench, start).0 <= SOON);
 }
 
 #[test]
-fn nothing_is_told_before_the_store_is_known_to_be_the_same_after_the_acquire() {
+fn no_win_is_reported_before_the_store_is_known_to_be_the_same_after_the_acquire() {
     let mut bench = Bench::candidate(Entry::Vacant);
     bench.sleep(ms(5));
     let asked_before = bench.now.before(ms(1));
@@ -286,13 +286,13 @@ fn nothing_is_told_before_the_store_is_known_to_be_the_same_after_the_acquire() 
 fn the_deadline_of_a_win_counts_from_the_newest_applied_renewal() {
     let mut bench = Bench::candidate(deleted(5));
     let start = bench.now;
-    assert_eq!(told_after(&mut bench, start).0, T);
+    assert_eq!(reported_after(&mut bench, start).0, T);
     let remaining = bench.remaining().expect("a lease");
     assert!(remaining > secs(18) && remaining < T - M, "{remaining:?}");
 }
 
 #[test]
-fn no_win_is_told_whose_lease_would_be_over_already() {
+fn no_win_is_reported_whose_lease_would_be_over_already() {
     let mut bench = Bench::holder();
     let start = bench.now;
     let mut said = Vec::new();
@@ -311,7 +311,7 @@ fn no_win_is_told_whose_lease_would_be_over_already() {
     assert!(bench.leads());
 }
 
-/// How long the record lives that is written once this is seen: as long as what its holder waits for.
+/// How long the record stands that is written once this is observed: as long as its holder waits.
 fn lives_over(bench: &mut Bench, input: Input) -> Option<Duration> {
     bench.give_in_full(input).iter().find_map(|output| match output {
         Output::Write(Write { action: Action::Acquire(put), .. }) => Some(put.lease),
@@ -337,7 +337,7 @@ fn a_wait_longer_than_the_maximum_age_is_believed_where_that_may_have_been_lower
     let mut bench = Bench::candidate(with_lease(theirs(4), secs(3_600)));
     let seen = bench.now;
     bench.watched(expired(5));
-    assert_eq!(told_after(&mut bench, seen).0, secs(3_600));
+    assert_eq!(reported_after(&mut bench, seen).0, secs(3_600));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use crate::draw::*;
 use crate::settings::Parts;
 
-/// A candidate that has just sent an acquire, at `now`. When all time is over nobody does anything.
+/// A candidate that has just sent an acquire, at `now`. When all time is over no candidate does anything.
 fn acquiring(parts: Parts, now: Instant) -> Option<Campaign> {
     let mut campaign = parts.campaign(now).ok().filter(|_| now < Instant::NEVER)?;
     campaign.handle(now, Input::Campaign).expect("no misuse");

@@ -24,7 +24,7 @@ proptest! {
     }
 
     #[test]
-    fn the_sequence_decides_within_one_life(life in numbers(), one in numbers(), other in numbers()) {
+    fn the_sequence_decides_within_one_incarnation(life in numbers(), one in numbers(), other in numbers()) {
         let token = |sequence| Token { incarnation: Incarnation(life), sequence: Revision(sequence) };
         prop_assert_eq!(token(one).to_string().cmp(&token(other).to_string()), one.cmp(&other));
     }

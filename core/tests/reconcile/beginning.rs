@@ -21,7 +21,7 @@ fn who_leads_already_begins_nothing_again() {
 }
 
 #[test]
-fn a_win_told_again_while_begin_runs_begins_nothing_again() {
+fn a_win_reported_again_while_begin_runs_begins_nothing_again() {
     let mut bench = Bench::new();
     bench.says(Message::Leader);
     assert_eq!(bench.says(Message::Leader), NOTHING);

@@ -71,8 +71,8 @@ fn an_error_handler_that_runs_is_waited_for_and_nothing_cools_down() {
         let mut bench = Bench::new();
         bench.says(Message::Error);
         assert_eq!(bench.give(Input::Close), NOTHING);
-        let told = if succeeded { bench.succeeds(1) } else { bench.fails(1) };
-        assert_eq!(told.last().map(String::as_str), Some("state CLOSED"));
+        let reported = if succeeded { bench.succeeds(1) } else { bench.fails(1) };
+        assert_eq!(reported.last().map(String::as_str), Some("state CLOSED"));
     }
 }
 

@@ -57,7 +57,7 @@ fn one_handler_runs_at_a_time_and_each_run_has_a_number_of_its_own() {
         }
         ran.extend(bench.pass(secs(30)));
     }
-    let ran: Vec<_> = ran.into_iter().filter(|told| told.starts_with("run")).collect();
+    let ran: Vec<_> = ran.into_iter().filter(|output| output.starts_with("run")).collect();
     assert_eq!(ran, ["run begin 1", "run end 2", "run error 3", "run begin 4"]);
 }
 

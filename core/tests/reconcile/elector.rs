@@ -110,7 +110,7 @@ fn the_candidacy_does_not_resume_before_the_cool_down_is_over() {
 }
 
 #[test]
-fn an_error_told_to_a_leader_has_its_end_run_twelve_times_five_seconds_apart() {
+fn an_error_of_a_leader_has_its_end_run_twelve_times_five_seconds_apart() {
     let mut bench = Bench::leader();
     assert_eq!(bench.says(Message::Error), ["stand down", "state ERROR", "run end 2"]);
     for run in 2..13 {

@@ -42,8 +42,8 @@ fn an_error_while_end_runs_is_handled_after_it() {
     let mut bench = Bench::leader();
     bench.says(Message::NotLeader);
     assert_eq!(bench.says(Message::Error), NOTHING);
-    let told = ["relinquish", "state NOTLEADER", "stand down", "state ERROR", "run error 3"];
-    assert_eq!(bench.succeeds(2), told);
+    let reported = ["relinquish", "state NOTLEADER", "stand down", "state ERROR", "run error 3"];
+    assert_eq!(bench.succeeds(2), reported);
 }
 
 #[test]
@@ -72,12 +72,12 @@ fn after_twelve_runs_in_an_error_it_gives_up_and_says_how_things_stand() {
         assert_eq!(bench.fails(run), ["end failed"]);
         assert_eq!(bench.pass(secs(5)), [format!("run end {}", run + 1)]);
     }
-    let told = [
+    let reported = [
         "end failed",
         "give up: the end handler failed 13 times, so what the begin handler began may still be going on \
          here; the seat is given up, and another candidate may lead beside it. Messages dropped meanwhile: 1",
     ];
-    assert_eq!(bench.fails(14), told);
+    assert_eq!(bench.fails(14), reported);
     assert_eq!(bench.reconciler.state(), State::Closed);
     assert_eq!(bench.wake(), None);
     assert_eq!(bench.says(Message::Leader), NOTHING);
@@ -100,7 +100,7 @@ fn how_often_and_how_soon_it_is_run_again_can_be_set() {
 fn without_retries_the_first_failure_gives_up() {
     let mut bench = Bench::leader_with(Settings { retries: 0, ..Settings::default() });
     bench.says(Message::NotLeader);
-    let told = bench.fails(2);
-    assert_eq!(&told[..3], ["stand down", "state ERROR", "end failed"]);
-    assert!(told[3].starts_with("give up: the end handler failed 1 time, "), "{told:?}");
+    let reported = bench.fails(2);
+    assert_eq!(&reported[..3], ["stand down", "state ERROR", "end failed"]);
+    assert!(reported[3].starts_with("give up: the end handler failed 1 time, "), "{reported:?}");
 }

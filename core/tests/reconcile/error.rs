@@ -22,10 +22,10 @@ fn who_leads_ends_its_work_before_the_error_is_handled() {
 fn in_an_error_a_leaders_end_is_run_once_even_without_retries() {
     let mut bench = Bench::leader_with(Settings { retries: 0, ..Settings::default() });
     assert_eq!(bench.says(Message::Error), ["stand down", "state ERROR", "run end 2"]);
-    let told = bench.fails(2);
-    assert_eq!(told[0], "end failed");
-    assert!(told[1].starts_with("give up: the end handler failed 1 time, "), "{told:?}");
-    assert_eq!((told.len(), bench.reconciler.state()), (2, State::Closed));
+    let reported = bench.fails(2);
+    assert_eq!(reported[0], "end failed");
+    assert!(reported[1].starts_with("give up: the end handler failed 1 time, "), "{reported:?}");
+    assert_eq!((reported.len(), bench.reconciler.state()), (2, State::Closed));
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn what_waited_for_a_handler_that_failed_is_dropped_and_counted() {
 }
 
 #[test]
-fn every_error_counts_anew() {
+fn every_error_counts_again() {
     let mut bench = handling();
     bench.says(Message::Leader);
     bench.succeeds(1);

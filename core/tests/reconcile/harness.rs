@@ -85,11 +85,11 @@ impl Bench {
 
     pub fn try_to(&mut self, input: Input) -> Result<Vec<String>, Misuse> {
         self.reconciler.handle(self.now, input)?;
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         loop {
             match self.reconciler.poll() {
-                Output::WakeAt(_) => return Ok(told),
-                output => told.push(text(output)),
+                Output::WakeAt(_) => return Ok(reported),
+                output => reported.push(text(output)),
             }
         }
     }

@@ -42,7 +42,7 @@ fn renewals_while_end_runs_keep_it_in_time() {
 }
 
 #[test]
-fn the_clock_ends_the_work_of_a_leader_that_nobody_told_of_its_loss() {
+fn the_clock_ends_the_work_of_a_leader_whose_loss_was_not_reported() {
     let mut bench = leased();
     assert_eq!(bench.wake(), Some((Timer::Lease, secs(10))));
     assert_eq!(bench.pass(secs(11)), ["run end 2", "overdue since 3610s"]);
@@ -60,7 +60,7 @@ fn a_begin_is_stopped_when_the_lease_is_over() {
 }
 
 #[test]
-fn a_seat_that_was_taken_leaves_no_time() {
+fn a_key_that_was_acquired_leaves_no_time() {
     let mut bench = leased();
     assert_eq!(bench.give(Input::Lease { until: bench.now }), ["run end 2", "overdue since 3600s"]);
 }
@@ -88,9 +88,9 @@ fn who_gives_up_says_for_how_long_there_was_work_without_a_lease() {
         bench.fails(run);
         bench.pass(secs(5));
     }
-    let told = bench.fails(14);
+    let reported = bench.fails(14);
     let state = "and for 45s by now without a lease: another candidate may lead beside it";
-    assert!(told.last().is_some_and(|gave_up| gave_up.contains(state)), "{told:?}");
+    assert!(reported.last().is_some_and(|gave_up| gave_up.contains(state)), "{reported:?}");
 }
 
 #[test]

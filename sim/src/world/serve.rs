@@ -114,7 +114,8 @@ impl World {
     fn take_write(&mut self, node: usize, process: u64, server: usize, write: Write, copy: bool) {
         let failed = |kind, detail: &str| Outcome::Failed(Fault { kind, detail: detail.into() });
         let outcome = if copy {
-            self.of_duplicate()
+            // The answer to a second copy of a write says nothing.
+            Outcome::Unknown
         } else if self.cluster.gone {
             failed(FaultKind::Broken, "there is no such bucket")
         } else if self.nodes[node].denied > 0 {
@@ -129,16 +130,6 @@ impl World {
             return self.propose(node, process, server, write);
         };
         self.answer(node, process, Hears::Input(Input::Wrote { attempt: write.attempt, outcome }));
-    }
-
-    /// What the answer to a second copy of a write says: nothing.
-    fn of_duplicate(&self) -> Outcome {
-        #[cfg(incumbent_mutants)]
-        if incumbent_core::mutant::is(incumbent_core::mutant::Mutant::DuplicateIsApplied) {
-            let incarnation = self.plan.acked.then_some(self.cluster.bucket.incarnation);
-            return Outcome::Applied { revision: Revision(self.cluster.bucket.sequence), incarnation };
-        }
-        Outcome::Unknown
     }
 
     fn propose(&mut self, node: usize, process: u64, server: usize, write: Write) {

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::Parser;
-use incumbent_core::mutant::{self, Mutant};
 use incumbent_sim::{Choice, Script, look};
 
 use crate::finding::Finding;
 use crate::hunt::{self, Hunt};
-use crate::{pack, page};
+use crate::table::{ALL, Mutant, find};
+use crate::{pack, page, workspace};
 
 const EXAMPLES: &str = "Examples:
   incumbent-mutants                              break every rule in turn
@@ -79,13 +79,19 @@ fn go(args: &Args) -> Result<bool> {
     let mutants = chosen(&args.mutants)?;
     if args.list {
         for mutant in mutants.iter().flatten() {
-            println!("{:<32} {}\n{:<32} {}", mutant.name(), mutant.says(), "", mutant.origin());
+            println!("{:<32} {}\n{:<32} {}", mutant.name, mutant.breaks, "", mutant.known_from);
         }
         return Ok(true);
     }
+    if option_env!("INCUMBENT_BREAKABLE").is_none() {
+        return Ok(workspace::run()?.success());
+    }
     if let Some(seed) = args.trace {
         let [mutant] = mutants[..] else { bail!("--trace wants one --mutant") };
-        mutant::set(mutant);
+        if !args.alone {
+            let status = pack::alone(mutant)?.args(["--trace", &seed.to_string()]).status()?;
+            return Ok(status.success());
+        }
         let choice = Choice::of_seed(seed);
         let seen = look(&choice, true, false);
         println!("{}\n{}", Script::of(&choice), seen.trace);
@@ -97,7 +103,6 @@ fn go(args: &Args) -> Result<bool> {
     let hunt = Hunt { blind: args.blind, swarm: args.swarm };
     if args.alone {
         let [mutant] = mutants[..] else { bail!("--alone wants one --mutant") };
-        mutant::set(mutant);
         println!("{}", serde_json::to_string(&hunt.run(mutant))?);
         return Ok(true);
     }
@@ -117,15 +122,11 @@ fn go(args: &Args) -> Result<bool> {
 }
 
 /// The mutants that are named; all of them, and the control, where none is.
-fn chosen(names: &[String]) -> Result<Vec<Option<Mutant>>> {
+fn chosen(names: &[String]) -> Result<Vec<Option<&'static Mutant>>> {
     if names.is_empty() {
-        return Ok(std::iter::once(None).chain(Mutant::ALL.iter().copied().map(Some)).collect());
+        return Ok(std::iter::once(None).chain(ALL.iter().map(Some)).collect());
     }
-    let known = |name: &String| match name.as_str() {
-        "none" => Ok(None),
-        name => name.parse().map(Some).with_context(|| format!("{name:?}; --list prints those there are")),
-    };
-    names.iter().map(known).collect()
+    names.iter().map(|name| find(name)).collect()
 }
 
 fn print(finding: &Finding, json: bool) -> Result<()> {

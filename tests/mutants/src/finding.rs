@@ -1,10 +1,8 @@
 //! What came of breaking a rule.
 
-use incumbent_core::mutant::Mutant;
 use serde::{Deserialize, Serialize};
 
-/// The name of the control, in which nothing is broken.
-pub(crate) const NONE: &str = "none";
+use crate::table::{Mutant, NONE, name_of};
 
 /// What came of one mutant.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -27,7 +25,7 @@ pub(crate) struct Finding {
 
 impl Finding {
     /// The simulator noticed nothing, or something happened that is no verdict of an oracle's.
-    pub(crate) fn uncaught(mutant: Option<Mutant>, by: &str, runs: u64) -> Self {
+    pub(crate) fn uncaught(mutant: Option<&Mutant>, by: &str, runs: u64) -> Self {
         let name = name_of(mutant).into();
         let nothing = String::new;
         Self { name, caught: false, by: by.into(), at: nothing(), says: nothing(), runs, model: nothing() }
@@ -55,8 +53,4 @@ impl Finding {
         let says = if self.says.is_empty() { String::new() } else { format!(" ({})", self.says) };
         format!("{mark}{:>5} runs, simulator: {}{says}; model: {model}", self.runs, self.simulated())
     }
-}
-
-pub(crate) fn name_of(mutant: Option<Mutant>) -> &'static str {
-    mutant.map_or(NONE, Mutant::name)
 }

@@ -4,12 +4,12 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use incumbent_core::mutant::Mutant;
 use incumbent_model::{check_up_to, worlds};
 use incumbent_sim::{Choice, Kind, run, run_handlers};
 
-use crate::finding::{Finding, name_of};
+use crate::finding::Finding;
 use crate::script;
+use crate::table::{Mutant, name_of};
 
 /// How many seeds are run with all kinds of faults, and how many with each swarm.
 pub(crate) const BLIND: u64 = 1_000;
@@ -58,16 +58,16 @@ pub(crate) struct Hunt {
 impl Hunt {
     /// Hunts the mutant that is switched on: in simulated elections, in the model checker's worlds, and in scripts of what
     /// those two never say.
-    pub(crate) fn run(self, mutant: Option<Mutant>) -> Finding {
+    pub(crate) fn run(self, mutant: Option<&Mutant>) -> Finding {
         // What a broken core panics with is not for the terminal.
         std::panic::set_hook(Box::new(|_| {}));
         self.simulate(mutant).and_in_the_model(explore().or_else(script::play))
     }
 
-    fn simulate(self, mutant: Option<Mutant>) -> Finding {
+    fn simulate(self, mutant: Option<&Mutant>) -> Finding {
         let mut runs = 0;
         let mut instead = String::from("nothing noticed");
-        let blind = (0..self.blind).map(|seed| Choice::of_seed(seed));
+        let blind = (0..self.blind).map(Choice::of_seed);
         let swarms = SWARMS.iter().flat_map(|(_, kinds)| {
             (0..self.swarm).map(|seed| Choice { faults: Some(kinds.to_vec()), ..Choice::of_seed(seed) })
         });

@@ -8,18 +8,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
-use incumbent_core::mutant::Mutant;
 
-use crate::finding::{Finding, name_of};
+use crate::finding::Finding;
 use crate::hunt::Hunt;
+use crate::table::{Mutant, NONE, SWITCH, name_of};
 
-/// How long a hunt may take before its mutant is said to hang. It takes half a minute at most on a machine that
-/// has nothing else to do.
-const PATIENCE: Duration = Duration::from_secs(300);
+/// The time after which a hunt counts as hung: half a minute is usual on an idle machine, and a loaded one takes ten times
+/// as long.
+const PATIENCE: Duration = Duration::from_secs(900);
 
 /// Hunts every mutant, some at a time; each finding is shown when it is there, all come back in order.
 pub(crate) fn hunt(
-    mutants: &[Option<Mutant>],
+    mutants: &[Option<&Mutant>],
     hunt: Hunt,
     jobs: usize,
     show: impl Fn(&Finding) -> Result<()> + Sync,
@@ -44,9 +44,8 @@ pub(crate) fn hunt(
     Ok(found.into_iter().flatten().collect())
 }
 
-fn hunt_one(mutant: Option<Mutant>, hunt: Hunt) -> Result<Finding> {
-    let mut child = Command::new(std::env::current_exe().context("cannot find this program")?)
-        .args(["--alone", "--mutant", name_of(mutant)])
+fn hunt_one(mutant: Option<&Mutant>, hunt: Hunt) -> Result<Finding> {
+    let mut child = alone(mutant)?
         .args(["--blind", &hunt.blind.to_string(), "--swarm", &hunt.swarm.to_string()])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -67,6 +66,17 @@ fn hunt_one(mutant: Option<Mutant>, hunt: Hunt) -> Result<Finding> {
         Ok(finding) => Ok(finding),
         Err(_) => Ok(Finding::uncaught(mutant, &format!("abort: {status}"), 0)),
     }
+}
+
+/// This program again, in a process in which the mutant is on.
+pub(crate) fn alone(mutant: Option<&Mutant>) -> Result<Command> {
+    let name = name_of(mutant);
+    let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
+    command.args(["--alone", "--mutant", name]).env_remove(SWITCH);
+    if name != NONE {
+        command.env(SWITCH, name);
+    }
+    Ok(command)
 }
 
 /// Whether it ends in time.

@@ -4,17 +4,17 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use incumbent_core::mutant::Mutant;
 
 use crate::finding::Finding;
+use crate::table::{ALL, Mutant};
 
 /// Between these lines of the page is the table.
 const BEGIN: &str = "<!-- mutants: written by `incumbent-mutants --page` -->\n";
 const END: &str = "<!-- end of mutants -->\n";
 
 /// What the table's row of a mutant begins with; who catches it follows.
-fn begins(mutant: Mutant) -> String {
-    format!("| `{}` | {} | {} |", mutant.name(), mutant.says(), mutant.origin())
+fn begins(mutant: &Mutant) -> String {
+    format!("| `{}` | {} | {} |", mutant.name, mutant.breaks, mutant.known_from)
 }
 
 /// Writes the table of these findings into the page; whatever was not hunted keeps its row.
@@ -24,14 +24,13 @@ pub(crate) fn write(file: &Path, findings: &[Finding]) -> Result<()> {
     let mut table = String::from(
         "| mutant | what is wrong | known from | simulator | model checker, or a script |\n|---|---|---|---|---|\n",
     );
-    for mutant in Mutant::ALL {
-        let finding = findings.iter().find(|finding| finding.name == mutant.name());
+    for mutant in ALL.iter() {
+        let finding = findings.iter().find(|finding| finding.name == mutant.name);
         let row = match finding {
-            Some(finding) => format!("{} {} | {} |", begins(*mutant), finding.simulated(), finding.model),
+            Some(finding) => format!("{} {} | {} |", begins(mutant), finding.simulated(), finding.model),
             None => {
-                let row = written.lines().find(|row| row.starts_with(&begins(*mutant)));
-                row.with_context(|| format!("{} has no row yet: leave --mutant out", mutant.name()))?
-                    .to_owned()
+                let row = written.lines().find(|row| row.starts_with(&begins(mutant)));
+                row.with_context(|| format!("{} has no row yet: leave --mutant out", mutant.name))?.to_owned()
             }
         };
         table += &format!("{row}\n");
@@ -46,18 +45,18 @@ pub(crate) fn check(file: &Path) -> Result<()> {
     let text = read(file)?;
     let (_, table, _) = split(&text, file)?;
     let rows: Vec<&str> = table.lines().filter(|line| line.starts_with("| `")).collect();
-    let missing: Vec<_> = Mutant::ALL
+    let missing: Vec<_> = ALL
         .iter()
-        .filter(|mutant| !rows.iter().any(|row| row.starts_with(&begins(**mutant))))
-        .map(|mutant| mutant.name())
+        .filter(|mutant| !rows.iter().any(|row| row.starts_with(&begins(mutant))))
+        .map(|mutant| mutant.name.as_str())
         .collect();
-    if !missing.is_empty() || rows.len() != Mutant::ALL.len() {
+    if !missing.is_empty() || rows.len() != ALL.len() {
         bail!(
-            "{} lists {} mutants of {}; not there, or said otherwise: {}; `cargo xtask test mutants --help` says \
-             how to write it anew",
+            "{} lists {} mutants of {}; not there, or said otherwise: {}; `cargo run -p \
+             incumbent-mutants -- --page {0}` writes it",
             file.display(),
             rows.len(),
-            Mutant::ALL.len(),
+            ALL.len(),
             missing.join(", ")
         );
     }

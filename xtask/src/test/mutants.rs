@@ -1,6 +1,8 @@
 //! Breaks the rules of the core one at a time: each that goes unnoticed is a gap in the simulator's checks.
 //!
-//! The core is built so that it can be broken in a target folder of its own, so no other build is disturbed.
+//! The hunt builds a copy of the core that can be broken, in a target folder of its own, so no other build is disturbed.
+
+use std::process::Command;
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
@@ -8,9 +10,6 @@ use serde::Deserialize;
 use super::Part;
 use super::tally::Report;
 use crate::shell;
-
-/// What makes the core one that can be broken.
-const CFG: &str = "--cfg incumbent_mutants";
 
 /// The page that lists the mutants.
 const PAGE: &str = "docs/internals/mutants.md";
@@ -34,36 +33,22 @@ impl Finding {
 }
 
 pub(super) fn run(report: &mut Report) -> Result<()> {
-    let folder = shell::target().join("mutants");
-    shell::progress("build a core that can be broken");
-    let flags = std::env::var("RUSTFLAGS").map_or_else(|_| CFG.into(), |flags| format!("{flags} {CFG}"));
-    let mut build = shell::cargo();
-    build.args(["build", "--release", "--package", "incumbent-mutants", "--target-dir"]).arg(&folder);
-    if !shell::succeeds(build.env("RUSTFLAGS", flags))? {
-        report.check(Part::Mutants, "a core that can be broken does not build", false);
-        return Ok(());
-    }
-    let program = folder.join("release").join(format!("incumbent-mutants{}", std::env::consts::EXE_SUFFIX));
-
-    let listed = shell::succeeds(shell::command(&program).args(["--check-page", PAGE]))?;
+    let listed = shell::succeeds(hunt().args(["--check-page", PAGE]))?;
     report.check(Part::Mutants, &format!("{PAGE} lists the mutants"), listed);
 
     shell::progress("break one rule after the other");
     let mut unread = None;
-    let succeeded =
-        shell::lines(shell::command(&program).arg("--json"), |line| {
-            match serde_json::from_str::<Finding>(line) {
-                Ok(finding) => {
-                    let Finding { name, by, at, runs, model, .. } = &finding;
-                    let well = finding.is_well();
-                    let mark = if well { "" } else { "NOT AS IT SHOULD BE: " };
-                    let simulated = if at.is_empty() { by.clone() } else { format!("{by}, {at}") };
-                    println!("{name:<32} {runs:>6} runs  {mark}{simulated:<40}  {model}");
-                    report.check(Part::Mutants, &format!("{name}: {by}; {model}"), well);
-                }
-                Err(error) => unread = Some((line.to_owned(), error)),
-            }
-        })?;
+    let succeeded = shell::lines(hunt().arg("--json"), |line| match serde_json::from_str::<Finding>(line) {
+        Ok(finding) => {
+            let Finding { name, by, at, runs, model, .. } = &finding;
+            let well = finding.is_well();
+            let mark = if well { "" } else { "NOT AS IT SHOULD BE: " };
+            let simulated = if at.is_empty() { by.clone() } else { format!("{by}, {at}") };
+            println!("{name:<32} {runs:>6} runs  {mark}{simulated:<40}  {model}");
+            report.check(Part::Mutants, &format!("{name}: {by}; {model}"), well);
+        }
+        Err(error) => unread = Some((line.to_owned(), error)),
+    })?;
     if let Some((line, error)) = unread {
         return Err(error).with_context(|| format!("cannot read what incumbent-mutants says: {line}"));
     }
@@ -71,4 +56,11 @@ pub(super) fn run(report: &mut Report) -> Result<()> {
         report.check(Part::Mutants, "the hunt broke off", false);
     }
     Ok(())
+}
+
+/// The hunt, which builds what it breaks.
+fn hunt() -> Command {
+    let mut hunt = shell::cargo();
+    hunt.args(["run", "--quiet", "--package", "incumbent-mutants", "--"]);
+    hunt
 }

@@ -1,19 +1,19 @@
-//! The writes a campaign has sent, and what each of them would mean if it were applied.
+//! The writes that a campaign has sent, in flight or answered, and what each of them would mean if it were applied.
 
 use alloc::collections::VecDeque;
 use core::time::Duration;
 
-use super::sight::Wait;
-use crate::record::Attempt;
+use super::key::Wait;
+use crate::record::{Attempt, Nonce};
 use crate::store::{Expect, Outcome};
 use crate::time::Instant;
 use crate::token::{Incarnation, Revision};
 
-/// How many attempts are remembered. An older one that turns out to have been applied is treated
-/// as a record of ours about which nothing else is known, which is safe and only slower.
+/// How many attempts are remembered. An older one that turns out to have been applied counts as a record of ours of an
+/// unknown attempt, which is safe and only slower.
 const REMEMBERED: usize = 128;
 
-/// What a write was meant for.
+/// The purpose of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Purpose {
     Acquire,
@@ -31,21 +31,21 @@ pub(super) struct Sent {
     pub(super) at: Instant,
     /// The win delay that goes with a record of this attempt.
     pub(super) wait: Wait,
-    /// How long others wait from their first sight of its record, and how long the store keeps that at least.
-    pub(super) lives: Duration,
+    /// How long other candidates wait from their first observation of its record, and how long the store keeps it at least.
+    pub(super) stated_lease: Duration,
     /// The highest revision known when it was sent; an acknowledgement must be above it.
     pub(super) mark: Revision,
     /// An acknowledgement makes a holder only before this.
     pub(super) counts_before: Instant,
     /// The incarnation it was meant for.
     pub(super) incarnation: Incarnation,
-    /// Whether its outcome is still open: awaited, or given up waiting for.
+    /// Whether its outcome is still open, awaited or not.
     pub(super) open: bool,
-    /// What the store said of this very write.
+    /// What the store answered to this very write.
     pub(super) answered: Answered,
 }
 
-/// What the store said of a write.
+/// What the store answered to a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub(super) enum Answered {
     /// Nothing that says whether it was applied.
@@ -57,17 +57,27 @@ pub(super) enum Answered {
     Never,
 }
 
-#[derive(Clone, Debug, Hash, Default)]
-pub(super) struct Ledger {
+/// The writes of a campaign that were sent, under one nonce.
+#[derive(Clone, Debug, Hash)]
+pub(super) struct Attempts {
+    nonce: Nonce,
     last: Attempt,
     awaited: Option<Attempt>,
     sent: VecDeque<Sent>,
 }
 
-impl Ledger {
+impl Attempts {
+    pub(super) fn new(nonce: Nonce) -> Self {
+        Self { nonce, last: Attempt::default(), awaited: None, sent: VecDeque::new() }
+    }
+
+    /// The number that marks everything this campaign writes.
+    pub(super) fn nonce(&self) -> Nonce {
+        self.nonce
+    }
+
     /// The number for the next write.
     pub(super) fn next(&mut self) -> Attempt {
-        broken!(AttemptNumberReused => if self.awaited.is_none() && self.newest_open().is_some() { return self.last });
         self.last.0 += 1;
         self.last
     }
@@ -82,7 +92,7 @@ impl Ledger {
         self.sent.push_back(sent);
     }
 
-    pub(super) fn was_made(&self, attempt: Attempt) -> bool {
+    pub(super) fn was_sent(&self, attempt: Attempt) -> bool {
         (1..=self.last.0).contains(&attempt.0)
     }
 
@@ -102,16 +112,14 @@ impl Ledger {
         self.awaited = None;
     }
 
-    /// Notes that `attempt` was answered, and whether that settles it. Tells what it was before,
-    /// unless it is forgotten, and whether its answer was the awaited one.
+    /// Notes that `attempt` was answered, and whether that settles it. Returns the attempt as it was before, unless it is
+    /// forgotten, and whether its answer was the awaited one.
     pub(super) fn answer(&mut self, attempt: Attempt, settled: bool) -> (Option<Sent>, bool) {
         let was_awaited = self.awaited == Some(attempt);
         if was_awaited {
             self.awaited = None;
         }
-        let is_it = |sent: &&mut Sent| sent.attempt == attempt || broken!(AnswerForLatestAttempt);
-        let sent = self.sent.iter_mut().rev().find(is_it);
-        let sent = sent.map(|sent| {
+        let sent = self.find_mut(attempt).map(|sent| {
             let before = *sent;
             sent.open &= !settled;
             before
@@ -119,12 +127,12 @@ impl Ledger {
         (sent, was_awaited)
     }
 
-    /// Remembers what the store said of a write. Of one that was applied, nothing said later is news.
+    /// Remembers the answer to a write. Once a write is known to be applied, no later answer changes that.
     ///
-    /// A request that arrives twice is answered twice, perhaps by a server that reaches nobody or lags: only a refusal
-    /// for something newer, or for nothing at all, says that the write was not applied.
+    /// A request that arrives twice is answered twice, perhaps by a server that is isolated or lags: only a refusal for a
+    /// newer revision, or for an absent key, says that the write was not applied.
     pub(super) fn remember(&mut self, attempt: Attempt, outcome: &Outcome) {
-        let Some(sent) = self.sent.iter_mut().rev().find(|sent| sent.attempt == attempt) else { return };
+        let Some(sent) = self.find_mut(attempt) else { return };
         let expected = match sent.expect {
             Expect::Absent => Revision(0),
             Expect::Revision(revision) => revision,
@@ -142,10 +150,15 @@ impl Ledger {
 
     /// Whether a live record at `revision` may be the work of this attempt, in the incarnation `present`.
     ///
-    /// A nonce may be another process's as well where random numbers repeat; what the store has answered is
-    /// this campaign's alone. An attempt that is forgotten may have left any record.
-    pub(super) fn may_have_left(&self, attempt: Attempt, revision: Revision, present: Incarnation) -> bool {
-        let Some(sent) = self.find(attempt) else { return self.was_made(attempt) };
+    /// Another process may have the same nonce where random numbers repeat; the answers of the store are this campaign's
+    /// alone. A forgotten attempt may have written any record.
+    pub(super) fn may_have_written(
+        &self,
+        attempt: Attempt,
+        revision: Revision,
+        present: Incarnation,
+    ) -> bool {
+        let Some(sent) = self.find(attempt) else { return self.was_sent(attempt) };
         let stands = match sent.answered {
             Answered::Open => true,
             Answered::At(acknowledged) => acknowledged == revision || sent.incarnation != present,
@@ -154,13 +167,12 @@ impl Ledger {
         stands && sent.purpose != Purpose::Release
     }
 
-    #[cfg(incumbent_mutants)]
-    pub(super) fn newest(&self) -> Option<Sent> {
-        self.sent.back().copied()
-    }
-
     pub(super) fn find(&self, attempt: Attempt) -> Option<Sent> {
         self.sent.iter().rev().find(|sent| sent.attempt == attempt).copied()
+    }
+
+    fn find_mut(&mut self, attempt: Attempt) -> Option<&mut Sent> {
+        self.sent.iter_mut().rev().find(|sent| sent.attempt == attempt)
     }
 
     /// Whether some write that would make a live record may have been applied, or may be later.
@@ -173,9 +185,9 @@ impl Ledger {
         self.sent.iter().rev().find(|sent| sent.open && sent.purpose != Purpose::Release).copied()
     }
 
-    /// Settles every write that expected something older than `revision`, which is now known to be
-    /// there: its compare can never hold again.
-    pub(super) fn settle_below(&mut self, revision: Revision) {
+    /// Closes every write that expected an older revision than `revision`, which is now known to stand: its compare can
+    /// never hold again.
+    pub(super) fn close_outdated(&mut self, revision: Revision) {
         for sent in &mut self.sent {
             let outdated = match sent.expect {
                 Expect::Absent => true,
@@ -192,15 +204,15 @@ impl Ledger {
 mod tests {
     use super::*;
 
-    fn send(ledger: &mut Ledger, purpose: Purpose, expect: Expect) -> Attempt {
-        let attempt = ledger.next();
-        ledger.send(Sent {
+    fn send(attempts: &mut Attempts, purpose: Purpose, expect: Expect) -> Attempt {
+        let attempt = attempts.next();
+        attempts.send(Sent {
             attempt,
             purpose,
             expect,
             at: Instant::ZERO,
             wait: Wait::default(),
-            lives: Duration::from_secs(30),
+            stated_lease: Duration::from_secs(30),
             mark: Revision(0),
             counts_before: Instant::NEVER,
             incarnation: Incarnation(1),
@@ -214,79 +226,81 @@ mod tests {
 
     #[test]
     fn attempts_are_numbered_from_one() {
-        let mut ledger = Ledger::default();
-        assert!(!ledger.was_made(Attempt(0)) && !ledger.was_made(Attempt(1)));
-        assert_eq!(send(&mut ledger, Purpose::Acquire, Expect::Absent), Attempt(1));
-        assert!(!ledger.was_made(Attempt(0)) && ledger.was_made(Attempt(1)) && !ledger.was_made(Attempt(2)));
+        let mut attempts = Attempts::new(Nonce(1));
+        assert!(!attempts.was_sent(Attempt(0)) && !attempts.was_sent(Attempt(1)));
+        assert_eq!(send(&mut attempts, Purpose::Acquire, Expect::Absent), Attempt(1));
+        assert!(
+            !attempts.was_sent(Attempt(0)) && attempts.was_sent(Attempt(1)) && !attempts.was_sent(Attempt(2))
+        );
     }
 
     #[test]
     fn the_awaited_answer_is_told_from_a_late_one() {
-        let mut ledger = Ledger::default();
-        let first = send(&mut ledger, Purpose::Acquire, Expect::Absent);
-        ledger.stop_waiting();
-        let second = send(&mut ledger, Purpose::Renew, OVER_9);
-        assert_eq!(ledger.awaited(), Some(Purpose::Renew));
-        assert!(!ledger.answer(first, true).1);
-        assert!(ledger.is_awaiting());
-        assert!(ledger.answer(second, true).1);
-        assert!(!ledger.is_awaiting());
-        assert!(!ledger.answer(second, true).1, "once");
+        let mut attempts = Attempts::new(Nonce(1));
+        let first = send(&mut attempts, Purpose::Acquire, Expect::Absent);
+        attempts.stop_waiting();
+        let second = send(&mut attempts, Purpose::Renew, OVER_9);
+        assert_eq!(attempts.awaited(), Some(Purpose::Renew));
+        assert!(!attempts.answer(first, true).1);
+        assert!(attempts.is_awaiting());
+        assert!(attempts.answer(second, true).1);
+        assert!(!attempts.is_awaiting());
+        assert!(!attempts.answer(second, true).1, "once");
     }
 
     #[test]
     fn a_write_is_open_until_it_is_settled() {
-        let mut ledger = Ledger::default();
-        let attempt = send(&mut ledger, Purpose::Acquire, Expect::Absent);
-        ledger.answer(attempt, false);
-        assert!(ledger.may_hold(), "unknown");
-        assert_eq!(ledger.newest_open().map(|sent| sent.attempt), Some(attempt));
-        ledger.answer(attempt, true);
-        assert!(!ledger.may_hold());
-        assert!(ledger.newest_open().is_none());
+        let mut attempts = Attempts::new(Nonce(1));
+        let attempt = send(&mut attempts, Purpose::Acquire, Expect::Absent);
+        attempts.answer(attempt, false);
+        assert!(attempts.may_hold(), "unknown");
+        assert_eq!(attempts.newest_open().map(|sent| sent.attempt), Some(attempt));
+        attempts.answer(attempt, true);
+        assert!(!attempts.may_hold());
+        assert!(attempts.newest_open().is_none());
     }
 
     #[test]
     fn a_release_that_is_open_makes_no_live_record() {
-        let mut ledger = Ledger::default();
-        send(&mut ledger, Purpose::Release, OVER_9);
-        assert!(!ledger.may_hold());
+        let mut attempts = Attempts::new(Nonce(1));
+        send(&mut attempts, Purpose::Release, OVER_9);
+        assert!(!attempts.may_hold());
     }
 
     #[test]
-    fn what_expected_something_older_than_what_is_there_is_settled() {
-        let mut ledger = Ledger::default();
-        send(&mut ledger, Purpose::Acquire, Expect::Absent);
-        ledger.stop_waiting();
-        send(&mut ledger, Purpose::Acquire, Expect::Revision(Revision(8)));
-        ledger.stop_waiting();
-        let newest = send(&mut ledger, Purpose::Acquire, OVER_9);
-        ledger.stop_waiting();
-        ledger.settle_below(Revision(9));
+    fn a_write_that_expected_an_older_revision_than_stands_is_closed() {
+        let mut attempts = Attempts::new(Nonce(1));
+        send(&mut attempts, Purpose::Acquire, Expect::Absent);
+        attempts.stop_waiting();
+        send(&mut attempts, Purpose::Acquire, Expect::Revision(Revision(8)));
+        attempts.stop_waiting();
+        let newest = send(&mut attempts, Purpose::Acquire, OVER_9);
+        attempts.stop_waiting();
+        attempts.close_outdated(Revision(9));
         assert_eq!(
-            ledger.sent.iter().map(|sent| sent.open).collect::<alloc::vec::Vec<_>>(),
+            attempts.sent.iter().map(|sent| sent.open).collect::<alloc::vec::Vec<_>>(),
             [false, false, true]
         );
-        assert_eq!(ledger.newest_open().map(|sent| sent.attempt), Some(newest));
+        assert_eq!(attempts.newest_open().map(|sent| sent.attempt), Some(newest));
     }
 
     #[test]
     fn the_awaited_write_stays_open_until_its_answer_comes() {
-        let mut ledger = Ledger::default();
-        send(&mut ledger, Purpose::Acquire, Expect::Absent);
-        ledger.settle_below(Revision(9));
-        assert!(ledger.may_hold());
+        let mut attempts = Attempts::new(Nonce(1));
+        send(&mut attempts, Purpose::Acquire, Expect::Absent);
+        attempts.close_outdated(Revision(9));
+        assert!(attempts.may_hold());
     }
 
     #[test]
     fn the_oldest_attempts_are_forgotten_and_still_known_to_have_been_made() {
-        let mut ledger = Ledger::default();
+        let mut attempts = Attempts::new(Nonce(1));
         for _ in 0..=REMEMBERED {
-            send(&mut ledger, Purpose::Renew, OVER_9);
-            ledger.stop_waiting();
+            send(&mut attempts, Purpose::Renew, OVER_9);
+            attempts.stop_waiting();
         }
-        assert!(ledger.find(Attempt(1)).is_none() && ledger.find(Attempt(2)).is_some());
-        assert!(ledger.was_made(Attempt(1)));
-        assert!(ledger.answer(Attempt(1), true).0.is_none());
+        assert!(attempts.find(Attempt(1)).is_none() && attempts.find(Attempt(2)).is_some());
+        assert!(attempts.was_sent(Attempt(1)));
+        assert!(attempts.answer(Attempt(1), true).0.is_none());
     }
 }

@@ -1,0 +1,329 @@
+//! The key as one campaign knows it: the observed entry, its first observation, the win delay that follows from both, and
+//! the read under way.
+
+use core::time::Duration;
+
+use super::io::ReadId;
+use crate::record::{Entry, Record};
+use crate::time::Instant;
+use crate::token::{Incarnation, Revision};
+
+/// The instant before which the win of a new holder is not reported.
+///
+/// It is an instant on our own clock, attached to every write that acquires or keeps the lease: it goes with the record,
+/// through retakes, and into the release of a holder that never got to lead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub(super) struct Wait {
+    pub(super) until: Instant,
+    /// And not before a renewal later than the acquire is acknowledged: over a foreign tombstone the server's own clean-up
+    /// may erase a write that it has just acknowledged.
+    pub(super) renewal: bool,
+}
+
+impl Wait {
+    /// Both waits together.
+    pub(super) fn and(self, other: Self) -> Self {
+        Self { until: self.until.max(other.until), renewal: self.renewal || other.renewal }
+    }
+
+    /// The part of the wait that is left.
+    pub(super) fn owed(self, now: Instant) -> Duration {
+        self.until.since(now)
+    }
+}
+
+/// A read whose answer is awaited.
+#[derive(Clone, Copy, Debug, Hash)]
+pub(super) struct PendingRead {
+    id: ReadId,
+    /// The highest revision known when the read was sent; a lower answer is stale.
+    pub(super) mark: Revision,
+    /// The incarnation known when the read was sent; an answer counts for no other.
+    pub(super) incarnation: Incarnation,
+}
+
+/// The newest entry observed under the key, and the reads of it.
+#[derive(Clone, Debug, Hash, Default)]
+pub(super) struct KeyView {
+    entry: Option<Entry>,
+    /// The first observation of this very revision, or of this absence.
+    since: Instant,
+    /// The wait of a campaign that acquires from what is observed.
+    wait: Wait,
+    /// The lease of the last holder observed.
+    holder: Option<Duration>,
+    /// The number of the last read.
+    reads: ReadId,
+    pending: Option<PendingRead>,
+    /// The time of the last answer to a read.
+    last_read: Instant,
+}
+
+impl KeyView {
+    pub(super) fn entry(&self) -> Option<&Entry> {
+        self.entry.as_ref()
+    }
+
+    pub(super) fn record(&self) -> Option<&Record> {
+        self.entry.as_ref().and_then(Entry::live)
+    }
+
+    pub(super) fn revision(&self) -> Option<Revision> {
+        self.entry.as_ref().and_then(Entry::revision)
+    }
+
+    pub(super) fn first_observed(&self) -> Instant {
+        self.since
+    }
+
+    /// The wait of an acquire over what is observed now.
+    pub(super) fn wait(&self) -> Wait {
+        self.wait
+    }
+
+    /// Whether no record was ever observed, so that nothing is known of a previous leader.
+    pub(super) fn saw_no_holder(&self) -> bool {
+        self.holder.is_none()
+    }
+
+    /// The lease of the last holder observed, or `default`.
+    pub(super) fn holder_lease(&self, default: Duration) -> Duration {
+        self.holder.unwrap_or(default)
+    }
+
+    /// The time that the observed record may stand unchanged, where it states one; else the lease of the last holder
+    /// observed, or `default`.
+    pub(super) fn entry_lease(&self, default: Duration) -> Duration {
+        self.record().and_then(|record| record.lease).unwrap_or_else(|| self.holder_lease(default))
+    }
+
+    /// Forgets every observation: the store is another one. A read under way stays.
+    pub(super) fn forget(&mut self) {
+        *self =
+            Self { reads: self.reads, pending: self.pending, last_read: self.last_read, ..Self::default() };
+    }
+
+    /// Forgets the entry, so that it is read again, and keeps the waits.
+    pub(super) fn forget_entry(&mut self) {
+        self.entry = None;
+    }
+
+    /// Observes a record of our own, whose wait is kept with the attempt that wrote it.
+    pub(super) fn observe_own(&mut self, record: Record, now: Instant) {
+        if self.revision() != Some(record.revision) {
+            self.since = now;
+        }
+        self.holder = self.holder.or(record.lease);
+        self.entry = Some(Entry::Live(record));
+    }
+
+    /// The observed entry is a release of our own, which owed this wait.
+    pub(super) fn owes(&mut self, wait: Wait) {
+        self.wait.until = self.wait.until.min(wait.until);
+    }
+
+    /// Whoever acquires waits at least until then.
+    pub(super) fn wait_until(&mut self, until: Instant) {
+        self.wait.until = self.wait.until.max(until);
+    }
+
+    /// Observes what another candidate left under the key.
+    ///
+    /// A first observation belongs to one revision: it is kept while that revision is observed again, and another
+    /// revision has one of its own. `default` is the lease of a holder that does not state its own.
+    pub(super) fn observe(
+        &mut self,
+        entry: Entry,
+        incarnation: Incarnation,
+        default: Duration,
+        now: Instant,
+    ) {
+        let same = self.entry.as_ref().is_some_and(|known| known.revision() == entry.revision());
+        if same {
+            self.entry = Some(entry);
+            return;
+        }
+        self.since = now;
+        match &entry {
+            Entry::Live(record) => {
+                let lease = record.lease.unwrap_or(default);
+                // The previous holder may have renewed unobserved until this one came, and may have a longer lease.
+                let before = self.record().filter(|before| !before.has_the_holder_of(record));
+                let longest = lease.max(before.and_then(|before| before.lease).unwrap_or_default());
+                self.holder = Some(lease);
+                self.wait = Wait { until: self.wait.until.max(now + longest), renewal: false };
+            }
+            // A compare-and-delete by the holder itself: every lease observed before is over.
+            Entry::Released(release) if release.incarnation == incarnation => {
+                self.wait = Wait { until: now + release.owed, renewal: false };
+            }
+            Entry::Released(_) | Entry::Deleted { .. } => {
+                let stated = match &entry {
+                    Entry::Deleted { lease, .. } => lease.unwrap_or_default(),
+                    _ => Duration::ZERO,
+                };
+                let lease = self.holder_lease(default).max(default).max(stated);
+                let until = now + lease;
+                self.wait = Wait { until: self.wait.until.max(until), renewal: true };
+            }
+            // The last record observed runs out by our own clock, whatever the clock of the store says.
+            Entry::Expired { .. } | Entry::Vacant => self.wait.renewal = false,
+        }
+        self.entry = Some(entry);
+    }
+
+    /// Starts a read, unless one is under way; its number.
+    pub(super) fn start_read(&mut self, mark: Revision, incarnation: Incarnation) -> Option<ReadId> {
+        if self.is_reading() {
+            return None;
+        }
+        self.reads.0 += 1;
+        self.pending = Some(PendingRead { id: self.reads, mark, incarnation });
+        Some(self.reads)
+    }
+
+    pub(super) fn is_reading(&self) -> bool {
+        self.pending.is_some()
+    }
+
+    /// Whether a read with this number was ever asked for.
+    pub(super) fn was_asked(&self, read: ReadId) -> bool {
+        read.0 != 0 && read <= self.reads
+    }
+
+    /// Ends the read with this number, if its answer is awaited.
+    pub(super) fn end_read(&mut self, read: ReadId) -> Option<PendingRead> {
+        self.pending.take_if(|pending| pending.id == read)
+    }
+
+    /// Stops waiting for the answer to a read; whether one was under way.
+    pub(super) fn abandon_read(&mut self) -> bool {
+        self.pending.take().is_some()
+    }
+
+    /// A read was answered at `now`.
+    pub(super) fn was_read(&mut self, now: Instant) {
+        self.last_read = now;
+    }
+
+    pub(super) fn last_read(&self) -> Instant {
+        self.last_read
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Release;
+    use alloc::vec::Vec;
+
+    const INCARNATION: Incarnation = Incarnation(1);
+    const LEASE: Duration = Duration::from_secs(30);
+
+    fn at(secs: u64) -> Instant {
+        Instant::ZERO + Duration::from_secs(secs)
+    }
+
+    fn live(revision: u64, lease: Option<u64>) -> Entry {
+        Entry::Live(Record {
+            revision: Revision(revision),
+            candidate: "other".into(),
+            stamp: None,
+            lease: lease.map(Duration::from_secs),
+            claim: None,
+            metadata: Vec::new(),
+            oversize: None,
+        })
+    }
+
+    fn deleted(revision: u64) -> Entry {
+        Entry::Deleted { revision: Revision(revision), lease: None }
+    }
+
+    fn released(revision: u64, owed: u64, incarnation: Incarnation) -> Entry {
+        Entry::Released(Release {
+            revision: Revision(revision),
+            stamp: None,
+            owed: Duration::from_secs(owed),
+            incarnation,
+            successor: None,
+        })
+    }
+
+    fn waits(observed: &[(u64, Entry)]) -> Wait {
+        let mut key = KeyView::default();
+        for (secs, entry) in observed {
+            key.observe(entry.clone(), INCARNATION, LEASE, at(*secs));
+        }
+        key.wait()
+    }
+
+    #[test]
+    fn absence_never_preceded_by_a_record_waits_for_nothing() {
+        assert_eq!(waits(&[(5, Entry::Vacant)]), Wait::default());
+        assert_eq!(waits(&[(5, Entry::Expired { revision: Revision(3) })]), Wait::default());
+    }
+
+    #[test]
+    fn expiry_waits_from_the_first_observation_of_the_last_record_for_its_holders_lease() {
+        let marker = Entry::Expired { revision: Revision(5) };
+        let expected = Wait { until: at(1 + 40), renewal: false };
+        assert_eq!(waits(&[(1, live(4, Some(40))), (9, live(4, Some(40))), (12, marker)]), expected);
+        assert_eq!(waits(&[(1, live(4, Some(40))), (12, Entry::Vacant)]), expected);
+    }
+
+    #[test]
+    fn a_holder_that_follows_unobserved_upon_one_with_a_longer_lease_leaves_that_one_to_wait_for() {
+        let by = |name: &str, revision, lease| match live(revision, Some(lease)) {
+            Entry::Live(record) => Entry::Live(Record { candidate: name.into(), ..record }),
+            other => other,
+        };
+        let follows =
+            |second: &str| waits(&[(1, by("a", 4, 40)), (20, by(second, 7, 5)), (22, by(second, 8, 5))]);
+        assert_eq!(follows("b"), Wait { until: at(20 + 40), renewal: false });
+        assert_eq!(follows("a"), Wait { until: at(1 + 40), renewal: false });
+    }
+
+    #[test]
+    fn a_release_of_this_incarnation_ends_every_lease_observed_before() {
+        let expected = Wait { until: at(20 + 2), renewal: false };
+        assert_eq!(
+            waits(&[(1, live(4, None)), (10, deleted(5)), (20, released(6, 2, INCARNATION))]),
+            expected
+        );
+    }
+
+    #[test]
+    fn a_release_of_another_incarnation_is_a_foreign_tombstone() {
+        let expected = Wait { until: at(20 + 30), renewal: true };
+        assert_eq!(waits(&[(20, released(6, 0, Incarnation(2)))]), expected);
+    }
+
+    #[test]
+    fn a_foreign_tombstone_waits_from_its_own_first_observation_and_wants_a_renewal() {
+        let expected = Wait { until: at(10 + 40), renewal: true };
+        assert_eq!(waits(&[(1, live(4, Some(40))), (10, deleted(5)), (30, deleted(5))]), expected);
+    }
+
+    #[test]
+    fn a_tombstone_that_says_the_deleted_holders_lease_is_waited_for_as_long_by_one_that_never_observed_it() {
+        let said = Entry::Deleted { revision: Revision(5), lease: Some(Duration::from_secs(50)) };
+        assert_eq!(waits(&[(10, said)]), Wait { until: at(10 + 50), renewal: true });
+    }
+
+    #[test]
+    fn a_tombstone_after_an_absence_starts_its_own_first_observation() {
+        assert_eq!(waits(&[(1, Entry::Vacant), (50, deleted(9))]), Wait { until: at(80), renewal: true });
+    }
+
+    #[test]
+    fn another_revision_starts_its_own_first_observation() {
+        assert_eq!(waits(&[(1, live(4, None)), (7, live(5, None))]), Wait { until: at(37), renewal: false });
+        assert_eq!(waits(&[(1, deleted(4)), (7, deleted(5))]), Wait { until: at(37), renewal: true });
+    }
+
+    #[test]
+    fn the_holders_lease_counts_and_never_less_than_the_default_after_a_deletion() {
+        assert_eq!(waits(&[(0, live(4, Some(5))), (2, deleted(5))]), Wait { until: at(32), renewal: true });
+    }
+}

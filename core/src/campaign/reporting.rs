@@ -1,0 +1,142 @@
+//! Reports to the user, each of them once.
+
+use super::Campaign;
+use super::event::{Event, Leader, State, Warning};
+use super::io::Output;
+use crate::record::{Entry, Nonce, Record};
+use crate::store::{Fault, FaultKind};
+use crate::token::Revision;
+
+/// The last report of each kind, so that it is not repeated.
+#[derive(Clone, Debug)]
+pub(super) struct Reported {
+    pub(super) leader: Option<Leader>,
+    pub(super) state: State,
+    pub(super) fault: Option<FaultKind>,
+    pub(super) inspection: Option<FaultKind>,
+    pub(super) short_lease: bool,
+    markers: bool,
+    not_expiring: Option<Revision>,
+    /// Another campaign of our name: its nonce, a revision of it, and whether it was reported.
+    namesake: Option<(Nonce, Revision, bool)>,
+    /// Another process with our nonce.
+    twin: bool,
+    /// The entry under the key is longer than a candidate's record.
+    oversize: bool,
+}
+
+impl Reported {
+    /// Nothing was reported yet, and an idle campaign is no news.
+    pub(super) fn nothing() -> Self {
+        Self {
+            leader: None,
+            state: State::Idle,
+            fault: None,
+            inspection: None,
+            short_lease: false,
+            markers: false,
+            not_expiring: None,
+            namesake: None,
+            twin: false,
+            oversize: false,
+        }
+    }
+}
+
+impl Campaign {
+    /// Reports another leader and another state.
+    pub(super) fn report_changes(&mut self) {
+        if let Some(entry) = self.key.entry() {
+            let leader = entry.live().map(Leader::of);
+            let same = match (&leader, &self.reported.leader) {
+                (Some(now), Some(before)) => now.is_same(before),
+                (now, before) => now.is_none() && before.is_none(),
+            };
+            if !same {
+                self.reported.leader.clone_from(&leader);
+                self.report(Event::LeaderChanged(leader));
+            }
+        }
+        let state = self.state();
+        if state != self.reported.state {
+            self.reported.state = state;
+            self.report(Event::StateChanged(state));
+        }
+    }
+
+    pub(super) fn report(&mut self, event: Event) {
+        self.outputs.push_back(Output::Event(event));
+    }
+
+    pub(super) fn warn(&mut self, warning: Warning) {
+        self.report(Event::Warning(warning));
+    }
+
+    /// Reports a fault of the store when it begins.
+    pub(super) fn report_fault(&mut self, fault: Fault) {
+        if self.reported.fault != Some(fault.kind) {
+            self.reported.fault = Some(fault.kind);
+            self.warn(Warning::Store(fault));
+        }
+    }
+
+    /// Warns when the key begins to hold an entry that is longer than a candidate's record.
+    pub(super) fn check_size(&mut self, entry: &Entry) {
+        let oversize = entry.live().and_then(|record| Some((record.revision, record.oversize?)));
+        let is_news = !core::mem::replace(&mut self.reported.oversize, oversize.is_some());
+        if let Some((revision, bytes)) = oversize.filter(|_| is_news) {
+            self.warn(Warning::NotARecord { revision, bytes });
+        }
+    }
+
+    /// Warns of foreign records that show a mistake in the set-up of the election, and observes their tokens.
+    pub(super) fn check_others(&mut self, record: &Record) {
+        if self.is_ours(record) {
+            return;
+        }
+        self.observe_token_of(record);
+        if record.stamp.is_some_and(|stamp| stamp.nonce == self.attempts.nonce()) {
+            if !self.reported.twin {
+                self.reported.twin = true;
+                self.warn(Warning::SameNonce { name: record.candidate.clone() });
+            }
+            return;
+        }
+        if record.oversize.is_some() {
+            return;
+        }
+        let Some(stamp) = record.stamp else {
+            // A bare value: the Go library's, or an operator's.
+            if self.rules.store.expiry_pushed && !self.reported.markers {
+                self.reported.markers = true;
+                self.warn(Warning::MarkersMislead);
+            }
+            return;
+        };
+        if record.candidate != self.rules.name {
+            return;
+        }
+        // One record may be left over from a candidate that restarted; a second one is alive.
+        match self.reported.namesake {
+            Some((nonce, _, true)) if nonce == stamp.nonce => {}
+            Some((nonce, revision, false)) if nonce == stamp.nonce => {
+                if record.revision > revision {
+                    self.reported.namesake = Some((nonce, revision, true));
+                    self.warn(Warning::SameName { nonce });
+                }
+            }
+            _ => self.reported.namesake = Some((stamp.nonce, record.revision, false)),
+        }
+    }
+
+    /// Warns when a record still stands although it should have expired a whole lease ago.
+    pub(super) fn check_expiry(&mut self, revision: Revision) {
+        let unchanged = self.now.since(self.key.first_observed());
+        let lease = self.key.entry_lease(self.lease);
+        let overdue = unchanged > lease.saturating_mul(2).saturating_add(self.rules.store.granularity);
+        if overdue && self.holder().is_none() && self.reported.not_expiring != Some(revision) {
+            self.reported.not_expiring = Some(revision);
+            self.warn(Warning::NotExpiring { revision, unchanged });
+        }
+    }
+}

@@ -1,0 +1,507 @@
+//! The store as one campaign knows it: its incarnation and when that was last verified, the highest revision and the
+//! largest token known, its maximum age, the inspection under way, and the connection to it.
+
+use alloc::vec::Vec;
+use core::cmp::Ordering;
+use core::time::Duration;
+
+use crate::record::Attempt;
+use crate::store::StoreInfo;
+use crate::time::Instant;
+use crate::token::{Incarnation, Revision, Token};
+
+/// How many incarnations of the store are remembered.
+const REMEMBERED: usize = 4;
+
+/// The result of comparing an answer with what is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Freshness {
+    /// The answer may be the present.
+    Fresh,
+    /// The answer is older than something known: it comes from an isolated server, or from one that lags.
+    Stale,
+    /// Answers were lower for a whole lease, over two new connections: the store went back.
+    Regressed,
+}
+
+/// The change that an inspection made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Inspection {
+    /// It was asked for before one that was answered earlier, and says nothing new.
+    Old,
+    /// The incarnation known already.
+    Same,
+    /// Another incarnation.
+    New,
+}
+
+/// Answers that were lower than the mark, since the first of them.
+#[derive(Clone, Debug, Hash)]
+struct Suspicion {
+    since: Instant,
+    connection: u64,
+}
+
+/// The store, as known to one campaign.
+#[derive(Clone, Debug, Hash)]
+pub(super) struct StoreView {
+    incarnation: Incarnation,
+    /// `i0`: when the newest answer that showed this incarnation was asked for.
+    verified_at: Instant,
+    /// No win is reported before this: the store may have been replaced under a leader.
+    trusted_at: Instant,
+    max_age: Option<Duration>,
+    /// The longest maximum age that the store ever had: no lease is longer.
+    longest_max_age: Duration,
+    newest: Option<Revision>,
+    /// The highest revision known of each incarnation, the newest incarnation last.
+    marks: Vec<(Incarnation, Revision)>,
+    suspicion: Option<Suspicion>,
+    /// The largest token that may have been reported by any candidate.
+    largest_token: Option<Token>,
+    /// The inspection that is wanted: an answer asked for at this instant or later.
+    wanted_inspection: Option<Instant>,
+    /// Inspections that failed in a row.
+    inspections_failed: u32,
+    /// Since when the present watch stands.
+    watch_since: Option<Instant>,
+    /// The newest write of ours that the watch showed to be of the incarnation known.
+    watched_write: Option<(Attempt, Revision)>,
+    /// The number of connections so far.
+    connection: u64,
+    /// When a new connection was asked for that is not there yet.
+    reconnecting: Option<Instant>,
+    /// Operations that failed in a row.
+    failures: u32,
+}
+
+impl StoreView {
+    pub(super) fn new(info: &StoreInfo, lease: Duration, skew: Duration, now: Instant) -> Self {
+        let mut store = Self {
+            incarnation: info.incarnation,
+            verified_at: info.asked_at,
+            trusted_at: Instant::ZERO,
+            max_age: info.max_age,
+            longest_max_age: info.max_age.unwrap_or_default(),
+            newest: info.newest,
+            marks: Vec::new(),
+            suspicion: None,
+            largest_token: None,
+            wanted_inspection: None,
+            inspections_failed: 0,
+            watch_since: None,
+            watched_write: None,
+            connection: 0,
+            reconnecting: None,
+            failures: 0,
+        };
+        // Only here: a candidate that knew another incarnation has seen the name used, whatever an operator states.
+        store.begin(info, info.never_used, lease, skew, now);
+        store
+    }
+
+    /// Observes the result of an inspection.
+    pub(super) fn inspect(
+        &mut self,
+        info: &StoreInfo,
+        lease: Duration,
+        skew: Duration,
+        now: Instant,
+    ) -> Inspection {
+        if info.asked_at < self.verified_at {
+            return Inspection::Old;
+        }
+        self.verified_at = info.asked_at;
+        self.max_age = info.max_age;
+        self.longest_max_age = self.longest_max_age.max(info.max_age.unwrap_or_default());
+        self.newest = info.newest;
+        if info.incarnation == self.incarnation {
+            return Inspection::Same;
+        }
+        self.incarnation = info.incarnation;
+        self.suspicion = None;
+        self.begin(info, false, lease, skew, now);
+        Inspection::New
+    }
+
+    /// Begins an incarnation. It is trusted when it is a lease old, by the store's clocks or by ours; or at once where the
+    /// store's name was never used before.
+    fn begin(&mut self, info: &StoreInfo, never_used: bool, lease: Duration, skew: Duration, now: Instant) {
+        let ours = now + lease;
+        let theirs = info.age.map(|age| now + lease.saturating_add(skew).saturating_sub(age));
+        let trusted_at = if never_used { Instant::ZERO } else { theirs.map_or(ours, |at| at.min(ours)) };
+        self.trusted_at = self.trusted_at.max(trusted_at);
+        if !self.marks.iter().any(|(known, _)| *known == self.incarnation) {
+            if self.marks.len() == REMEMBERED {
+                self.marks.remove(0);
+            }
+            self.marks.push((self.incarnation, Revision(0)));
+        }
+    }
+
+    pub(super) fn incarnation(&self) -> Incarnation {
+        self.incarnation
+    }
+
+    pub(super) fn verified_at(&self) -> Instant {
+        self.verified_at
+    }
+
+    /// An answer to a question of `asked_at` carried this incarnation.
+    pub(super) fn verify(&mut self, asked_at: Instant) {
+        self.verified_at = self.verified_at.max(asked_at);
+    }
+
+    pub(super) fn trusted_at(&self) -> Instant {
+        self.trusted_at
+    }
+
+    pub(super) fn max_age(&self) -> Option<Duration> {
+        self.max_age
+    }
+
+    pub(super) fn longest_max_age(&self) -> Duration {
+        self.longest_max_age
+    }
+
+    /// The highest revision known of this incarnation.
+    pub(super) fn mark(&self) -> Revision {
+        self.marks.iter().find(|(known, _)| *known == self.incarnation).map_or(Revision(0), |(_, mark)| *mark)
+    }
+
+    /// Observes a revision that is certainly in the store's history.
+    pub(super) fn observe_revision(&mut self, revision: Revision) {
+        if revision >= self.mark() {
+            self.suspicion = None;
+            self.set_mark(revision);
+        }
+    }
+
+    fn set_mark(&mut self, revision: Revision) {
+        let present = self.incarnation;
+        if let Some((_, mark)) = self.marks.iter_mut().find(|(known, _)| *known == present) {
+            *mark = revision;
+        }
+    }
+
+    /// Compares an answer with the mark that was known when it was asked for, or with the present one where the store is
+    /// known to have gone back since.
+    pub(super) fn classify(
+        &mut self,
+        revision: Revision,
+        mark: Revision,
+        lease: Duration,
+        now: Instant,
+    ) -> Freshness {
+        if revision >= mark.min(self.mark()) {
+            return Freshness::Fresh;
+        }
+        let connection = self.connection;
+        let suspicion = self.suspicion.get_or_insert(Suspicion { since: now, connection });
+        let certain = connection >= suspicion.connection + 2 && now >= suspicion.since + lease;
+        if certain { Freshness::Regressed } else { Freshness::Stale }
+    }
+
+    /// The store went back to `revision`: it is another one under the same incarnation.
+    pub(super) fn regress(&mut self, revision: Revision, lease: Duration, now: Instant) {
+        self.suspicion = None;
+        self.set_mark(revision);
+        self.newest = Some(revision);
+        self.trusted_at = self.trusted_at.max(now + lease);
+    }
+
+    /// Observes a token that may have been reported by any candidate.
+    pub(super) fn observe_token(&mut self, token: Token) {
+        self.largest_token = self.largest_token.max(Some(token));
+    }
+
+    /// The largest token that may have been reported by any candidate.
+    pub(super) fn largest_token(&self) -> Option<Token> {
+        self.largest_token
+    }
+
+    /// The store gave a write this revision, whatever an inspection said of the newest one.
+    pub(super) fn assigned(&mut self, revision: Revision) {
+        self.newest = self.newest.min(Some(revision));
+    }
+
+    /// The token of the next write, if that is the next of the whole store.
+    pub(super) fn next_token(&self) -> Token {
+        let newest = self.newest.unwrap_or_default().max(self.mark());
+        Token { incarnation: self.incarnation, sequence: Revision(newest.0.saturating_add(1)) }
+    }
+
+    /// The number of writes that must come at least before the next one has a token above every token observed; `None`
+    /// where no number is enough, because a later incarnation was observed.
+    pub(super) fn missing_revisions(&self) -> Option<u64> {
+        let (Some(largest), next) = (self.largest_token, self.next_token()) else { return Some(0) };
+        match largest.incarnation.cmp(&next.incarnation) {
+            Ordering::Less => Some(0),
+            Ordering::Equal => Some((largest.sequence.0.saturating_add(1)).saturating_sub(next.sequence.0)),
+            Ordering::Greater => None,
+        }
+    }
+
+    /// An operator accepts that tokens start again.
+    pub(super) fn forget_tokens(&mut self) {
+        self.largest_token = None;
+    }
+
+    /// Wants an inspection asked for at `since` or later.
+    pub(super) fn want_inspection(&mut self, since: Instant) {
+        self.wanted_inspection = self.wanted_inspection.max(Some(since));
+    }
+
+    /// The earliest time that the wanted inspection may be asked for; `None` where none is wanted.
+    pub(super) fn wanted_inspection(&self) -> Option<Instant> {
+        self.wanted_inspection
+    }
+
+    /// Counts an inspection that failed; how many there were in a row.
+    pub(super) fn inspection_failed(&mut self) -> u32 {
+        self.inspections_failed = self.inspections_failed.saturating_add(1);
+        self.inspections_failed
+    }
+
+    /// An inspection that was asked for at `asked_at` was answered; whether it was the wanted one.
+    pub(super) fn inspection_answered(&mut self, asked_at: Instant) -> bool {
+        self.inspections_failed = 0;
+        self.wanted_inspection.take_if(|since| asked_at >= *since).is_some()
+    }
+
+    /// A new watch stands since then, or since some time before.
+    pub(super) fn watch_began(&mut self, since: Instant) {
+        self.watch_since = Some(since);
+    }
+
+    /// The watch showed our attempt at this revision. Whether that verifies the incarnation: a watch sees one
+    /// incarnation. It is no later than the one known, which was verified after the watch stood; and no earlier, since
+    /// the attempt was sent when that one was known.
+    pub(super) fn watch_showed(&mut self, attempt: Attempt, sent_at: Instant, revision: Revision) -> bool {
+        let verified = self.watch_since.is_some_and(|since| since <= self.verified_at);
+        if verified {
+            self.verify(sent_at);
+            self.watched_write = Some((attempt, revision));
+        }
+        verified
+    }
+
+    /// The newest write of ours that the watch showed to be of the incarnation known.
+    pub(super) fn watched_write(&self) -> Option<(Attempt, Revision)> {
+        self.watched_write
+    }
+
+    /// Whether to ask for a new connection: none was asked for within `timeout`.
+    pub(super) fn start_reconnect(&mut self, timeout: Duration, now: Instant) -> bool {
+        if self.reconnecting.is_some_and(|asked| now < asked + timeout) {
+            return false;
+        }
+        self.reconnecting = Some(now);
+        true
+    }
+
+    /// The connection is a new one.
+    pub(super) fn reconnected(&mut self) {
+        self.reconnecting = None;
+        self.connection += 1;
+    }
+
+    /// The number of the connection.
+    pub(super) fn connection(&self) -> u64 {
+        self.connection
+    }
+
+    /// Counts an operation that failed.
+    pub(super) fn operation_failed(&mut self) {
+        self.failures = self.failures.saturating_add(1);
+    }
+
+    /// An operation succeeded.
+    pub(super) fn operation_succeeded(&mut self) {
+        self.failures = 0;
+    }
+
+    /// Operations that failed in a row.
+    pub(super) fn failures(&self) -> u32 {
+        self.failures
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEASE: Duration = Duration::from_secs(30);
+    const SKEW: Duration = Duration::from_secs(1);
+
+    fn at(secs: u64) -> Instant {
+        Instant::ZERO + Duration::from_secs(secs)
+    }
+
+    fn store_info(incarnation: u64, asked_at: u64, age: Option<u64>) -> StoreInfo {
+        StoreInfo {
+            asked_at: at(asked_at),
+            incarnation: Incarnation(incarnation),
+            age: age.map(Duration::from_secs),
+            never_used: false,
+            max_age: Some(LEASE),
+            newest: None,
+        }
+    }
+
+    fn store(age: Option<u64>) -> StoreView {
+        StoreView::new(&store_info(1, 100, age), LEASE, SKEW, at(100))
+    }
+
+    fn inspect(store: &mut StoreView, info: &StoreInfo) -> Inspection {
+        store.inspect(info, LEASE, SKEW, info.asked_at)
+    }
+
+    fn token(incarnation: u64, sequence: u64) -> Token {
+        Token { incarnation: Incarnation(incarnation), sequence: Revision(sequence) }
+    }
+
+    #[test]
+    fn an_incarnation_is_old_enough_by_the_first_clock_that_says_so() {
+        assert_eq!(store(None).trusted_at(), at(130), "watched for a lease");
+        assert_eq!(store(Some(0)).trusted_at(), at(130), "the store's clock has no skew to add to ours");
+        assert_eq!(store(Some(10)).trusted_at(), at(121));
+        assert_eq!(store(Some(31)).trusted_at(), at(100));
+        assert_eq!(store(Some(5000)).trusted_at(), at(100));
+    }
+
+    #[test]
+    fn a_name_that_was_never_used_is_old_enough_at_once() {
+        let new = StoreInfo { never_used: true, ..store_info(1, 100, Some(0)) };
+        assert_eq!(StoreView::new(&new, LEASE, SKEW, at(100)).trusted_at(), Instant::ZERO);
+    }
+
+    #[test]
+    fn a_name_whose_use_was_observed_is_not_believed_to_be_new() {
+        let mut store = store(Some(5000));
+        let new = StoreInfo { never_used: true, ..store_info(2, 110, Some(0)) };
+        assert_eq!(inspect(&mut store, &new), Inspection::New);
+        assert_eq!(store.trusted_at(), at(110 + 30));
+    }
+
+    #[test]
+    fn a_new_incarnation_is_trusted_no_earlier_than_the_old_one_was() {
+        let mut store = store(None);
+        assert_eq!(inspect(&mut store, &store_info(2, 105, Some(5000))), Inspection::New);
+        assert_eq!(store.trusted_at(), at(130));
+    }
+
+    #[test]
+    fn inspections_count_in_the_order_they_were_asked_in() {
+        let mut store = store(None);
+        assert_eq!(inspect(&mut store, &store_info(1, 110, None)), Inspection::Same);
+        assert_eq!(store.verified_at(), at(110));
+        assert_eq!(inspect(&mut store, &store_info(2, 109, None)), Inspection::Old);
+        assert_eq!((store.verified_at(), store.incarnation()), (at(110), Incarnation(1)));
+    }
+
+    #[test]
+    fn an_acknowledgement_that_names_the_incarnation_verifies_it_and_never_takes_that_back() {
+        let mut store = store(None);
+        store.verify(at(120));
+        store.verify(at(110));
+        assert_eq!(store.verified_at(), at(120));
+    }
+
+    #[test]
+    fn marks_are_kept_for_each_incarnation() {
+        let mut store = store(None);
+        store.observe_revision(Revision(50));
+        store.observe_revision(Revision(40));
+        assert_eq!(store.mark(), Revision(50));
+        inspect(&mut store, &store_info(2, 101, None));
+        assert_eq!(store.mark(), Revision(0));
+        store.observe_revision(Revision(3));
+        inspect(&mut store, &store_info(1, 102, None));
+        assert_eq!(store.mark(), Revision(50), "an incarnation that comes back is remembered");
+    }
+
+    #[test]
+    fn only_the_latest_incarnations_are_remembered() {
+        let mut store = store(None);
+        store.observe_revision(Revision(50));
+        for incarnation in 2..=5 {
+            inspect(&mut store, &store_info(incarnation, 100 + incarnation, None));
+        }
+        inspect(&mut store, &store_info(1, 110, None));
+        assert_eq!(store.mark(), Revision(0));
+    }
+
+    #[test]
+    fn lower_answers_are_a_regression_after_a_lease_and_two_new_connections() {
+        let mut store = store(None);
+        store.observe_revision(Revision(50));
+        let classify =
+            |store: &mut StoreView, secs| store.classify(Revision(9), Revision(50), LEASE, at(secs));
+        assert_eq!(classify(&mut store, 200), Freshness::Stale);
+        store.reconnected();
+        assert_eq!(classify(&mut store, 231), Freshness::Stale, "one new connection");
+        store.reconnected();
+        assert_eq!(classify(&mut store, 229), Freshness::Stale, "less than a lease");
+        assert_eq!(classify(&mut store, 230), Freshness::Regressed);
+    }
+
+    #[test]
+    fn an_answer_that_is_up_to_date_ends_the_suspicion() {
+        let mut store = store(None);
+        store.observe_revision(Revision(50));
+        let classify =
+            |store: &mut StoreView, secs| store.classify(Revision(9), Revision(50), LEASE, at(secs));
+        classify(&mut store, 200);
+        store.reconnected();
+        store.reconnected();
+        store.observe_revision(Revision(50));
+        assert_eq!(classify(&mut store, 230), Freshness::Stale);
+    }
+
+    #[test]
+    fn an_answer_is_compared_with_what_was_known_when_it_was_asked_for() {
+        let mut store = store(None);
+        store.observe_revision(Revision(50));
+        assert_eq!(store.classify(Revision(49), Revision(40), LEASE, at(200)), Freshness::Fresh);
+    }
+
+    #[test]
+    fn after_a_regression_the_lower_mark_counts_and_no_win_is_reported_for_a_lease() {
+        let mut store = store(Some(5000));
+        store.observe_revision(Revision(50));
+        store.regress(Revision(9), LEASE, at(300));
+        assert_eq!((store.mark(), store.trusted_at()), (Revision(9), at(330)));
+    }
+
+    #[test]
+    fn a_token_can_be_exceeded_where_the_next_write_is_sure_to_be_above_it() {
+        let mut store = store(None);
+        assert_eq!(store.missing_revisions(), Some(0), "no token was observed");
+        store.observe_token(token(1, 50));
+        assert_eq!((store.next_token(), store.missing_revisions()), (token(1, 1), Some(50)));
+        store.observe_revision(Revision(50));
+        assert_eq!(store.missing_revisions(), Some(0), "the next is 51 at least");
+        store.regress(Revision(9), LEASE, at(300));
+        assert_eq!((store.next_token(), store.missing_revisions()), (token(1, 10), Some(41)));
+        inspect(&mut store, &StoreInfo { newest: Some(Revision(50)), ..store_info(1, 301, None) });
+        assert_eq!(store.missing_revisions(), Some(0), "other keys of the store count too");
+        inspect(&mut store, &store_info(2, 302, None));
+        assert_eq!(store.missing_revisions(), Some(0), "a newer incarnation exceeds every older one");
+        store.observe_token(token(3, 0));
+        assert_eq!(store.missing_revisions(), None, "an older incarnation never exceeds a newer one");
+    }
+
+    #[test]
+    fn the_largest_token_is_kept_through_all_incarnations_until_it_is_forgotten() {
+        let mut store = store(None);
+        store.observe_token(token(1, 50));
+        store.observe_token(token(1, 40));
+        inspect(&mut store, &store_info(2, 101, None));
+        assert_eq!(store.largest_token(), Some(token(1, 50)));
+        store.observe_token(token(2, 1));
+        assert_eq!(store.largest_token(), Some(token(2, 1)));
+        store.forget_tokens();
+        assert_eq!(store.largest_token(), None);
+    }
+}

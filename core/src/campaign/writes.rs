@@ -1,0 +1,317 @@
+//! Writes: the campaign sends them, and classifies their answers.
+
+use super::attempts::{Answered, Purpose, Sent};
+use super::event::Reason;
+use super::io::Output;
+use super::key::Wait;
+use super::store_view::Freshness;
+use super::timers::Timer;
+use super::{Campaign, Stage, pace};
+use crate::record::{Attempt, Claim, Entry, Release, Stamp, live_headers, release_headers};
+use crate::store::{Action, Expect, Outcome, Put, Write};
+use crate::time::Instant;
+use crate::token::{Incarnation, Revision};
+
+impl Campaign {
+    /// Emits a write and waits for its answer.
+    pub(super) fn write(
+        &mut self,
+        purpose: Purpose,
+        expect: Expect,
+        wait: Wait,
+        counts_before: Instant,
+        successor: Option<&str>,
+    ) {
+        let attempt = self.attempts.next();
+        let stamp = Stamp { nonce: self.attempts.nonce(), attempt };
+        let incarnation = self.store.incarnation();
+        // A candidate that observes no more than this record waits for the holders that this one waits for, whose leases
+        // may be longer. The record stands as long: an absence says nothing of what its holder knew.
+        let stated_lease = self.rules.lease.max(wait.owed(self.now));
+        let claim = match purpose {
+            Purpose::Renew => self.holder().map(|holder| holder.claim(self.now)),
+            Purpose::Acquire | Purpose::Release => None,
+        };
+        let claim = claim.unwrap_or_else(|| Claim::of_acquire(incarnation));
+        let put = || Put {
+            value: self.rules.name.clone(),
+            headers: live_headers(stamp, stated_lease, claim, &self.rules.metadata),
+            lease: stated_lease,
+        };
+        let action = match purpose {
+            Purpose::Acquire => Action::Acquire(put()),
+            Purpose::Renew => Action::Renew(put()),
+            Purpose::Release => Action::Release {
+                headers: release_headers(stamp, wait.owed(self.now), incarnation, successor),
+            },
+        };
+        self.attempts.send(Sent {
+            attempt,
+            purpose,
+            expect,
+            at: self.now,
+            wait,
+            stated_lease,
+            mark: self.store.mark(),
+            counts_before,
+            incarnation,
+            open: true,
+            answered: Answered::Open,
+        });
+        self.timers.set(Timer::Attempt, self.now + pace::attempt_limit(self.lease));
+        self.outputs.push_back(Output::Write(Write { attempt, expect, action }));
+    }
+
+    /// A write was answered, perhaps long after the campaign stopped waiting.
+    pub(super) fn wrote(&mut self, attempt: Attempt, outcome: Outcome) {
+        let settled = outcome != Outcome::Unknown;
+        let (sent, awaited) = self.attempts.answer(attempt, settled);
+        self.remember_answer(attempt, &outcome);
+        if awaited {
+            self.timers.stop(Timer::Attempt);
+        }
+        match outcome {
+            Outcome::Applied { revision, incarnation } => self.applied(sent, revision, incarnation),
+            Outcome::Refused { current } => self.refused(sent, current, awaited),
+            Outcome::Busy | Outcome::NotSent | Outcome::Unknown if !awaited => {}
+            Outcome::Busy => self.failed_perhaps_isolated(),
+            Outcome::NotSent | Outcome::Unknown => self.unanswered(),
+            Outcome::Failed(fault) => {
+                self.report_fault(fault);
+                if awaited {
+                    self.failed();
+                }
+            }
+        }
+        self.resume();
+    }
+
+    /// Remembers the answer to a write. A record that counted as ours is foreign where the store now says that our write of
+    /// this number is another revision, or was not applied.
+    fn remember_answer(&mut self, attempt: Attempt, outcome: &Outcome) {
+        let believed = self.own_record_observed().cloned();
+        self.attempts.remember(attempt, outcome);
+        let Some(record) = believed.filter(|record| !self.is_ours(record)) else { return };
+        let leads_from_it = self.holder().is_some_and(|holder| holder.revision == record.revision);
+        self.key.forget_entry();
+        self.check_others(&record);
+        self.remember(Entry::Live(record));
+        if leads_from_it {
+            self.lose(Reason::Usurped);
+        }
+    }
+
+    /// No answer came in time. The write may still be applied, and its answer still counts.
+    pub(super) fn attempt_timed_out(&mut self) {
+        self.attempts.stop_waiting();
+        self.reconnect();
+        self.unanswered();
+        self.resume();
+    }
+
+    /// Goes on with what the answer held up.
+    fn resume(&mut self) {
+        if self.attempts.is_awaiting() {
+            return;
+        }
+        match &self.stage {
+            Stage::Candidate => self.plan(),
+            Stage::Releasing(_) if !self.timers.is_set(Timer::Retry) && !self.key.is_reading() => {
+                self.release()
+            }
+            // A renewal that fell due while the answer was awaited.
+            Stage::Holder(_) if !self.timers.is_set(Timer::Retry) && !self.timers.is_set(Timer::Renew) => {
+                self.act()
+            }
+            _ => {}
+        }
+    }
+
+    fn applied(&mut self, sent: Option<Sent>, revision: Revision, incarnation: Option<Incarnation>) {
+        let Some(sent) = sent else { return self.reread() };
+        match incarnation {
+            Some(incarnation) if self.is_history(&sent, incarnation) => return,
+            Some(incarnation) if incarnation != self.store.incarnation() => {
+                return self.acknowledged_in_another_incarnation();
+            }
+            Some(_) => self.store.verify(sent.at),
+            None => {}
+        }
+        if sent.incarnation != self.store.incarnation() {
+            // It was meant for another incarnation, and was applied in that one or in this.
+            return self.reread();
+        }
+        if revision <= sent.mark {
+            return self.acknowledged_below(&sent, revision);
+        }
+        self.succeeded();
+        self.store.observe_revision(revision);
+        self.attempts.close_outdated(revision);
+        if self.store.mark() > revision && self.holder().is_none() {
+            // A newer revision is known, though it may not be the observed entry; the write that was applied is history.
+            return;
+        }
+        match sent.purpose {
+            Purpose::Release => self.released(&sent, revision),
+            Purpose::Acquire | Purpose::Renew => self.record_applied(&sent, revision),
+        }
+    }
+
+    /// Whether a write was both sent and applied in incarnations that are over.
+    fn is_history(&self, sent: &Sent, applied: Incarnation) -> bool {
+        let present = self.store.incarnation();
+        sent.incarnation != present
+            && applied != present
+            && (applied == sent.incarnation || applied < present)
+    }
+
+    /// A live record of ours is applied at `revision`.
+    fn record_applied(&mut self, sent: &Sent, revision: Revision) {
+        let in_time = self.now < self.lease_end(sent.at).min(sent.counts_before);
+        let wait = self.wait_of(Some(*sent), self.now);
+        self.key.observe_own(self.own_record(sent, revision), self.now);
+        match &mut self.stage {
+            Stage::Holder(_) => self.extend(revision, sent),
+            Stage::Candidate if sent.purpose == Purpose::Acquire && in_time => {
+                self.become_holder(sent, revision)
+            }
+            // Too late to lead from it: an orphan, which the plan retakes.
+            Stage::Candidate | Stage::Splaying | Stage::Closed => {}
+            Stage::Releasing(releasing) => {
+                releasing.expect = releasing.expect.max(Some(revision));
+                releasing.wait = wait;
+            }
+            Stage::Idle => self.remove_orphan(),
+        }
+    }
+
+    /// Our release is applied.
+    fn released(&mut self, sent: &Sent, revision: Revision) {
+        if self.holder().is_some() {
+            // An old release: the present lease was acquired after it.
+            return;
+        }
+        let stamp = Some(Stamp { nonce: self.attempts.nonce(), attempt: sent.attempt });
+        let incarnation = self.store.incarnation();
+        let successor = match &self.stage {
+            Stage::Releasing(releasing) => releasing.successor.clone(),
+            _ => None,
+        };
+        let owed = sent.wait.owed(sent.at);
+        let release = Entry::Released(Release { revision, stamp, owed, incarnation, successor });
+        self.key.observe(release, incarnation, self.default_lease(), self.now);
+        // The wait that we owed is known as an instant, which the time that the answer took does not move.
+        self.key.owes(sent.wait);
+        if matches!(self.stage, Stage::Releasing(_)) {
+            self.move_on();
+        }
+    }
+
+    fn refused(&mut self, sent: Option<Sent>, current: Revision, awaited: bool) {
+        let Some(sent) = sent else { return };
+        let expected = match sent.expect {
+            Expect::Absent => Revision(0),
+            Expect::Revision(revision) => revision,
+        };
+        if current == expected {
+            // The expected revision stands, so another write is in flight: as good as `Busy`.
+            if awaited {
+                self.failed_perhaps_isolated();
+            }
+            return;
+        }
+        if current == Revision(0) {
+            return self.refused_for_absence(&sent, expected, awaited);
+        }
+        match self.store.classify(current, sent.mark, self.lease, self.now) {
+            Freshness::Fresh => {}
+            Freshness::Stale if awaited => return self.stale(),
+            Freshness::Stale => return self.reconnect(),
+            Freshness::Regressed => return self.regress(current),
+        }
+        self.store.observe_revision(current);
+        match &mut self.stage {
+            // An attempt that a later one of ours has overtaken needs no explanation.
+            Stage::Holder(holder) if current > holder.revision => {
+                holder.must_read = true;
+                self.read();
+            }
+            Stage::Releasing(_) if awaited => self.read(),
+            Stage::Candidate if awaited => self.race_lost(current),
+            _ => {}
+        }
+    }
+
+    /// The store knows no record of the key at all.
+    fn refused_for_absence(&mut self, sent: &Sent, expected: Revision, awaited: bool) {
+        match &self.stage {
+            // There is no revision to compare with the mark. A write that was sent before the newest record of ours was
+            // known may have been refused before that record stood.
+            Stage::Holder(holder) if holder.knew(sent, expected) => self.found_absent(),
+            Stage::Releasing(_) if awaited => self.read(),
+            Stage::Candidate if awaited => {
+                self.key.forget_entry();
+                self.plan();
+            }
+            _ => {}
+        }
+    }
+
+    /// Another candidate was faster, or an earlier attempt of ours that was not answered.
+    fn race_lost(&mut self, current: Revision) {
+        if self.key.revision().is_some_and(|observed| observed >= current) {
+            // The watch was faster than the refusal.
+            if self.own_record_observed().is_none() {
+                self.candidacy.race_lost();
+            }
+            return self.plan();
+        }
+        self.key.forget_entry();
+        if !self.attempts.may_hold() {
+            // The watch delivers the winner; the read is for when it does not.
+            self.candidacy.race_lost();
+            self.candidacy.wait_until(self.now + super::backoff::standard(1, &mut self.rng));
+        }
+        self.plan();
+    }
+
+    /// An acknowledgement from another incarnation than the one known.
+    fn acknowledged_in_another_incarnation(&mut self) {
+        self.lose(Reason::StoreReset);
+        self.inspect(self.now);
+        self.reread();
+    }
+
+    /// An acknowledgement below what was known when the write was sent: the store went back.
+    fn acknowledged_below(&mut self, sent: &Sent, revision: Revision) {
+        if sent.purpose == Purpose::Acquire {
+            self.used_up();
+        }
+        self.regress(revision);
+        match sent.purpose {
+            Purpose::Release => self.released(sent, revision),
+            Purpose::Acquire | Purpose::Renew => {
+                self.key.observe_own(self.own_record(sent, revision), self.now)
+            }
+        }
+    }
+
+    /// The store went back to `revision`.
+    pub(super) fn regress(&mut self, revision: Revision) {
+        self.store.regress(revision, self.longest_lease(), self.now);
+        self.key.forget();
+        if let Stage::Releasing(releasing) = &mut self.stage {
+            releasing.expect = None;
+        }
+        self.lose(Reason::StoreReset);
+        self.report_reset();
+    }
+
+    fn reread(&mut self) {
+        self.key.forget_entry();
+        if let Some(holder) = self.holder_mut() {
+            holder.must_read = true;
+            self.read();
+        }
+    }
+}
