@@ -57,6 +57,9 @@ impl Campaign {
         }
         if before != info.max_age {
             self.adjust_lease();
+            if let Some(age) = info.max_age.filter(|age| before.is_some_and(|before| before < *age)) {
+                self.wait_for_raised_age(age);
+            }
             self.warn(Warning::MaxAgeChanged { from: before, to: info.max_age });
         }
         if inspection == Inspection::New {
@@ -82,6 +85,17 @@ impl Campaign {
         self.store.watch_began(since);
         if self.store.verified_at() < since && !self.rules.store.incarnation_acked {
             self.inspect(since);
+        }
+    }
+
+    /// A holder that was deleted, and of which nothing but the tombstone was observed, may have learned of a raised
+    /// maximum age before this candidate did, and have as long a lease.
+    fn wait_for_raised_age(&mut self, age: Duration) {
+        self.key.wait_for_raised_age(age);
+        if let Some(holder) = self.holder_mut().filter(|holder| holder.term.is_none() && holder.wait.renewal)
+        {
+            // Acknowledged later than the tombstone was first observed.
+            holder.wait.until = holder.wait.until.max(holder.acknowledged + age);
         }
     }
 

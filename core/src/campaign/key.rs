@@ -127,6 +127,13 @@ impl KeyView {
         self.wait.until = self.wait.until.max(until);
     }
 
+    /// The store's maximum age, from which the lease of a holder that did not state it was assumed, is longer now.
+    pub(super) fn wait_for_raised_age(&mut self, age: Duration) {
+        if self.wait.renewal {
+            self.wait.until = self.wait.until.max(self.since + age);
+        }
+    }
+
     /// Observes what another candidate left under the key.
     ///
     /// A first observation belongs to one revision: it is kept while that revision is observed again, and another

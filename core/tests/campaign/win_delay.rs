@@ -234,6 +234,24 @@ fn the_holders_lease_counts_over_a_tombstone_where_it_is_the_longer() {
 }
 
 #[test]
+fn a_raised_maximum_age_counts_for_a_tombstone_that_was_observed_before_it_was_known() {
+    let mut bench = Bench::candidate(deleted(5));
+    let start = bench.now;
+    bench.applied(1, 10);
+    bench.inspected_as(|info| StoreInfo { max_age: Some(T * 2), ..info });
+    while !bench.next().iter().any(|output| output.starts_with("renew")) {}
+    assert_eq!(reported_after_from(&mut bench, start, 2).0, T * 2);
+}
+
+#[test]
+fn a_raised_maximum_age_counts_for_an_acquire_that_is_on_its_way() {
+    let mut bench = Bench::candidate(deleted(5));
+    let start = bench.now;
+    bench.inspected_as(|info| StoreInfo { max_age: Some(T * 2), ..info });
+    assert_eq!(reported_after(&mut bench, start).0, T * 2);
+}
+
+#[test]
 fn a_tombstone_after_an_absence_counts_from_its_own_first_observation() {
     let mut bench = Bench::with(Settings { backoff: Backoff::Fixed(secs(20)), ..settings() }, bucket());
     bench.begin(Entry::Vacant);

@@ -22,6 +22,7 @@ const SCRIPTS: &[Script] = &[
     ("a record's life", a_records_life),
     ("an absurd wait", an_absurd_wait),
     ("a store made as new", a_store_made_as_new),
+    ("a raised age", a_raised_age),
     ("late refusals", late_refusals),
     ("an older record", an_older_record),
     ("an absence", an_absence),
@@ -175,6 +176,31 @@ fn a_records_life() -> bool {
 fn an_absurd_wait() -> bool {
     let (_, outputs) = Bench::with(Some(LEASE), released(5, Duration::from_millis(u64::MAX), None));
     lives(&outputs) == Some(LEASE)
+}
+
+fn a_raised_age() -> bool {
+    let (mut bench, _) = Bench::with(Some(LEASE), Entry::Deleted { revision: Revision(5), lease: None });
+    let end = (bench.now + LONG).before(LEASE / 2);
+    bench.applied(1, 6);
+    bench.give(Input::Inspected(Ok(StoreInfo {
+        asked_at: bench.now,
+        incarnation: LIFE,
+        age: Some(LONG * 1_000),
+        never_used: false,
+        max_age: Some(LONG),
+        newest: None,
+    })));
+    let mut attempt = 1;
+    while bench.now < end {
+        if bench.pass(LEASE / 3).iter().any(|output| matches!(output, Output::Write(_))) {
+            attempt += 1;
+            bench.applied(attempt, 5 + attempt);
+        }
+        if bench.leads() {
+            return false;
+        }
+    }
+    true
 }
 
 fn a_store_made_as_new() -> bool {
