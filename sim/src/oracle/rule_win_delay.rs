@@ -22,6 +22,8 @@ const SLACK: Duration = Duration::from_millis(260);
 struct Deletion {
     at: Instant,
     lease: Duration,
+    /// How much of that is over already.
+    spared: Duration,
     /// Whose record it was: it knows itself whether it leads.
     whose: Option<Nonce>,
     /// Which record it was, and when that was written.
@@ -129,10 +131,11 @@ impl WinDelay {
             return Ok(());
         }
         let others = taken.deletion.filter(|it| it.whose.is_none() || it.whose != self.nodes[place].nonce);
-        if let Some(Deletion { at, lease, record, written, passed_on, .. }) = others {
+        if let Some(Deletion { at, lease, spared, record, written, passed_on, .. }) = others {
             // The first to come after it may have a shorter lease, and know nothing of a longer one.
             let least = view.plan.settings.iter().map(|setting| setting.lease).min().unwrap_or_default();
-            let lease = if view.plan.has(Kind::LowerAge) { least } else { lease.max(least) };
+            let lease =
+                if view.plan.has(Kind::LowerAge) { least } else { lease.max(least) }.saturating_sub(spared);
             // Who saw the very record that was deleted, and then an absence, waits from the first sight of that record.
             let at = if record.is_some() && self.nodes[place].last_seen == record { written } else { at };
             // Its own clock may run fast by a hundredth.
@@ -187,16 +190,15 @@ impl Oracle for WinDelay {
                     // A holder that still waits says a longer lease than its own.
                     let own =
                         whose.and_then(|nonce| self.leases.get(&nonce).copied()).unwrap_or(Duration::MAX);
-                    let mut lease =
+                    let lease =
                         record.and_then(|record| record.lease).unwrap_or_default().min(own).min(self.longest);
-                    if matches!(entry, Entry::Released(_)) {
-                        // The writer gave back its own record and leads no more. It may pass on too little of what
-                        // leaders of the former life may count on, and that is over a lease after this one began.
-                        lease = lease.saturating_sub(view.now.since(self.made));
-                    }
+                    // The writer of a release gave back its own record and leads no more. It may pass on too little of what
+                    // leaders of the former life may count on, and that is over a lease after this one began.
+                    let is_release = matches!(entry, Entry::Released(_));
+                    let spared = if is_release { view.now.since(self.made) } else { Duration::ZERO };
                     let (record, written) = (record.map(|record| record.revision), self.written);
                     self.deletion =
-                        Some(Deletion { at: view.now, lease, whose, record, written, passed_on: 0 });
+                        Some(Deletion { at: view.now, lease, spared, whose, record, written, passed_on: 0 });
                 } else if let (Entry::Released(_), Some(deletion)) = (entry, &mut self.deletion) {
                     deletion.passed_on += 1;
                 }
