@@ -18,8 +18,11 @@ use super::{COMPONENT, Part};
 use crate::shell;
 use crate::tools::NEXTEST;
 
+/// The settings in `.config/nextest.toml` for many tests at a time.
+pub(super) const PROFILE: [&str; 2] = ["--profile", "xtask"];
+
 /// What nextest writes for machines; the name is set in `.config/nextest.toml`.
-const JUNIT: &str = "nextest/default/junit.xml";
+const JUNIT: &str = "nextest/xtask/junit.xml";
 
 impl Part {
     /// To which part the tests of a binary belong; `incumbent::nats_store` is an integration test of
@@ -86,7 +89,7 @@ impl Tests {
         let chosen = self.chosen.get().context("the tests are not built")?;
         shell::progress(format!("run the tests of {}", names(&self.parts)));
         let mut command = NEXTEST.command()?;
-        command.args(["run", "--no-tests", "pass", "--filterset", chosen]).args(as_built());
+        command.arg("run").args(PROFILE).args(["--no-tests", "pass", "--filterset", chosen]).args(as_built());
         if self.without_go {
             command.env(WITHOUT_GO, "1");
         }
@@ -164,7 +167,7 @@ pub(super) fn workspace(parts: &[Part]) -> Vec<&'static str> {
 /// Runs one test that a run of everything leaves out, because of what has to be built for it; whether it passed.
 pub(super) fn run_ignored(binary: &str, test: &str, environment: &[(&str, OsString)]) -> Result<bool> {
     let mut command = NEXTEST.command()?;
-    command.args(["run", "--run-ignored", "only", "--no-tests", "fail"]).args(as_built());
+    command.arg("run").args(PROFILE).args(["--run-ignored", "only", "--no-tests", "fail"]).args(as_built());
     command.arg("--filterset").arg(format!("binary_id(={binary}) & test(={test})"));
     command.envs(environment.iter().map(|(name, value)| (name, value)));
     shell::succeeds(&mut command)

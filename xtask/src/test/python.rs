@@ -31,8 +31,8 @@ const SMOKE: [&str; 6] = [
     "tests/test_fork.py::test_children_that_are_forked_while_the_engine_logs_do_not_hang",
 ];
 
-/// Tests of theirs take longest, so each of these files runs in a process of its own, and all others in one more.
-const LONG: [&str; 0] = [];
+/// What takes longest: each of these runs in a process of its own, and all other files in one more.
+const LONG: [&str; 2] = ["tests/conformance", "tests/test_types.py"];
 
 /// The package as the steps of a run share it.
 #[derive(Default)]

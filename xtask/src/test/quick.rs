@@ -64,7 +64,7 @@ fn steps<'env>() -> Vec<Step<'env>> {
         Step::new(Part::Lint, "format", Compute, |report| lint::check("format", &mut lint::format(), report)),
         Step::new(Part::Core, "tests", Wait, |report| {
             let mut command = NEXTEST.command()?;
-            command.args(["run", "--no-tests", "fail"]).args(selection());
+            command.arg("run").args(nextest::PROFILE).args(["--no-tests", "fail"]).args(selection());
             command.args(["--filterset", CHOSEN]);
             nextest::perform(&mut command, Part::Core, Part::of_binary, report)
         })

@@ -82,7 +82,7 @@ impl<'env> Step<'env> {
 /// A step that fails with an error fails its part; the steps that need it do not run, and fail theirs.
 pub(super) fn run(steps: Vec<Step<'_>>, waiting: usize, report: &mut Report) {
     let begin = Instant::now();
-    let printer = Arc::new(Printer::default());
+    let printer = Arc::new(Printer { steps: Mutex::default(), print: Box::new(|line| println!("{line}")) });
     let names: BTreeSet<String> = steps.iter().map(|step| step.name.clone()).collect();
     let mut pending = steps;
     let mut running: BTreeMap<String, Lane> = BTreeMap::new();
@@ -183,9 +183,10 @@ fn yield_to_others() {
 }
 
 /// Prints the output of steps that run at the same time, one step after another.
-#[derive(Default)]
 struct Printer {
     steps: Mutex<Steps>,
+    /// Where it prints a line.
+    print: Box<dyn Fn(&str) + Send + Sync>,
 }
 
 #[derive(Default)]
@@ -220,7 +221,7 @@ impl Printer {
         let mut steps = self.steps();
         match steps.kept.iter_mut().find(|kept| kept.name == name) {
             Some(kept) => kept.lines.push(line.to_owned()),
-            None => println!("{line}"),
+            None => (self.print)(line),
         }
     }
 
@@ -236,7 +237,7 @@ impl Printer {
         let (ended, mut kept): (Vec<_>, Vec<_>) = steps.kept.drain(..).partition(|kept| kept.ended);
         let next = if kept.is_empty() { None } else { Some(kept.remove(0)) };
         for step in ended.iter().chain(&next) {
-            step.lines.iter().for_each(|line| println!("{line}"));
+            step.lines.iter().for_each(|line| (self.print)(line));
         }
         steps.front = next.map(|next| next.name);
         steps.kept = kept;
@@ -245,7 +246,139 @@ impl Printer {
     /// Prints a line that belongs to no step, where some output is kept back.
     fn notice(&self, line: &str) {
         if !self.steps().kept.is_empty() {
-            println!("{line}");
+            (self.print)(line);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use anyhow::bail;
+
+    use super::*;
+
+    /// How many of some steps are at work, and how many were at most.
+    #[derive(Default)]
+    struct Crowd {
+        now: AtomicUsize,
+        most: AtomicUsize,
+    }
+
+    impl Crowd {
+        /// Is at work until `others` are too, or for a moment where they never are.
+        fn join(&self, others: usize) {
+            let now = self.now.fetch_add(1, Ordering::SeqCst) + 1;
+            self.most.fetch_max(now, Ordering::SeqCst);
+            let begin = Instant::now();
+            while self.most.load(Ordering::SeqCst) < others && begin.elapsed() < Duration::from_secs(60) {
+                thread::yield_now();
+            }
+            self.now.fetch_sub(1, Ordering::SeqCst);
+        }
+
+        fn most(&self) -> usize {
+            self.most.load(Ordering::SeqCst)
+        }
+    }
+
+    fn performed(steps: Vec<Step<'_>>, waiting: usize) -> Report {
+        let mut report = Report::new(&[]);
+        run(steps, waiting, &mut report);
+        report
+    }
+
+    #[test]
+    fn steps_that_wait_run_beside_each_other_and_beside_one_that_computes() {
+        let (all, computing) = (Crowd::default(), Crowd::default());
+        let step = |name: &str, lane| {
+            let (all, computing) = (&all, &computing);
+            Step::new(Part::Core, name, lane, move |_| {
+                if lane == Lane::Compute {
+                    computing.join(1);
+                }
+                all.join(3);
+                Ok(())
+            })
+        };
+        let steps = vec![
+            step("a", Lane::Compute),
+            step("b", Lane::Compute),
+            step("c", Lane::Wait),
+            step("d", Lane::Wait),
+            step("e", Lane::Wait),
+        ];
+        performed(steps, 2);
+        assert_eq!((all.most(), computing.most()), (3, 1));
+    }
+
+    #[test]
+    fn a_step_begins_when_what_it_needs_has_ended_and_names_without_a_step_are_no_need() {
+        let order = Mutex::new(Vec::new());
+        let step = |name: &'static str| {
+            let order = &order;
+            Step::new(Part::Core, name, Lane::Wait, move |_| {
+                order.lock().unwrap().push(name);
+                Ok(())
+            })
+        };
+        let steps =
+            vec![step("last").after("middle"), step("middle").after("first").after("nothing"), step("first")];
+        performed(steps, 9);
+        assert_eq!(*order.lock().unwrap(), ["first", "middle", "last"]);
+    }
+
+    #[test]
+    fn a_step_that_fails_fails_its_part_and_what_needs_it_and_no_other() {
+        let failing = Step::new(Part::Core, "build", Lane::Compute, |_| bail!("no compiler"));
+        let needs = |part, name, need| {
+            Step::new(part, name, Lane::Wait, move |report| {
+                report.check(part, "done", true);
+                Ok(())
+            })
+            .after(need)
+        };
+        let steps = vec![
+            needs(Part::Sim, "two", "one"),
+            needs(Part::Nats, "one", "build"),
+            failing,
+            needs(Part::Cli, "free", "nothing"),
+        ];
+        let report = performed(steps, 1);
+        let well = [Part::Core, Part::Nats, Part::Sim, Part::Cli].map(|part| report.is_well(part));
+        assert_eq!(well, [false, false, false, true]);
+    }
+
+    #[test]
+    fn a_step_that_panics_fails_its_part() {
+        let report = performed(vec![Step::new(Part::Core, "a", Lane::Wait, |_| panic!("for the test"))], 1);
+        assert!(!report.is_well(Part::Core));
+    }
+
+    /// What a printer prints while steps begin, print and end.
+    #[test]
+    fn the_output_of_a_step_stands_together() {
+        let printed = Arc::new(Mutex::new(Vec::new()));
+        let sink = Arc::clone(&printed);
+        let printer = Printer {
+            steps: Mutex::default(),
+            print: Box::new(move |line| sink.lock().unwrap().push(line.to_owned())),
+        };
+        for name in ["a", "b", "c"] {
+            printer.begin(name);
+        }
+        for (name, line) in [("a", "1"), ("b", "2"), ("c", "3"), ("a", "4"), ("b", "5")] {
+            printer.line(name, line);
+        }
+        printer.end("c", Duration::from_secs(1));
+        printer.notice("running: a, b");
+        printer.end("a", Duration::from_secs(2));
+        printer.line("b", "6");
+        printer.end("b", Duration::from_millis(2500));
+        printer.notice("nothing is kept back");
+        let expected =
+            ["1", "4", "running: a, b", "==> a: 2.0 s", "3", "==> c: 1.0 s", "2", "5", "6", "==> b: 2.5 s"];
+        assert_eq!(*printed.lock().unwrap(), expected);
     }
 }
