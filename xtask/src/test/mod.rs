@@ -112,7 +112,8 @@ impl Part {
 
     fn tools(self) -> &'static [Tool] {
         match self {
-            Self::Core | Self::Sim | Self::Model | Self::Quick => &[Tool::Nextest],
+            Self::Core | Self::Sim | Self::Model => &[Tool::Nextest],
+            Self::Quick => &[Tool::Nextest, Tool::NatsServer(NatsVersion::Newest)],
             Self::Mutants => &[],
             // The test kit tries itself on every server.
             Self::Runtime | Self::Nats | Self::Cli => SERVERS,
@@ -225,19 +226,15 @@ fn plan(args: &Args, parts: &[Part], perform: impl FnOnce(Vec<Step<'_>>)) {
         steps.push(Step::new(Part::Component, COMPONENTS, Compute, build).building().after(TESTS));
     }
     if has(Part::Python) || has(Part::Node) {
-        let build = |_: &mut Report| nextest::programs(parts);
+        let build = |_: &mut Report| nextest::programs();
         steps.push(Step::new(of_python, PROGRAMS, Compute, build).building().after(TESTS));
     }
     if with_python {
-        // The targets are built one after another: cargo locks its folder.
         steps.push(Step::new(of_python, WHEEL, Compute, |_| python.build()).building().after(PROGRAMS));
     }
     if let Some(first) = rust.first() {
         let run = |report: &mut Report| rust.run(report);
         steps.push(Step::new(first, NEXTEST, Wait, run).shared().after(TESTS).after(COMPONENTS));
-    }
-    if has(Part::Python) {
-        steps.extend(python.steps());
     }
     if with_node {
         let build = move |_: &mut Report| {
@@ -249,6 +246,9 @@ fn plan(args: &Args, parts: &[Part], perform: impl FnOnce(Vec<Step<'_>>)) {
             })
         };
         steps.push(Step::new(of_node, ADDON, Compute, build).building().after(PROGRAMS));
+    }
+    if has(Part::Python) {
+        steps.extend(python.steps());
     }
     if has(Part::Node) {
         steps.extend(node::steps(with_python.then_some(python)));

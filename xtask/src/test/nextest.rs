@@ -122,10 +122,10 @@ pub(super) fn perform(
 
 /// Builds the programs that the tests of other languages run, as the Rust tests' build does: where that was done, nothing
 /// is compiled again.
-pub(super) fn programs(parts: &[Part]) -> Result<()> {
+pub(super) fn programs() -> Result<()> {
     shell::progress("build the command line, and the stage of the conformance scenarios");
     let mut command = shell::cargo();
-    command.args(["build", "--quiet", "--all-features"]).args(workspace(parts));
+    command.args(["build", "--quiet", "--workspace", "--all-features"]);
     command.args(["--bin", "incumbent", "--bin", "incumbent-stage"]);
     // A test, so that cargo chooses the features that it chooses for tests; this one is small.
     shell::run(command.args(["--test", "wall_clock"]))
@@ -151,17 +151,12 @@ fn packages(parts: &[Part]) -> Vec<&'static str> {
             let others = ["incumbent-cli", "incumbent-conformance"];
             COMPONENT.iter().chain(&others).flat_map(|package| ["--package", *package]).collect()
         }
-        parts => workspace(parts),
+        parts if parts.contains(&Part::Component) => vec!["--workspace"],
+        _ => COMPONENT.iter().fold(vec!["--workspace"], |mut words, package| {
+            words.extend(["--exclude", package]);
+            words
+        }),
     }
-}
-
-/// All packages, but for those that take long to build and are not tested.
-pub(super) fn workspace(parts: &[Part]) -> Vec<&'static str> {
-    let left_out = if parts.contains(&Part::Component) { &[][..] } else { &COMPONENT[..] };
-    left_out.iter().fold(vec!["--workspace"], |mut words, package| {
-        words.extend(["--exclude", package]);
-        words
-    })
 }
 
 /// Runs one test that a run of everything leaves out, because of what has to be built for it; whether it passed.
