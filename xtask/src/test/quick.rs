@@ -13,16 +13,16 @@ use crate::tools::NEXTEST;
 
 /// What `cargo xtask test --help` says of it.
 pub(super) const HELP: &str = "\
-`cargo xtask test quick` takes a few minutes where cargo has built before. It runs, and leaves out:
-  words, format           seconds
-  tests of the core,      all: they compute in simulated time, and every rule of an election is in them. The checker's
-  sim and model           large worlds and the mutants take minutes of both processors
-  runtime and bindings    on the stores in memory, in a file and with faults, with the scenarios that all languages play;
-                          not the tests that wait for many leases, nor those on servers
-  cli                     units, settings, errors, help, reports, and short elections in a file; not demo, elector,
-                          children and terminals, which wait
-  clippy                  libraries and programs: most of what it finds, at half the cost of the tests as well
-Servers, components, Python, Node, other libraries, chaos and documentation are left to `cargo xtask test`.";
+`cargo xtask test quick` takes a few minutes where cargo has built before, and runs:
+- the words and the format, in seconds;
+- all tests of the core, the simulator and the model, since every rule of an election is in them. The model's large \
+worlds and the mutants, which keep all processors busy for minutes, are left out;
+- the runtime on stores in memory, in a file and with faults, with the scenarios that every language plays, and what \
+the bindings share. Tests of a crowd of candidates in one file, which wait for many leases, are left out;
+- the command line's units, settings, errors, help and reports, and short elections. Its demo, handlers, child \
+processes and terminals, which wait or draw, are left out;
+- clippy on libraries and programs. On tests, which costs as much again, it is left out.
+Servers, components, Python, Node, other people's libraries, chaos and documentation are for `cargo xtask test`.";
 
 /// The tests, by the name of their target, beside the units of all packages.
 const TARGETS: [&str; 20] = [
