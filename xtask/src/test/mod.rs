@@ -219,7 +219,8 @@ fn plan(args: &Args, parts: &[Part], perform: impl FnOnce(Vec<Step<'_>>)) {
         steps.push(Step::new(Part::Interop, "go test", Wait, go::run));
     }
     if let Some(first) = rust.first() {
-        steps.push(Step::new(first, TESTS, Compute, |_| rust.build()).shared());
+        let step = Step::new(first, TESTS, Compute, |_| rust.build());
+        steps.push(if rust.is_one_part() { step.building() } else { step.shared() });
     }
     if has(Part::Component) {
         let build = |_: &mut Report| package::components(Some(&shell::built("incumbent-componentise")));

@@ -68,6 +68,10 @@ impl Tests {
         self.parts.first().copied()
     }
 
+    pub(super) fn is_one_part(&self) -> bool {
+        self.parts.len() == 1
+    }
+
     /// Builds the tests, and the programs that they run.
     pub(super) fn build(&self) -> Result<()> {
         shell::progress(format!("build the tests of {}", names(&self.parts)));

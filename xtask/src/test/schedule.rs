@@ -42,7 +42,7 @@ pub(super) struct Step<'env> {
     name: String,
     part: Part,
     lane: Lane,
-    /// What its time counts as; none where it measures itself, or serves several parts.
+    /// What its time counts as; none where it serves several parts.
     phase: Option<Phase>,
     needs: Vec<String>,
     work: Work<'env>,
@@ -71,7 +71,7 @@ impl<'env> Step<'env> {
         Self { phase: Some(Phase::Build), ..self }
     }
 
-    /// Counts its time for no part: it serves several, or measures itself.
+    /// Counts its time for no part: it serves several, or its tests are timed one by one.
     pub(super) fn shared(self) -> Self {
         Self { phase: None, ..self }
     }
