@@ -85,7 +85,7 @@ impl Report {
 
     /// Prints where the time went and the result, last of all `N passed, N failed`; whether all is well.
     ///
-    /// A part of which no test ran has failed: otherwise a filter that matches nothing passes. So
+    /// A part in which no test ran has failed: otherwise a filter that matches nothing passes. So
     /// has a run without any part.
     pub(crate) fn close(mut self, took: Duration) -> bool {
         let idle: Vec<Part> = self
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_which_no_test_ran_fails_the_run() {
+    fn a_part_in_which_no_test_ran_fails_the_run() {
         let mut report = Report::new(&[Part::Core, Part::Lint]);
         report.check(Part::Lint, "fmt", true);
         assert!(!report.close(Duration::ZERO));
