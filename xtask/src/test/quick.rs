@@ -25,7 +25,7 @@ processes and terminals, which wait or draw, are left out;
 Servers, components, Python, Node, other people's libraries, chaos and documentation are for `cargo xtask test`.";
 
 /// The tests, by the name of their target, beside the units of all packages.
-const TARGETS: [&str; 20] = [
+const TARGETS: [&str; 21] = [
     // The core, the simulator and the model.
     "campaign",
     "properties",
@@ -49,6 +49,7 @@ const TARGETS: [&str; 20] = [
     // The command line, and the chores.
     "cli",
     "fault_table",
+    "links",
     "wall_clock",
 ];
 
