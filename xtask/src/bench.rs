@@ -57,7 +57,7 @@ impl Bench {
         match self {
             Self::Handover => Ok(cargo("incumbent", "handover")),
             Self::Component => {
-                package::components()?;
+                package::components(None)?;
                 Ok(cargo("incumbent-wasmtime", "component"))
             }
             Self::Python => {

@@ -1,4 +1,4 @@
-//! The project's own chores: `cargo xtask tools | test | package | bench`.
+//! The project's own chores: `cargo xtask tools | test | words | package | bench`.
 //!
 //! Each does its own set-up, so a machine with Rust, and Go for the interop tests, needs nothing else.
 
@@ -29,6 +29,8 @@ enum Chore {
     Test(test::Args),
     /// Build what is released, into `target`
     Package(package::Args),
+    /// Count the words that this project does without, and lower their limits
+    Words(test::words::Args),
     /// Measure, and compare with the goals
     Bench(bench::Args),
 }
@@ -37,6 +39,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().chore {
         Chore::Tools(args) => tools::run(&args),
         Chore::Test(args) => test::run(&args),
+        Chore::Words(args) => test::words::chore(&args),
         Chore::Package(args) => package::run(&args),
         Chore::Bench(args) => bench::run(&args),
     };

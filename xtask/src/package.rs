@@ -29,11 +29,11 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     match args.name {
         Package::Component => {
             tools::all(&[Tool::Wasm], &[])?;
-            components()?;
+            components(None)?;
         }
         Package::Playground => {
             tools::all(&[Tool::Wasm], &[])?;
-            component("engine")?;
+            component("engine", None)?;
             playground::build()?;
         }
     }
@@ -46,24 +46,25 @@ const WORLDS: [&str; 2] = ["engine", "campaigner"];
 /// The example of an application, and what it is called when it is composed with a campaigner.
 const EXAMPLE: &str = "incumbent-example-worker";
 
-/// Builds the components, and the example's, into `target/components`.
-pub(crate) fn components() -> Result<()> {
+/// Builds the components, and the example's, into `target/components`; with a program that makes components of modules,
+/// where it has been built already.
+pub(crate) fn components(componentise: Option<&Path>) -> Result<()> {
     for world in WORLDS {
-        component(world)?;
+        component(world, componentise)?;
     }
     let folder = folder()?;
     shell::progress("example of an application, composed with the campaigner");
     let bare = folder.join("example-worker-bare.wasm");
-    make(&module(EXAMPLE, &[])?, &bare)?;
+    make(&module(EXAMPLE, &[])?, &bare, componentise)?;
     let (plug, composed) = (folder.join("incumbent-campaigner.wasm"), folder.join("example-worker.wasm"));
-    shell::run(componentise().arg("plug").args([&bare, &plug, &composed]))
+    shell::run(componentiser(componentise).arg("plug").args([&bare, &plug, &composed]))
 }
 
 /// Builds the component of a world.
-fn component(world: &str) -> Result<()> {
+fn component(world: &str, componentise: Option<&Path>) -> Result<()> {
     shell::progress(format!("component of world {world}"));
     let module = module("incumbent-component", &["--no-default-features", "--features", world])?;
-    make(&module, &folder()?.join(format!("incumbent-{world}.wasm")))
+    make(&module, &folder()?.join(format!("incumbent-{world}.wasm")), componentise)
 }
 
 /// Where components go.
@@ -84,11 +85,14 @@ fn module(package: &str, features: &[&str]) -> Result<PathBuf> {
     Ok(shell::target().join(WASM).join("component").join(file))
 }
 
-fn make(module: &Path, component: &Path) -> Result<()> {
-    shell::run(componentise().arg("make").args([module, component]))
+fn make(module: &Path, component: &Path, componentise: Option<&Path>) -> Result<()> {
+    shell::run(componentiser(componentise).arg("make").args([module, component]))
 }
 
-fn componentise() -> std::process::Command {
+fn componentiser(built: Option<&Path>) -> std::process::Command {
+    if let Some(program) = built {
+        return shell::command(program);
+    }
     let mut command = shell::cargo();
     command.args(["run", "--quiet", "--package", "incumbent-componentise", "--"]);
     command

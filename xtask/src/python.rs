@@ -90,6 +90,11 @@ impl Interpreter {
         Ok(Environment { folder })
     }
 
+    /// The virtual environment of that name, which is there.
+    pub(crate) fn made(&self, name: &str) -> Environment {
+        Environment { folder: folder().join(name) }
+    }
+
     /// The virtual environment with the tools that build; kept from one run to the next.
     fn tools(&self) -> Result<Environment> {
         let environment = Environment { folder: folder().join(format!("tools-{}", self.name())) };

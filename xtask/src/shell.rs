@@ -1,15 +1,60 @@
-//! Running other programs.
+//! Running other programs, and printing what they print.
 
+use std::cell::RefCell;
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, PipeReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-/// Says what happens next.
+/// Receives whole lines.
+pub(crate) type Sink = Arc<dyn Fn(&str) + Send + Sync>;
+
+thread_local! {
+    /// Where this thread, and the programs it runs, print; none is the standard output and error.
+    static SINK: RefCell<Option<Sink>> = const { RefCell::new(None) };
+}
+
+/// How long output is still read after its program has ended: a process that it left behind may keep the pipe open.
+const LATE_OUTPUT: Duration = Duration::from_secs(2);
+
+/// Runs `work` with all that it prints, and all that its programs print, sent to `sink`.
+pub(crate) fn printing_to<T>(sink: Sink, work: impl FnOnce() -> T) -> T {
+    let before = SINK.replace(Some(sink));
+    let result = work();
+    SINK.set(before);
+    result
+}
+
+fn sink() -> Option<Sink> {
+    SINK.with_borrow(Clone::clone)
+}
+
+/// Prints one or more whole lines; [`say!`] formats them.
+pub(crate) fn print(text: &str) {
+    match sink() {
+        Some(sink) => text.lines().for_each(|line| sink(line)),
+        None => println!("{}", text.trim_end_matches('\n')),
+    }
+}
+
+/// `println!`, to where this thread prints.
+macro_rules! say {
+    ($($what:tt)*) => { $crate::shell::print(&format!($($what)*)) };
+}
+pub(crate) use say;
+
+/// Announces the next step of the work.
 pub(crate) fn progress(what: impl AsRef<str>) {
-    eprintln!("==> {}", what.as_ref());
+    match sink() {
+        Some(sink) => sink(&format!("==> {}", what.as_ref())),
+        None => eprintln!("==> {}", what.as_ref()),
+    }
 }
 
 /// The root of the workspace.
@@ -22,6 +67,11 @@ pub(crate) fn root() -> &'static Path {
 pub(crate) fn target() -> PathBuf {
     let tools = incumbent_testkit::tools::folder();
     tools.parent().unwrap_or(&tools).to_owned()
+}
+
+/// A program of the workspace as the tests' build leaves it.
+pub(crate) fn built(program: &str) -> PathBuf {
+    target().join("debug").join(format!("{program}{}", std::env::consts::EXE_SUFFIX))
 }
 
 /// A command that runs in the root of the workspace.
@@ -38,13 +88,12 @@ pub(crate) fn cargo() -> Command {
 
 /// Runs a command whose output goes where ours goes; whether it succeeded.
 pub(crate) fn succeeds(command: &mut Command) -> Result<bool> {
-    let status = command.status().with_context(|| format!("cannot run {}", shown(command)))?;
-    Ok(status.success())
+    Ok(Running::start(command, Output::Printed)?.end()?.success())
 }
 
 /// Runs a command whose output goes where ours goes.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
-    let status = command.status().with_context(|| format!("cannot run {}", shown(command)))?;
+    let status = Running::start(command, Output::Printed)?.end()?;
     if !status.success() {
         bail!("{} ended with {status}", shown(command));
     }
@@ -63,13 +112,12 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
 
 /// Runs a command and hands each line of its standard output to `line`; whether it succeeded.
 pub(crate) fn lines(command: &mut Command, mut line: impl FnMut(&str)) -> Result<bool> {
-    command.stdout(Stdio::piped());
-    let mut child = command.spawn().with_context(|| format!("cannot run {}", shown(command)))?;
-    let stdout = child.stdout.take().context("the child has no standard output")?;
+    let mut running = Running::start(command, Output::Read)?;
+    let stdout = running.child.stdout.take().context("the child has no standard output")?;
     for text in BufReader::new(stdout).lines() {
         line(&text.with_context(|| format!("cannot read what {} says", shown(command)))?);
     }
-    Ok(child.wait()?.success())
+    Ok(running.end()?.success())
 }
 
 /// A program on the path.
@@ -81,4 +129,107 @@ pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
 fn shown(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
+}
+
+/// What becomes of a program's standard output; its standard error is always printed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Output {
+    Printed,
+    Read,
+}
+
+/// A program that runs, and the thread that hands its output to the sink.
+struct Running {
+    child: Child,
+    drained: Option<Receiver<()>>,
+    shown: String,
+}
+
+impl Running {
+    fn start(command: &mut Command, output: Output) -> Result<Self> {
+        let shown = shown(command);
+        let sink = sink();
+        let mut reader = None;
+        if sink.is_some() {
+            let (read, write) = std::io::pipe().context("no pipe")?;
+            if output == Output::Printed {
+                command.stdout(write.try_clone().context("no pipe")?);
+            }
+            command.stderr(write);
+            reader = Some(read);
+        }
+        if output == Output::Read {
+            command.stdout(Stdio::piped());
+        }
+        let child = command.spawn().with_context(|| format!("cannot run {shown}"));
+        if sink.is_some() {
+            // The command would keep its ends of the pipe open, and the output would never end.
+            command.stdout(Stdio::null()).stderr(Stdio::null());
+        }
+        let drained = sink.zip(reader).map(|(sink, reader)| drain(reader, sink));
+        Ok(Self { child: child?, drained, shown })
+    }
+
+    fn end(mut self) -> Result<ExitStatus> {
+        let status = self.child.wait().with_context(|| format!("cannot wait for {}", self.shown))?;
+        if let Some(drained) = self.drained {
+            let _ = drained.recv_timeout(LATE_OUTPUT);
+        }
+        Ok(status)
+    }
+}
+
+/// Hands what comes out of a pipe to the sink, line by line; the answer comes at its end.
+fn drain(reader: PipeReader, sink: Sink) -> Receiver<()> {
+    let (end, ended) = mpsc::channel();
+    thread::spawn(move || {
+        for line in BufReader::new(reader).split(b'\n').map_while(Result::ok) {
+            sink(String::from_utf8_lossy(&line).trim_end_matches('\r'));
+        }
+        let _ = end.send(());
+    });
+    ended
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    fn printed(work: impl FnOnce()) -> Vec<String> {
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let sink = Arc::clone(&lines);
+        printing_to(Arc::new(move |line| sink.lock().unwrap().push(line.to_owned())), work);
+        let lines = lines.lock().unwrap();
+        lines.clone()
+    }
+
+    #[test]
+    fn a_sink_receives_what_a_thread_and_its_programs_print_line_by_line() {
+        let lines = printed(|| {
+            progress("begin");
+            say!("one\ntwo");
+            assert!(succeeds(command("sh").args(["-c", "echo out; echo err >&2; printf last"])).unwrap());
+        });
+        assert_eq!(lines, ["==> begin", "one", "two", "out", "err", "last"]);
+    }
+
+    #[test]
+    fn lines_that_are_read_are_not_printed_and_errors_are() {
+        let mut read = Vec::new();
+        let printed = printed(|| {
+            let mut command = command("sh");
+            command.args(["-c", "echo one; echo err >&2; exit 3"]);
+            assert!(!lines(&mut command, |line| read.push(line.to_owned())).unwrap());
+        });
+        assert_eq!((read, printed), (vec!["one".to_owned()], vec!["err".to_owned()]));
+    }
+
+    #[test]
+    fn a_process_that_is_left_behind_does_not_hold_the_output_open() {
+        let lines = printed(|| run(command("sh").args(["-c", "sleep 60 & echo $!"])).unwrap());
+        assert_eq!(lines.len(), 1);
+        run(command("kill").arg(&lines[0])).unwrap();
+    }
 }

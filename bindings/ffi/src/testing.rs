@@ -94,7 +94,7 @@ impl Script {
         Ok(())
     }
 
-    /// Another process is seen to campaign under the candidate's name: a a warning of the mildest kind.
+    /// Another process is seen to campaign under the candidate's name: a warning of the mildest kind.
     ///
     /// # Errors
     /// `Forked`.

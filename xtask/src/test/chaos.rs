@@ -1,11 +1,13 @@
 //! Elections of real processes on real servers, under faults: each run counts as one test.
 
+use std::time::Duration;
+
 use anyhow::Result;
 use serde::Deserialize;
 
 use super::Part;
 use super::tally::Report;
-use crate::shell;
+use crate::shell::{self, say};
 
 /// What the chaos suite prints of a run, as far as it matters here.
 #[derive(Debug, Deserialize)]
@@ -13,12 +15,14 @@ struct Run {
     scenario: String,
     seed: u64,
     passed: bool,
+    #[serde(default)]
+    minutes: f64,
 }
 
 pub(super) fn run(minutes: Option<f64>, seed: Option<u64>, report: &mut Report) -> Result<()> {
     shell::progress("chaos: processes and servers under faults");
-    let mut command = shell::cargo();
-    command.args(["run", "--quiet", "--package", "incumbent-chaos", "--", "--json"]);
+    let mut command = shell::command(shell::built("incumbent-chaos"));
+    command.arg("--json");
     if let Some(minutes) = minutes {
         command.arg("--minutes").arg(minutes.to_string());
     }
@@ -28,10 +32,12 @@ pub(super) fn run(minutes: Option<f64>, seed: Option<u64>, report: &mut Report) 
     let mut runs = Vec::new();
     let succeeded = shell::lines(&mut command, |line| match read(line) {
         Some(read) => runs.extend(read),
-        None => println!("{line}"),
+        None => say!("{line}"),
     })?;
     for run in &runs {
-        report.check(Part::Chaos, &format!("{} with seed {}", run.scenario, run.seed), run.passed);
+        let name = format!("{} with seed {}", run.scenario, run.seed);
+        let took = Duration::from_secs_f64(run.minutes.max(0.0) * 60.0);
+        report.test(Part::Chaos, &name, run.passed, Some(took));
     }
     // It may end before it has anything to say of a run.
     if !succeeded && runs.iter().all(|run| run.passed) {

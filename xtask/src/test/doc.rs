@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use super::tally::{Report, Tally};
 use super::{COMPONENT, Part};
-use crate::shell;
+use crate::shell::{self, say};
 
 pub(super) fn run(part: Part, report: &mut Report) -> Result<()> {
     let mut packages = match part {
@@ -20,7 +20,7 @@ pub(super) fn run(part: Part, report: &mut Report) -> Result<()> {
     command.args(["test", "--doc", "--all-features", "--no-fail-fast", "--quiet"]).args(packages);
     let mut total = Tally::default();
     let succeeded = shell::lines(&mut command, |line| {
-        println!("{line}");
+        say!("{line}");
         total += count(line).unwrap_or_default();
     })?;
     report.add(part, total);

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::Part;
 use super::tally::{Report, Tally};
-use crate::shell;
+use crate::shell::{self, say};
 
 /// Where the Go tests find the servers to run on: paths, separated as in `PATH`.
 const SERVERS: &str = "INCUMBENT_NATS_SERVERS";
@@ -64,14 +64,14 @@ struct Outcome {
 impl Outcome {
     fn take(&mut self, line: &str) {
         let Ok(event) = serde_json::from_str::<Event>(line) else {
-            println!("{line}");
+            say!("{line}");
             return;
         };
         let name = event.test.map(|test| format!("{} {test}", event.package));
         match (event.action.as_str(), name) {
             // Of the frames only the results are of interest.
-            ("output", Some(_)) if !event.output.starts_with("===") => print!("{}", event.output),
-            ("output" | "build-output", None) => print!("{}", event.output),
+            ("output", Some(_)) if !event.output.starts_with("===") => shell::print(&event.output),
+            ("output" | "build-output", None) => shell::print(&event.output),
             ("pass", Some(name)) => drop(self.passed.insert(name)),
             ("fail", Some(name)) => drop(self.failed.insert(name)),
             _ => {}

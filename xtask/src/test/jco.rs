@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 
 use super::Part;
 use super::tally::Report;
-use crate::shell;
+use crate::shell::{self, say};
 use crate::tools::Without;
 
 /// Where it is in the source.
@@ -14,7 +14,7 @@ const EXAMPLE: &str = "examples/wasm/node";
 
 pub(super) fn run(without: &[Without], report: &mut Report) {
     if without.contains(&Without::Node) {
-        println!("the engine component in Node is left out, as Node is");
+        say!("the engine component in Node is left out, as Node is");
         return;
     }
     shell::progress("the engine component in Node");

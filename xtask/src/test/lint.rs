@@ -4,35 +4,55 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use super::Part;
+use super::schedule::{Lane, Step};
 use super::tally::Report;
+use super::{Part, words};
 use crate::shell;
 use crate::tools::{DENY, WASM};
 
-pub(super) fn run(report: &mut Report) -> Result<()> {
-    let cargo = |words: &str| {
-        let mut command = shell::cargo();
-        command.args(words.split(' '));
-        command
-    };
-    let mut docs = cargo("doc --workspace --no-deps --all-features");
-    docs.env("RUSTDOCFLAGS", "-Dwarnings");
-    let mut deny = DENY.command()?;
-    deny.args(["check", "--hide-inclusion-graph", "licenses", "bans", "sources"]);
-    let checks: [(&str, Command); 6] = [
-        ("format", cargo("fmt --all --check")),
-        ("clippy", cargo("clippy --workspace --all-targets --all-features -- -Dwarnings")),
-        ("documentation", docs),
-        ("licences, bans and sources", deny),
-        (
-            "core without an operating system",
-            cargo(&format!("check --package incumbent-core --target {WASM}")),
-        ),
-        ("runtime without its features", cargo("check --package incumbent --no-default-features")),
+/// Makes the command of a check.
+type Make = fn() -> Result<Command>;
+
+/// The checks, the quickest first.
+pub(super) fn steps<'env>() -> Vec<Step<'env>> {
+    let checks: [(&'static str, Make); 6] = [
+        ("format", || Ok(format())),
+        ("licences, bans and sources", || {
+            let mut deny = DENY.command()?;
+            deny.args(["check", "--hide-inclusion-graph", "licenses", "bans", "sources"]);
+            Ok(deny)
+        }),
+        ("clippy", || Ok(cargo("clippy --workspace --all-targets --all-features -- -Dwarnings"))),
+        ("documentation", || {
+            let mut docs = cargo("doc --workspace --no-deps --all-features");
+            docs.env("RUSTDOCFLAGS", "-Dwarnings");
+            Ok(docs)
+        }),
+        ("core without an operating system", || {
+            Ok(cargo(&format!("check --package incumbent-core --target {WASM}")))
+        }),
+        ("runtime without its features", || Ok(cargo("check --package incumbent --no-default-features"))),
     ];
-    for (what, mut command) in checks {
-        shell::progress(format!("lint: {what}"));
-        report.check(Part::Lint, what, shell::succeeds(&mut command)?);
-    }
+    let check = |(what, command): (&'static str, Make)| {
+        Step::new(Part::Lint, what, Lane::Compute, move |report| check(what, &mut command()?, report))
+    };
+    let words = Step::new(Part::Lint, "words", Lane::Compute, words::run);
+    std::iter::once(words).chain(checks.into_iter().map(check)).collect()
+}
+
+/// Runs one check, and counts it.
+pub(super) fn check(what: &str, command: &mut Command, report: &mut Report) -> Result<()> {
+    shell::progress(format!("lint: {what}"));
+    report.check(Part::Lint, what, shell::succeeds(command)?);
     Ok(())
+}
+
+pub(super) fn format() -> Command {
+    cargo("fmt --all --check")
+}
+
+fn cargo(words: &str) -> Command {
+    let mut command = shell::cargo();
+    command.args(words.split(' '));
+    command
 }

@@ -12,21 +12,33 @@ pub(crate) mod node;
 mod playground;
 mod processes;
 mod python;
+mod quick;
 mod release;
+mod schedule;
 mod tally;
+mod times;
 mod wasmtime_py;
+pub(crate) mod words;
+
+use std::time::Instant;
 
 use anyhow::Result;
 use clap::ValueEnum;
 use incumbent_testkit::tools::NatsVersion;
 
 use crate::package;
-use crate::shell;
+use crate::shell::{self, say};
 use crate::tools::{self, Tool, Without};
+use schedule::Lane::{Compute, Wait};
+use schedule::Step;
 use tally::Report;
+
+/// How many steps that wait run at a time, unless asked otherwise: with more, tests that measure time disturb each other.
+const WAITING: usize = 3;
 
 /// `cargo xtask test`
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = quick::HELP)]
 pub(crate) struct Args {
     /// What to test; everything where nothing is named
     #[arg(value_enum)]
@@ -40,6 +52,9 @@ pub(crate) struct Args {
     /// The seed of the chaos suite's script
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
+    /// How many steps that mostly wait run at a time, beside one that computes
+    #[arg(long, value_name = "N", default_value_t = WAITING)]
+    waiting: usize,
 }
 
 /// A part of the project's tests.
@@ -69,8 +84,10 @@ pub(crate) enum Part {
     Python,
     /// The npm package, on Node 20, 22 and 24
     Node,
-    /// Format, clippy, docs, licences, features, the core without an operating system
+    /// Format, words, clippy, docs, licences, features, the core without an operating system
     Lint,
+    /// What a change broke, within minutes: see below. Not part of everything, which shows it all
+    Quick,
 }
 
 impl Part {
@@ -89,12 +106,14 @@ impl Part {
             Self::Python => "python",
             Self::Node => "node",
             Self::Lint => "lint",
+            Self::Quick => "quick",
         }
     }
 
     fn tools(self) -> &'static [Tool] {
         match self {
             Self::Core | Self::Sim | Self::Model => &[Tool::Nextest],
+            Self::Quick => &[Tool::Nextest, Tool::NatsServer(NatsVersion::Newest)],
             Self::Mutants => &[],
             // The test kit tries itself on every server.
             Self::Runtime | Self::Nats | Self::Cli => SERVERS,
@@ -127,28 +146,38 @@ const INTEROP: &[Tool] = &[
 ];
 
 pub(crate) fn run(args: &Args) -> Result<bool> {
-    let mut parts = if args.parts.is_empty() { Part::value_variants().to_vec() } else { args.parts.clone() };
+    let begin = Instant::now();
+    if args.parts.contains(&Part::Quick) {
+        anyhow::ensure!(
+            args.parts.len() == 1,
+            "`quick` is a choice of its own: name it alone, or name parts"
+        );
+        return quick::run(begin);
+    }
+    let everything = || Part::value_variants().iter().copied().filter(|part| *part != Part::Quick);
+    let mut parts = if args.parts.is_empty() { everything().collect() } else { args.parts.clone() };
     parts.sort();
     parts.dedup();
-    let without_go = args.without.contains(&Without::Go);
-    if without_go && parts.contains(&Part::Interop) {
-        println!("interop is left out, as Go is");
-        parts.retain(|part| *part != Part::Interop);
+    let left_out =
+        [(Without::Go, Part::Interop), (Without::Python, Part::Python), (Without::Node, Part::Node)];
+    for (tool, part) in left_out {
+        if args.without.contains(&tool) && parts.contains(&part) {
+            say!("{} is left out, as asked", part.name());
+            parts.retain(|other| *other != part);
+        }
     }
-    if args.without.contains(&Without::Python) && parts.contains(&Part::Python) {
-        println!("python is left out, as asked (--without python)");
-        parts.retain(|part| *part != Part::Python);
-    }
-    if args.without.contains(&Without::Node) && parts.contains(&Part::Node) {
-        println!("node is left out, as asked (--without node)");
-        parts.retain(|part| *part != Part::Node);
-    }
+    let mut report = Report::new(&parts);
+    provide(&mut parts, &args.without, &mut report);
+    plan(args, &parts, |steps| schedule::run(steps, args.waiting, &mut report));
+    Ok(report.close(begin.elapsed()))
+}
+
+/// Finds or installs the tools of the parts; those whose tools are missing fail, and leave.
+fn provide(parts: &mut Vec<Part>, without: &[Without], report: &mut Report) {
     let needed = |tool: &&Tool| parts.iter().any(|part| part.tools().contains(tool));
     let needed: Vec<Tool> = Tool::ALL.iter().filter(needed).copied().collect();
     shell::progress("tools");
-    let missing = tools::provide(&needed, &args.without);
-    let mut report = Report::new(&parts);
-    for (tool, reason) in &missing {
+    for (tool, reason) in &tools::provide(&needed, without) {
         parts.retain(|part| {
             let needs_it = part.tools().contains(tool);
             if needs_it {
@@ -157,37 +186,112 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
             !needs_it
         });
     }
+}
 
-    if parts.contains(&Part::Component)
-        && let Err(error) = package::components()
-    {
-        report.check(Part::Component, &format!("{error:#}"), false);
-        parts.retain(|part| *part != Part::Component);
+/// Builds that several parts use: each is a step, after which the others may begin.
+const TESTS: &str = "build the Rust tests";
+const PROGRAMS: &str = "build the programs";
+const COMPONENTS: &str = "build the components";
+const NEXTEST: &str = "run the Rust tests";
+const WHEEL: &str = "build the wheel";
+const ADDON: &str = "build the addon";
+
+/// Lists the steps of the parts, and hands them to `perform`. What is first is more urgent: what others need, then what
+/// takes longest.
+fn plan(args: &Args, parts: &[Part], perform: impl FnOnce(Vec<Step<'_>>)) {
+    let has = |part| parts.contains(&part);
+    let without = |tool| args.without.contains(&tool);
+    let with_python =
+        has(Part::Python) || ((has(Part::Node) || has(Part::Component)) && !without(Without::Python));
+    let with_node = has(Part::Node) || (has(Part::Component) && !without(Without::Node));
+    // A build that several parts use is counted for the first of them.
+    let first = |users: &[Part]| users.iter().copied().find(|part| has(*part)).unwrap_or(Part::Component);
+    let of_python = first(&[Part::Python, Part::Node, Part::Component]);
+    let of_node = first(&[Part::Node, Part::Component]);
+    let rust = nextest::Tests::of(parts, without(Without::Go));
+    let python = python::Python::default();
+    let (rust, python) = (&rust, &python);
+    let compute =
+        |part, name: &str, work: fn(&mut Report) -> Result<()>| Step::new(part, name, Compute, work);
+
+    let mut steps = Vec::new();
+    if has(Part::Interop) {
+        steps.push(Step::new(Part::Interop, "go test", Wait, go::run));
     }
-    nextest::run(&parts, without_go, &mut report)?;
-    for part in &parts {
-        match part {
-            Part::Core | Part::Runtime => doc::run(*part, &mut report)?,
-            Part::Component => {
-                doc::run(*part, &mut report)?;
-                jco::run(&args.without, &mut report);
-                wasmtime_py::run(&args.without, &mut report);
-                playground::run(&args.without, &mut report);
-                processes::run(&args.without, &parts, &mut report)?;
-            }
-            Part::Interop if without_go => {
-                shell::progress("interop: Go is left out, as asked (--without go)")
-            }
-            Part::Interop => go::run(&mut report)?,
-            Part::Chaos => chaos::run(args.minutes, args.seed, &mut report)?,
-            Part::Model => model::run(&mut report)?,
-            Part::Mutants => mutants::run(&mut report)?,
-            Part::Python => python::run(&mut report)?,
-            Part::Node => node::run(!args.without.contains(&Without::Python), &mut report)?,
-            Part::Lint => lint::run(&mut report)?,
-            Part::Sim => release::run(&mut report)?,
-            Part::Nats | Part::Cli => {}
+    if let Some(first) = rust.first() {
+        let step = Step::new(first, TESTS, Compute, |_| rust.build());
+        steps.push(if rust.is_one_part() { step.building() } else { step.shared() });
+    }
+    if has(Part::Component) {
+        let build = |_: &mut Report| package::components(Some(&shell::built("incumbent-componentise")));
+        steps.push(Step::new(Part::Component, COMPONENTS, Compute, build).building().after(TESTS));
+    }
+    if has(Part::Python) || has(Part::Node) {
+        let build = |_: &mut Report| nextest::programs();
+        steps.push(Step::new(of_python, PROGRAMS, Compute, build).building().after(TESTS));
+    }
+    if with_python {
+        steps.push(Step::new(of_python, WHEEL, Compute, |_| python.build()).building().after(PROGRAMS));
+    }
+    if let Some(first) = rust.first() {
+        let run = |report: &mut Report| rust.run(report);
+        steps.push(Step::new(first, NEXTEST, Wait, run).shared().after(TESTS).after(COMPONENTS));
+    }
+    if with_node {
+        let build = move |_: &mut Report| {
+            node::there_is_node()?;
+            node::build(if of_node == Part::Node {
+                &["build:addon", "build:js", "docs"]
+            } else {
+                &["build:addon", "build:js"]
+            })
+        };
+        steps.push(Step::new(of_node, ADDON, Compute, build).building().after(PROGRAMS));
+    }
+    if has(Part::Python) {
+        steps.extend(python.steps());
+    }
+    if has(Part::Node) {
+        steps.extend(node::steps(with_python.then_some(python)));
+    }
+    if has(Part::Chaos) {
+        let (minutes, seed) = (args.minutes, args.seed);
+        let run = move |report: &mut Report| chaos::run(minutes, seed, report);
+        steps.push(Step::new(Part::Chaos, "chaos", Wait, run).after(TESTS));
+    }
+    if has(Part::Component) {
+        let without = &args.without;
+        let step = |name: &str, work: fn(&[Without], &mut Report)| {
+            let work = move |report: &mut Report| {
+                work(without, report);
+                Ok(())
+            };
+            Step::new(Part::Component, name, Wait, work).after(COMPONENTS)
+        };
+        steps.push(step("component in Node", jco::run));
+        steps.push(step("component in Python", wasmtime_py::run));
+        steps.push(step("playground", playground::run));
+        let run = move |report: &mut Report| processes::run(without, python, report);
+        let step = Step::new(Part::Component, "processes of all languages", Wait, run);
+        steps.push(step.after(COMPONENTS).after(WHEEL).after(ADDON).after(NEXTEST));
+    }
+    if has(Part::Mutants) {
+        steps.push(compute(Part::Mutants, "mutants", mutants::run));
+    }
+    if has(Part::Model) {
+        steps.push(compute(Part::Model, "small worlds", model::run).after(TESTS));
+    }
+    for part in [Part::Core, Part::Runtime, Part::Component] {
+        if has(part) {
+            let name = format!("doc tests of {}", part.name());
+            steps.push(Step::new(part, name, Compute, move |report| doc::run(part, report)).after(TESTS));
         }
     }
-    Ok(report.close())
+    if has(Part::Sim) {
+        steps.push(compute(Part::Sim, "sim in a release build", release::run));
+    }
+    if has(Part::Lint) {
+        steps.extend(lint::steps());
+    }
+    perform(steps);
 }

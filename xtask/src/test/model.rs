@@ -1,11 +1,13 @@
 //! The model checker: each small world counts as one test.
 
+use std::time::Duration;
+
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
 use super::Part;
 use super::tally::Report;
-use crate::shell;
+use crate::shell::{self, say};
 
 /// What `incumbent-model --json` prints for a world.
 #[derive(Debug, Deserialize)]
@@ -28,22 +30,27 @@ struct Violation {
 
 pub(super) fn run(report: &mut Report) -> Result<()> {
     shell::progress("explore the small worlds");
-    let mut command = shell::cargo();
-    command.args(["run", "--quiet", "--package", "incumbent-model", "--", "--json"]);
-    println!(
+    let mut command = shell::command(shell::built("incumbent-model"));
+    command.arg("--json");
+    say!(
         "{:<13} {:>10} {:>10} {:>6} {:>8}  bounds, and what held",
-        "world", "states", "unique", "depth", "time"
+        "world",
+        "states",
+        "unique",
+        "depth",
+        "time"
     );
     let (mut unique, mut failed, mut unread) = (0, false, None);
     let succeeded = shell::lines(&mut command, |line| match serde_json::from_str::<Found>(line) {
         Ok(found) => {
             unique += found.unique;
             failed |= found.violation.is_some();
-            report.check(Part::Model, &found.says(), found.violation.is_none());
+            let took = Duration::from_secs_f64(found.secs.max(0.0));
+            report.test(Part::Model, &found.says(), found.violation.is_none(), Some(took));
         }
         Err(error) => unread = Some(error),
     })?;
-    println!("{unique} different states in all");
+    say!("{unique} different states in all");
     if let Some(error) = unread {
         return Err(error).context("cannot read what incumbent-model prints");
     }
@@ -57,14 +64,14 @@ impl Found {
     /// Prints a row of the table; what to call the world in the list of failures.
     fn says(&self) -> String {
         let Self { world, bounds, states, unique, depth, secs, held, .. } = self;
-        println!("{world:<13} {states:>10} {unique:>10} {depth:>6} {secs:>6.1} s  {bounds}");
+        say!("{world:<13} {states:>10} {unique:>10} {depth:>6} {secs:>6.1} s  {bounds}");
         match &self.violation {
             None => {
-                println!("{:<53}  {}", "", held.join(" "));
+                say!("{:<53}  {}", "", held.join(" "));
                 world.clone()
             }
             Some(Violation { property, path }) => {
-                println!("{property} does not hold:\n{path}");
+                say!("{property} does not hold:\n{path}");
                 format!("{world}: {property} does not hold")
             }
         }

@@ -3,23 +3,31 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::OnceLock;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use incumbent_testkit::tools::WITHOUT_GO;
 use serde::Deserialize;
 
 use super::tally::{Report, Tally};
+use super::times::Phase;
 use super::{COMPONENT, Part};
 use crate::shell;
 use crate::tools::NEXTEST;
 
+/// The settings in `.config/nextest.toml` for many tests at a time.
+pub(super) const PROFILE: [&str; 2] = ["--profile", "xtask"];
+
 /// What nextest writes for machines; the name is set in `.config/nextest.toml`.
-const JUNIT: &str = "nextest/default/junit.xml";
+const JUNIT: &str = "nextest/xtask/junit.xml";
 
 impl Part {
     /// To which part the tests of a binary belong; `incumbent::nats_store` is an integration test of
     /// the package `incumbent`, `incumbent` its unit tests.
-    fn of_binary(id: &str) -> Option<Self> {
+    pub(super) fn of_binary(id: &str) -> Option<Self> {
         let (package, binary) = id.split_once("::").unwrap_or((id, ""));
         Some(match package {
             _ if binary.starts_with("interop_") => Self::Interop,
@@ -42,45 +50,71 @@ impl Part {
     }
 }
 
-/// Runs the Rust tests of `parts`.
-pub(super) fn run(parts: &[Part], without_go: bool, report: &mut Report) -> Result<()> {
-    let parts = with_tests(parts);
-    let Some(&first) = parts.first() else { return Ok(()) };
-    let packages = packages(&parts);
-    let packages = packages.as_slice();
+/// The Rust tests of some parts: built first, then run.
+pub(super) struct Tests {
+    parts: Vec<Part>,
+    without_go: bool,
+    /// Which test binaries are run, in nextest's language; known once they are built.
+    chosen: OnceLock<String>,
+}
 
-    shell::progress(format!("build the tests of {}", names(&parts)));
-    let Some(binaries) = binaries(packages)? else {
-        report.check(first, "the tests do not build", false);
-        return Ok(());
-    };
-    let mut chosen = Vec::new();
-    for id in binaries {
-        let part =
-            Part::of_binary(&id).with_context(|| format!("the test binary {id} belongs to no part"))?;
-        if parts.contains(&part) {
-            chosen.push(format!("binary_id(={id})"));
+impl Tests {
+    pub(super) fn of(parts: &[Part], without_go: bool) -> Self {
+        Self { parts: with_tests(parts), without_go, chosen: OnceLock::new() }
+    }
+
+    /// The first part that has Rust tests.
+    pub(super) fn first(&self) -> Option<Part> {
+        self.parts.first().copied()
+    }
+
+    pub(super) fn is_one_part(&self) -> bool {
+        self.parts.len() == 1
+    }
+
+    /// Builds the tests, and the programs that they run.
+    pub(super) fn build(&self) -> Result<()> {
+        shell::progress(format!("build the tests of {}", names(&self.parts)));
+        let mut chosen = Vec::new();
+        for id in binaries(&packages(&self.parts))?.rust_binaries.into_keys() {
+            let part =
+                Part::of_binary(&id).with_context(|| format!("the test binary {id} belongs to no part"))?;
+            if self.parts.contains(&part) {
+                chosen.push(format!("binary_id(={id})"));
+            }
         }
-    }
-    if chosen.is_empty() {
-        return Ok(());
+        anyhow::ensure!(!chosen.is_empty(), "{} have no test binaries", names(&self.parts));
+        let _ = self.chosen.set(chosen.join(" + "));
+        Ok(())
     }
 
+    /// Runs what was built.
+    pub(super) fn run(&self, report: &mut Report) -> Result<()> {
+        let chosen = self.chosen.get().context("the tests are not built")?;
+        shell::progress(format!("run the tests of {}", names(&self.parts)));
+        let mut command = NEXTEST.command()?;
+        command.arg("run").args(PROFILE).args(["--no-tests", "pass", "--filterset", chosen]).args(as_built());
+        if self.without_go {
+            command.env(WITHOUT_GO, "1");
+        }
+        perform(&mut command, self.parts.first().copied().unwrap_or(Part::Runtime), Part::of_binary, report)
+    }
+}
+
+/// Runs nextest, and counts each test for the part that `part` names; a run that breaks off for `first`.
+pub(super) fn perform(
+    command: &mut Command,
+    first: Part,
+    part: impl Fn(&str) -> Option<Part>,
+    report: &mut Report,
+) -> Result<()> {
     let results = shell::target().join(JUNIT);
     if results.exists() {
         fs::remove_file(&results).with_context(|| format!("cannot remove {}", results.display()))?;
     }
-    shell::progress(format!("run the tests of {}", names(&parts)));
-    let mut command = NEXTEST.command()?;
-    command.args(["run", "--all-features", "--no-tests", "pass"]).args(packages);
-    command.arg("--filterset").arg(chosen.join(" + "));
-    if without_go {
-        command.env(WITHOUT_GO, "1");
-    }
-    let succeeded = shell::succeeds(&mut command)?;
-
+    let succeeded = shell::succeeds(command)?;
     let counted = match fs::read_to_string(&results) {
-        Ok(junit) => count(&junit, report)?,
+        Ok(junit) => count(&junit, part, report)?,
         Err(_) => Tally::default(),
     };
     // A runner that crashes counts nothing.
@@ -90,9 +124,21 @@ pub(super) fn run(parts: &[Part], without_go: bool, report: &mut Report) -> Resu
     Ok(())
 }
 
+/// Builds the programs that the tests of other languages run, as the Rust tests' build does: where that was done, nothing
+/// is compiled again.
+pub(super) fn programs() -> Result<()> {
+    shell::progress("build the command line, and the stage of the conformance scenarios");
+    let mut command = shell::cargo();
+    command.args(["build", "--quiet", "--workspace", "--all-features"]);
+    command.args(["--bin", "incumbent", "--bin", "incumbent-stage"]);
+    // A test, so that cargo chooses the features that it chooses for tests; this one is small.
+    shell::run(command.args(["--test", "wall_clock"]))
+}
+
 /// Those parts that have Rust tests.
 fn with_tests(parts: &[Part]) -> Vec<Part> {
-    let has_tests = |part: &Part| !matches!(part, Part::Mutants | Part::Python | Part::Node | Part::Lint);
+    let has_tests =
+        |part: &Part| !matches!(part, Part::Mutants | Part::Python | Part::Node | Part::Lint | Part::Quick);
     parts.iter().copied().filter(has_tests).collect()
 }
 
@@ -118,31 +164,37 @@ fn packages(parts: &[Part]) -> Vec<&'static str> {
 }
 
 /// Runs one test that a run of everything leaves out, because of what has to be built for it; whether it passed.
-pub(super) fn run_ignored(
-    parts: &[Part],
-    binary: &str,
-    test: &str,
-    environment: &[(&str, OsString)],
-) -> Result<bool> {
+pub(super) fn run_ignored(binary: &str, test: &str, environment: &[(&str, OsString)]) -> Result<bool> {
     let mut command = NEXTEST.command()?;
-    command
-        .args(["run", "--all-features", "--run-ignored", "only", "--no-tests", "fail"])
-        .args(packages(&with_tests(parts)));
+    command.arg("run").args(PROFILE).args(["--run-ignored", "only", "--no-tests", "fail"]).args(as_built());
     command.arg("--filterset").arg(format!("binary_id(={binary}) & test(={test})"));
     command.envs(environment.iter().map(|(name, value)| (name, value)));
     shell::succeeds(&mut command)
 }
 
-/// Builds the tests of some packages; the ids of the binaries, or none where that fails.
-fn binaries(packages: &[&str]) -> Result<Option<Vec<String>>> {
+/// Where the list of test binaries is kept.
+fn list_of_binaries() -> PathBuf {
+    shell::target().join("nextest/binaries.json")
+}
+
+/// Says that nextest shall run what was built, and not ask cargo, which may be at another build.
+fn as_built() -> [OsString; 2] {
+    ["--binaries-metadata".into(), list_of_binaries().into()]
+}
+
+/// Builds the tests of some packages, and keeps the list of them.
+fn binaries(packages: &[&str]) -> Result<BinaryList> {
     let mut command = NEXTEST.command()?;
     command.args(["list", "--all-features", "--list-type", "binaries-only", "--message-format", "json"]);
     let mut json = String::new();
     if !shell::lines(command.args(packages), |line| json.push_str(line))? {
-        return Ok(None);
+        anyhow::bail!("the tests do not build");
     }
-    let list: BinaryList = serde_json::from_str(&json).context("cannot read nextest's list of binaries")?;
-    Ok(Some(list.rust_binaries.into_keys().collect()))
+    let file = list_of_binaries();
+    fs::create_dir_all(file.parent().unwrap_or(&file))
+        .with_context(|| format!("cannot make the folder of {}", file.display()))?;
+    fs::write(&file, &json).with_context(|| format!("cannot write {}", file.display()))?;
+    serde_json::from_str(&json).context("cannot read nextest's list of binaries")
 }
 
 /// What `cargo nextest list --list-type binaries-only` prints.
@@ -157,20 +209,46 @@ fn names(parts: &[Part]) -> String {
 }
 
 /// Counts the tests in a JUnit file, in which each test binary is one suite.
-fn count(junit: &str, report: &mut Report) -> Result<Tally> {
+fn count(junit: &str, part: impl Fn(&str) -> Option<Part>, report: &mut Report) -> Result<Tally> {
     let document = roxmltree::Document::parse(junit).context("nextest wrote a JUnit file that is not XML")?;
+    let begin = document.root_element().attribute("timestamp").and_then(time_of_day);
     let mut total = Tally::default();
     for suite in document.descendants().filter(|node| node.has_tag_name("testsuite")) {
         let id = suite.attribute("name").unwrap_or_default();
-        let part = Part::of_binary(id).with_context(|| format!("the test binary {id} belongs to no part"))?;
+        let part = part(id).with_context(|| format!("the test binary {id} belongs to no part"))?;
         for case in suite.children().filter(|node| node.has_tag_name("testcase")) {
             let failed =
                 case.children().any(|node| node.has_tag_name("failure") || node.has_tag_name("error"));
             total += Tally::one(!failed);
-            report.check(part, &format!("{id} {}", case.attribute("name").unwrap_or_default()), !failed);
+            let name = format!("{id} {}", case.attribute("name").unwrap_or_default());
+            let took = case.attribute("time").and_then(seconds);
+            report.test(part, &name, !failed, took);
+            let at = case.attribute("timestamp").and_then(time_of_day);
+            if let (Some(begin), Some(at), Some(took)) = (begin, at, took) {
+                // A run may go on past midnight.
+                let from = (at + DAY).saturating_sub(begin);
+                let from = if from >= DAY { from - DAY } else { from };
+                report.times.span(part, Phase::Run, from, from + took);
+            }
         }
     }
     Ok(total)
+}
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The time of day in `2026-01-02T03:04:05.678+00:00`; all of a file are of one zone.
+fn time_of_day(timestamp: &str) -> Option<Duration> {
+    let (_, time) = timestamp.split_once('T')?;
+    let time = time.split(['+', '-', 'Z']).next()?;
+    let mut fields = time.split(':');
+    let mut field = || fields.next();
+    let (hours, minutes): (u64, u64) = (field()?.parse().ok()?, field()?.parse().ok()?);
+    Some(seconds(field()?)? + Duration::from_secs((hours * 60 + minutes) * 60))
+}
+
+fn seconds(text: &str) -> Option<Duration> {
+    Duration::try_from_secs_f64(text.parse().ok()?).ok()
 }
 
 #[cfg(test)]
@@ -220,6 +298,26 @@ mod tests {
             </testsuite>
         </testsuites>"#;
         let mut report = Report::new(&[]);
-        assert_eq!(count(junit, &mut report).unwrap(), Tally { passed: 1, failed: 2 });
+        assert_eq!(count(junit, Part::of_binary, &mut report).unwrap(), Tally { passed: 1, failed: 2 });
+    }
+
+    #[test]
+    fn the_time_of_day_is_read_from_a_timestamp() {
+        assert_eq!(time_of_day("2026-11-22T04:09:02.500+00:00"), Some(Duration::from_millis(14_942_500)));
+        assert_eq!(time_of_day("yesterday"), None);
+    }
+
+    #[test]
+    fn the_time_of_a_part_is_that_of_its_tests_also_past_midnight() {
+        let junit = r#"<testsuites name="nextest-run" timestamp="2026-11-22T23:59:59.000+00:00">
+            <testsuite name="incumbent-core">
+                <testcase name="a" timestamp="2026-11-22T23:59:59.500+00:00" time="1.000"/>
+                <testcase name="b" timestamp="2026-11-23T00:00:00.000+00:00" time="2.000"/>
+            </testsuite>
+        </testsuites>"#;
+        let mut report = Report::new(&[]);
+        count(junit, Part::of_binary, &mut report).unwrap();
+        let table = report.times.table([Part::Core].into_iter());
+        assert!(table.contains("core            -       2\n"), "{table}");
     }
 }

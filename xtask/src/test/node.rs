@@ -9,11 +9,13 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use incumbent_testkit::tools::{NATS_SERVER, NatsVersion, nats_server};
 
-use super::Part;
-use super::python::cases;
+use super::python::{Case, Python, cases};
+use super::schedule::Lane::Wait;
+use super::schedule::{Step, Work};
 use super::tally::{Report, Tally};
-use crate::python::{self, Profile};
-use crate::shell;
+use super::{ADDON, PROGRAMS, Part, WHEEL};
+use crate::python;
+use crate::shell::{self, say};
 
 /// The oldest Node that the package is for.
 const OLDEST: u32 = 20;
@@ -29,37 +31,57 @@ const REPRESENTATIVE: [&str; 7] =
 /// Says to the tests that there is no Python to take turns with.
 const NO_PYTHON: &str = "none";
 
-/// `with_python`: whether Python is there to elect leaders with.
-pub(super) fn run(with_python: bool, report: &mut Report) -> Result<()> {
-    if let Err(error) = there_is_node() {
-        report.check(Part::Node, &format!("{error:#}"), false);
-        return Ok(());
-    }
-    build(&["build:addon", "build:js", "docs"])?;
-    shell::progress("build the command line, and the stage of the conformance scenarios");
-    let packages = ["--package", "incumbent-cli", "--package", "incumbent-conformance"];
-    shell::run(shell::cargo().args(["build", "--quiet", "--bins"]).args(packages))?;
+/// A file of tests that packs the package in its own folder: no two of it at a time.
+const PACKS: &str = "package";
 
-    let python = if with_python { python_with_the_package()? } else { NO_PYTHON.into() };
-    if !with_python {
-        println!("Node and Python are not tried together, as asked (--without python)");
+/// The steps of [`Part::Node`]; without `python`, Node does not take turns with Python.
+pub(super) fn steps<'a>(python: Option<&'a Python>) -> Vec<Step<'a>> {
+    const PYTHON: &str = "vitest: a Python beside it";
+    const HERE: &str = "vitest";
+    let other_python = move || -> Result<OsString> {
+        match python {
+            Some(_) => Ok(python::folder().join("with-node/bin/python").into()),
+            None => Ok(NO_PYTHON.into()),
+        }
+    };
+    let step = |name: String, work: Work<'a>| {
+        Step::new(Part::Node, name, Wait, work).after(ADDON).after(PROGRAMS).after(PYTHON)
+    };
+    let mut steps = Vec::new();
+    match python {
+        Some(python) => {
+            let install = |_: &mut Report| python.environment("with-node").map(drop);
+            steps.push(Step::new(Part::Node, PYTHON, Wait, install).after(WHEEL));
+        }
+        None => say!("Node and Python are not tried together, as asked (--without python)"),
     }
-
-    let here = major()?;
-    vitest(None, &[], &python, report)?;
-    for release in OTHERS.into_iter().filter(|release| Some(*release) != here) {
-        let node = release_of(release)?;
-        vitest(Some((release, &node)), &REPRESENTATIVE, &python, report)?;
+    steps.push(step(HERE.into(), Box::new(move |report| vitest(None, &[], &other_python()?, report))));
+    let mut before = HERE.to_owned();
+    for release in OTHERS {
+        // The release of this machine is tried already.
+        let on = move |files: &[&str], report: &mut Report| match major()? == Some(release) {
+            true => Ok(()),
+            false => vitest(Some((release, &release_of(release)?)), files, &other_python()?, report),
+        };
+        let name = format!("vitest on Node {release}");
+        let rest = REPRESENTATIVE.into_iter().filter(|file| *file != PACKS).collect::<Vec<_>>();
+        steps.push(step(name.clone(), Box::new(move |report| on(&rest, report))));
+        let packed = format!("{name}: {PACKS}");
+        steps.push(
+            step(packed.clone(), Box::new(move |report| on(&[PACKS], report))).after(name).after(before),
+        );
+        before = packed;
     }
-    Ok(())
+    steps
 }
 
 /// Runs the test files whose names contain one of `files`, all where there are none, on a Node of its own or the one
 /// that is on the path.
 fn vitest(other: Option<(u32, &Path)>, files: &[&str], python: &OsStr, report: &mut Report) -> Result<()> {
     let name = other.map_or_else(String::new, |(release, _)| format!("Node {release}: "));
-    shell::progress(format!("{name}vitest"));
-    let results = shell::target().join("node/junit.xml");
+    shell::progress(format!("{name}vitest {}", files.join(" ")));
+    let file = other.map_or_else(|| "here".into(), |(release, _)| format!("{release}-{}", files.len()));
+    let results = shell::target().join(format!("node/junit-{file}.xml"));
     if results.exists() {
         fs::remove_file(&results).with_context(|| format!("cannot remove {}", results.display()))?;
     }
@@ -67,8 +89,8 @@ fn vitest(other: Option<(u32, &Path)>, files: &[&str], python: &OsStr, report: &
     vitest.current_dir(folder()).arg("node_modules/vitest/vitest.mjs").arg("run").args(files);
     vitest.args(["--reporter=dot", "--reporter=junit"]);
     vitest.arg(format!("--outputFile.junit={}", results.display()));
-    vitest.env("INCUMBENT_CLI", shell::target().join("debug/incumbent"));
-    vitest.env("INCUMBENT_STAGE", shell::target().join("debug/incumbent-stage"));
+    vitest.env("INCUMBENT_CLI", shell::built("incumbent"));
+    vitest.env("INCUMBENT_STAGE", shell::built("incumbent-stage"));
     vitest.env("INCUMBENT_PYTHON", python);
     if other.is_some() {
         // The others are no different there.
@@ -80,9 +102,9 @@ fn vitest(other: Option<(u32, &Path)>, files: &[&str], python: &OsStr, report: &
     let succeeded = shell::succeeds(&mut vitest)?;
     let mut total = Tally::default();
     if let Ok(junit) = fs::read_to_string(&results) {
-        for (case, passed) in cases(&junit)? {
+        for Case { name: case, passed, took } in cases(&junit)? {
             total += Tally::one(passed);
-            report.check(Part::Node, &format!("{name}{case}"), passed);
+            report.test(Part::Node, &format!("{name}{case}"), passed, Some(took));
         }
     }
     // A runner that crashes, or finds nothing, counts nothing.
@@ -108,17 +130,6 @@ fn release_of(release: u32) -> Result<PathBuf> {
         shell::run(&mut install)?;
     }
     Ok(program)
-}
-
-/// A Python in which the package is installed, built now.
-fn python_with_the_package() -> Result<OsString> {
-    let interpreters = python::interpreters()?;
-    let usual = interpreters.first().context("no interpreter")?;
-    shell::progress("build the wheel, to elect leaders among Node and Python");
-    let wheel = python::wheel(usual, Profile::Dev)?;
-    let environment = usual.fresh("with-node")?;
-    environment.install(&["--no-deps", "--no-index", python::text(&wheel)?])?;
-    Ok(environment.program("python").into())
 }
 
 pub(super) fn there_is_node() -> Result<()> {

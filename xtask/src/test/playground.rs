@@ -5,15 +5,15 @@ use std::fs;
 use anyhow::{Context, Result};
 
 use super::Part;
-use super::python::cases;
+use super::python::{Case, cases};
 use super::tally::{Report, Tally};
 use crate::playground;
-use crate::shell;
+use crate::shell::{self, say};
 use crate::tools::{Without, chromium};
 
 pub(super) fn run(without: &[Without], report: &mut Report) {
     if without.contains(&Without::Node) {
-        println!("the playground is left out, as Node is");
+        say!("the playground is left out, as Node is");
         return;
     }
     if let Err(error) = tests(report) {
@@ -36,9 +36,9 @@ fn tests(report: &mut Report) -> Result<()> {
     let succeeded = shell::succeeds(&mut node)?;
     let mut total = Tally::default();
     let junit = fs::read_to_string(&results).context("node wrote no results")?;
-    for (case, passed) in cases(&junit)? {
+    for Case { name, passed, took } in cases(&junit)? {
         total += Tally::one(passed);
-        report.check(Part::Component, &format!("the playground: {case}"), passed);
+        report.test(Part::Component, &format!("the playground: {name}"), passed, Some(took));
     }
     // A runner that crashes, or finds nothing, counts nothing.
     if total.passed == 0 || (!succeeded && total.failed == 0) {

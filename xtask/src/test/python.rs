@@ -1,13 +1,18 @@
 //! The Python package: its wheel is built and installed, and tried on every CPython there is.
 
+use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use incumbent_testkit::tools::{NATS_SERVER, NatsVersion, nats_server};
 
-use super::Part;
+use super::schedule::Lane::{Compute, Wait};
+use super::schedule::{Step, Work};
 use super::tally::{Report, Tally};
+use super::{PROGRAMS, Part, WHEEL};
 use crate::python::{self, Interpreter, Profile};
 use crate::shell;
 
@@ -26,44 +31,116 @@ const SMOKE: [&str; 6] = [
     "tests/test_fork.py::test_children_that_are_forked_while_the_engine_logs_do_not_hang",
 ];
 
-pub(super) fn run(report: &mut Report) -> Result<()> {
-    let interpreters = match python::interpreters() {
-        Ok(interpreters) => interpreters,
-        Err(error) => {
-            report.check(Part::Python, &format!("{error:#}"), false);
-            return Ok(());
-        }
-    };
-    let (usual, others) = interpreters.split_first().context("no interpreter")?;
-    shell::progress("build the wheel, the command line, and the stage of the scenarios");
-    let wheel = python::wheel(usual, Profile::Dev)?;
-    shell::run(shell::cargo().args(["build", "--quiet", "--package", "incumbent-cli"]))?;
-    let stage = ["build", "--quiet", "--package", "incumbent-conformance", "--bin", "incumbent-stage"];
-    shell::run(shell::cargo().args(stage))?;
+/// What takes longest: each of these runs in a process of its own, and all other files in one more.
+const LONG: [&str; 2] = ["tests/conformance", "tests/test_types.py"];
 
-    everything(usual, &wheel, report)?;
-    for interpreter in others {
-        smoke(interpreter, &wheel, report)?;
-    }
-    let alone = alone(usual, &wheel)?;
-    report.check(Part::Python, "the wheel alone, copied elsewhere", alone);
-    let from_source = from_source(usual)?;
-    report.check(Part::Python, "pip install ./python, from another folder", from_source);
-    Ok(())
+/// The package as the steps of a run share it.
+#[derive(Default)]
+pub(super) struct Python {
+    built: OnceLock<(Vec<Interpreter>, PathBuf)>,
 }
 
-/// All tests, on the interpreter that is tried most.
-fn everything(interpreter: &Interpreter, wheel: &Path, report: &mut Report) -> Result<()> {
-    shell::progress(format!("pytest on CPython {}", interpreter.name()));
-    let environment = interpreter.fresh("all")?;
-    environment.install(&["--requirement", python::text(&python::requirements())?])?;
-    environment.install(&["--no-deps", python::text(wheel)?])?;
-    let mut pytest = environment.python();
-    pytest.args(["-m", "pytest", "--quiet"]);
-    if let Ok(server) = nats_server(NatsVersion::Newest) {
-        pytest.env(NATS_SERVER, server);
+impl Python {
+    /// Builds the wheel, with the first interpreter.
+    pub(super) fn build(&self) -> Result<()> {
+        let interpreters = python::interpreters()?;
+        let usual = interpreters.first().context("no interpreter")?;
+        shell::progress("build the wheel");
+        let wheel = python::wheel(usual, Profile::Dev)?;
+        let _ = self.built.set((interpreters, wheel));
+        Ok(())
     }
-    count(&mut pytest, &format!("CPython {}", interpreter.name()), report)
+
+    /// All interpreters, the one to try everything on first, and the wheel.
+    fn built(&self) -> Result<(&[Interpreter], &Path)> {
+        let (interpreters, wheel) = self.built.get().context("the wheel is not built")?;
+        Ok((interpreters, wheel))
+    }
+
+    fn usual(&self) -> Result<(&Interpreter, &Path)> {
+        let (interpreters, wheel) = self.built()?;
+        Ok((interpreters.first().context("no interpreter")?, wheel))
+    }
+
+    /// The Python of a new environment of that name in which the package is installed, and nothing else.
+    pub(super) fn environment(&self, name: &str) -> Result<OsString> {
+        let (usual, wheel) = self.usual()?;
+        let environment = usual.fresh(name)?;
+        environment.install(&["--no-deps", "--no-index", python::text(wheel)?])?;
+        Ok(environment.program("python").into())
+    }
+
+    /// The steps of [`Part::Python`].
+    pub(super) fn steps<'a>(&'a self) -> Vec<Step<'a>> {
+        const ENVIRONMENT: &str = "pytest: environment";
+        let step = |name: String, lane, work: Work<'a>| {
+            Step::new(Part::Python, name, lane, work).after(WHEEL).after(PROGRAMS)
+        };
+        let mut steps = vec![step(ENVIRONMENT.into(), Wait, Box::new(|_| self.install()))];
+        let all = std::iter::once(None).chain(LONG.into_iter().map(Some));
+        for file in all {
+            let name = file.map_or_else(|| "pytest".to_owned(), |file| format!("pytest {file}"));
+            steps.push(
+                step(name, Wait, Box::new(move |report| self.everything(file, report))).after(ENVIRONMENT),
+            );
+        }
+        steps.push(step("pytest: other interpreters".into(), Wait, Box::new(|report| self.others(report))));
+        steps.push(step(
+            "the wheel alone".into(),
+            Wait,
+            Box::new(|report| {
+                let (usual, wheel) = self.usual()?;
+                let alone = alone(usual, wheel)?;
+                report.check(Part::Python, "the wheel alone, copied elsewhere", alone);
+                Ok(())
+            }),
+        ));
+        steps.push(step(
+            "pip install ./python".into(),
+            Compute,
+            Box::new(|report| {
+                let from_source = from_source(self.usual()?.0)?;
+                report.check(Part::Python, "pip install ./python, from another folder", from_source);
+                Ok(())
+            }),
+        ));
+        steps
+    }
+
+    /// Installs what the tests need where they run.
+    fn install(&self) -> Result<()> {
+        let (interpreter, wheel) = self.usual()?;
+        let environment = interpreter.fresh("all")?;
+        environment.install(&["--requirement", python::text(&python::requirements())?])?;
+        environment.install(&["--no-deps", python::text(wheel)?])
+    }
+
+    /// One of the long files, or all others, on the interpreter that is tried most.
+    fn everything(&self, file: Option<&str>, report: &mut Report) -> Result<()> {
+        let interpreter = self.usual()?.0;
+        let name = format!("CPython {}", interpreter.name());
+        shell::progress(format!("pytest on {name}"));
+        let mut pytest = interpreter.made("all").python();
+        pytest.args(["-m", "pytest", "--quiet"]);
+        match file {
+            Some(file) => drop(pytest.arg(file)),
+            None => drop(pytest.args(LONG.map(|file| format!("--ignore={file}")))),
+        }
+        if let Ok(server) = nats_server(NatsVersion::Newest) {
+            pytest.env(NATS_SERVER, server);
+        }
+        let results = file.unwrap_or("rest").replace(['/', '.'], "-");
+        count(&mut pytest, &name, &results, report)
+    }
+
+    /// What every other interpreter must do.
+    fn others(&self, report: &mut Report) -> Result<()> {
+        let (interpreters, wheel) = self.built()?;
+        for interpreter in interpreters.iter().skip(1) {
+            smoke(interpreter, wheel, report)?;
+        }
+        Ok(())
+    }
 }
 
 /// What every interpreter must do.
@@ -77,7 +154,7 @@ fn smoke(interpreter: &Interpreter, wheel: &Path, report: &mut Report) -> Result
     environment.install(&["--no-deps", python::text(wheel)?])?;
     let mut pytest = environment.python();
     pytest.args(["-m", "pytest", "--quiet"]).args(SMOKE);
-    count(&mut pytest, &name, report)
+    count(&mut pytest, &name, &interpreter.name(), report)
 }
 
 /// What an installed package is tried with: an election.
@@ -113,21 +190,24 @@ fn from_source(interpreter: &Interpreter) -> Result<bool> {
     shell::succeeds(environment.python().args(["-W", "error", "-c", TRY]).current_dir(elsewhere.path()))
 }
 
-/// Runs pytest and counts what it says it did.
-fn count(pytest: &mut std::process::Command, name: &str, report: &mut Report) -> Result<()> {
-    let results = python::folder().join("junit.xml");
+/// Runs pytest and counts what it says it did, in a file of its own.
+fn count(pytest: &mut std::process::Command, name: &str, file: &str, report: &mut Report) -> Result<()> {
+    let results = python::folder().join(format!("junit-{file}.xml"));
     if results.exists() {
         fs::remove_file(&results).with_context(|| format!("cannot remove {}", results.display()))?;
     }
-    pytest.env(CLI, shell::target().join("debug/incumbent"));
-    pytest.env(STAGE, shell::target().join("debug/incumbent-stage"));
-    pytest.arg(format!("--junitxml={}", results.display())).current_dir(shell::root().join("python"));
+    pytest.env(CLI, shell::built("incumbent")).env(STAGE, shell::built("incumbent-stage"));
+    // Others may run in the same folder.
+    pytest
+        .args(["-p", "no:cacheprovider"])
+        .arg(format!("--junitxml={}", results.display()))
+        .current_dir(shell::root().join("python"));
     let succeeded = shell::succeeds(pytest)?;
     let mut total = Tally::default();
     if let Ok(junit) = fs::read_to_string(&results) {
-        for (case, passed) in cases(&junit)? {
+        for Case { name: case, passed, took } in cases(&junit)? {
             total += Tally::one(passed);
-            report.check(Part::Python, &format!("{name}: {case}"), passed);
+            report.test(Part::Python, &format!("{name}: {case}"), passed, Some(took));
         }
     }
     // A runner that crashes, or finds nothing, counts nothing.
@@ -137,15 +217,24 @@ fn count(pytest: &mut std::process::Command, name: &str, report: &mut Report) ->
     Ok(())
 }
 
-/// The tests of a JUnit file that ran, and whether each passed; those that were skipped did not run.
-pub(super) fn cases(junit: &str) -> Result<Vec<(String, bool)>> {
+/// A test in a JUnit file.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Case {
+    pub(super) name: String,
+    pub(super) passed: bool,
+    pub(super) took: Duration,
+}
+
+/// The tests of a JUnit file that ran; those that were skipped did not run.
+pub(super) fn cases(junit: &str) -> Result<Vec<Case>> {
     let document = roxmltree::Document::parse(junit).context("pytest wrote a JUnit file that is not XML")?;
     let cases = document.descendants().filter(|node| node.has_tag_name("testcase"));
     let ran = cases.filter(|case| !case.children().any(|node| node.has_tag_name("skipped")));
     let outcome = |case: roxmltree::Node<'_, '_>| {
         let failed = case.children().any(|node| node.has_tag_name("failure") || node.has_tag_name("error"));
         let name = |attribute| case.attribute(attribute).unwrap_or_default();
-        (format!("{} {}", name("classname"), name("name")), !failed)
+        let took = Duration::try_from_secs_f64(name("time").parse().unwrap_or(0.0)).unwrap_or_default();
+        Case { name: format!("{} {}", name("classname"), name("name")), passed: !failed, took }
     };
     Ok(ran.map(outcome).collect())
 }
@@ -157,13 +246,17 @@ mod tests {
     #[test]
     fn what_was_skipped_did_not_run_and_errors_count_as_failed() {
         let junit = r#"<testsuites><testsuite name="pytest" tests="4">
-            <testcase classname="tests.a" name="one"/>
+            <testcase classname="tests.a" name="one" time="1.500"/>
             <testcase classname="tests.a" name="two"><failure message="no"/></testcase>
             <testcase classname="tests.b" name="three"><error message="no"/></testcase>
             <testcase classname="tests.b" name="four"><skipped message="not here"/></testcase>
         </testsuite></testsuites>"#;
         let cases = cases(junit).unwrap();
-        let expected = [("tests.a one", true), ("tests.a two", false), ("tests.b three", false)];
-        assert_eq!(cases, expected.map(|(name, passed)| (name.to_owned(), passed)));
+        let expected = [("tests.a one", true, 1500), ("tests.a two", false, 0), ("tests.b three", false, 0)];
+        let expected = expected.map(|(name, passed, took)| {
+            let took = Duration::from_millis(took);
+            Case { name: name.to_owned(), passed, took }
+        });
+        assert_eq!(cases, expected);
     }
 }

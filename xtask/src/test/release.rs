@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use super::tally::{Report, Tally};
 use super::{Part, doc};
-use crate::shell;
+use crate::shell::{self, say};
 
 pub(super) fn run(report: &mut Report) -> Result<()> {
     shell::progress("the runs of sim in a release build");
@@ -12,7 +12,7 @@ pub(super) fn run(report: &mut Report) -> Result<()> {
     command.args(["test", "--release", "--package", "incumbent-sim", "--test", "digests", "--quiet"]);
     let mut total = Tally::default();
     let succeeded = shell::lines(&mut command, |line| {
-        println!("{line}");
+        say!("{line}");
         total += doc::count(line).unwrap_or_default();
     })?;
     report.add(Part::Sim, total);

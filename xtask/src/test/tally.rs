@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
+use std::time::Duration;
 
 use super::Part;
+use super::times::Times;
 use crate::shell;
 
 /// How many tests passed, and how many failed.
@@ -35,12 +37,13 @@ impl AddAssign for Tally {
 pub(crate) struct Report {
     parts: BTreeMap<Part, Tally>,
     failures: Vec<String>,
+    pub(crate) times: Times,
 }
 
 impl Report {
     pub(crate) fn new(parts: &[Part]) -> Self {
         let parts = parts.iter().map(|part| (*part, Tally::default())).collect();
-        Self { parts, failures: Vec::new() }
+        Self { parts, failures: Vec::new(), times: Times::default() }
     }
 
     pub(crate) fn add(&mut self, part: Part, tally: Tally) {
@@ -65,11 +68,26 @@ impl Report {
         self.parts.get(&part).is_none_or(|tally| tally.failed == 0)
     }
 
-    /// Prints the result, last of all `N passed, N failed`; whether all is well.
+    /// A test, counted and, if it failed, named; and how long it took, where that is known.
+    pub(crate) fn test(&mut self, part: Part, name: &str, passed: bool, took: Option<Duration>) {
+        self.check(part, name, passed);
+        if let Some(took) = took {
+            self.times.test(part, name, took);
+        }
+    }
+
+    /// Adds the report of a step that began at `offset`.
+    pub(crate) fn merge(&mut self, step: Self, offset: Duration) {
+        step.parts.into_iter().for_each(|(part, tally)| self.add(part, tally));
+        self.failures.extend(step.failures);
+        self.times.merge(step.times, offset);
+    }
+
+    /// Prints where the time went and the result, last of all `N passed, N failed`; whether all is well.
     ///
-    /// A part of which no test ran has failed: otherwise a filter that matches nothing passes. So
+    /// A part in which no test ran has failed: otherwise a filter that matches nothing passes. So
     /// has a run without any part.
-    pub(crate) fn close(mut self) -> bool {
+    pub(crate) fn close(mut self, took: Duration) -> bool {
         let idle: Vec<Part> = self
             .parts
             .iter()
@@ -79,10 +97,12 @@ impl Report {
         for part in idle {
             self.check(part, "no test ran", false);
         }
+        shell::progress(format!("where the time went: {:.0} s in all", took.as_secs_f64()));
+        print!("{}", self.times.table(self.parts.keys().copied()));
         let mut total = Tally::default();
         shell::progress("result");
         for (part, tally) in &self.parts {
-            println!("{:<8} {:>5} passed {:>5} failed", part.name(), tally.passed, tally.failed);
+            println!("{:<9} {:>5} passed {:>5} failed", part.name(), tally.passed, tally.failed);
             total += *tally;
         }
         for failure in &self.failures {
@@ -102,25 +122,25 @@ mod tests {
         let mut report = Report::new(&[Part::Core, Part::Lint]);
         report.add(Part::Core, Tally { passed: 3, failed: 0 });
         report.check(Part::Lint, "fmt", true);
-        assert!(report.close());
+        assert!(report.close(Duration::ZERO));
     }
 
     #[test]
-    fn a_part_of_which_no_test_ran_fails_the_run() {
+    fn a_part_in_which_no_test_ran_fails_the_run() {
         let mut report = Report::new(&[Part::Core, Part::Lint]);
         report.check(Part::Lint, "fmt", true);
-        assert!(!report.close());
+        assert!(!report.close(Duration::ZERO));
     }
 
     #[test]
     fn a_run_without_parts_is_not_well() {
-        assert!(!Report::new(&[]).close());
+        assert!(!Report::new(&[]).close(Duration::ZERO));
     }
 
     #[test]
     fn one_failure_fails_the_run() {
         let mut report = Report::new(&[Part::Core]);
         report.add(Part::Core, Tally { passed: 3, failed: 1 });
-        assert!(!report.close());
+        assert!(!report.close(Duration::ZERO));
     }
 }

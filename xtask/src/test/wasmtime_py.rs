@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use super::Part;
 use super::tally::Report;
 use crate::python;
-use crate::shell;
+use crate::shell::{self, say};
 use crate::tools::Without;
 
 /// Where it is in the source.
@@ -13,7 +13,7 @@ const EXAMPLE: &str = "examples/wasm/python";
 
 pub(super) fn run(without: &[Without], report: &mut Report) {
     if without.contains(&Without::Python) {
-        println!("the engine component in Python is left out, as Python is");
+        say!("the engine component in Python is left out, as Python is");
         return;
     }
     shell::progress("the engine component in Python");

@@ -1,0 +1,95 @@
+//! `cargo xtask test quick`: what a change broke, within minutes.
+
+use std::time::Instant;
+
+use anyhow::Result;
+
+use super::schedule::Lane::{Compute, Wait};
+use super::schedule::{self, Step};
+use super::tally::Report;
+use super::{Part, lint, nextest, tools, words};
+use crate::shell;
+use crate::tools::NEXTEST;
+
+/// What `cargo xtask test --help` says of it.
+pub(super) const HELP: &str = "\
+`cargo xtask test quick` takes a few minutes where cargo has built before, and runs:
+- the words and the format, in seconds;
+- all tests of the core, the simulator and the model, since every rule of an election is in them. The model's large \
+worlds and the mutants, which keep all processors busy for minutes, are left out;
+- the runtime on stores in memory, in a file and with faults, with the scenarios that every language plays, and what \
+the bindings share. Tests of a crowd of candidates in one file, which wait for many leases, are left out;
+- the command line's units, settings, errors, help and reports, and short elections. Its demo, handlers, child \
+processes and terminals, which wait or draw, are left out;
+- clippy on libraries and programs. On tests, which costs as much again, it is left out.
+Servers, components, Python, Node, other people's libraries, chaos and documentation are for `cargo xtask test`.";
+
+/// The tests, by the name of their target, beside the units of all packages.
+const TARGETS: [&str; 21] = [
+    // The core, the simulator and the model.
+    "campaign",
+    "properties",
+    "reconcile",
+    "digests",
+    "handlers",
+    "seeds",
+    "sabotage",
+    "worlds",
+    // The runtime, and the scenarios; the simulator's have the same name.
+    "api",
+    "scenarios",
+    "store_faulty",
+    "store_memory",
+    "store_sqlite",
+    "corpora",
+    // What the bindings share.
+    "elections",
+    "fork",
+    "settings",
+    // The command line, and the chores.
+    "cli",
+    "fault_table",
+    "links",
+    "wall_clock",
+];
+
+/// Which of those tests run, in nextest's language: all but those that take longest, by what was measured.
+const CHOSEN: &str = "all() - (binary_id(incumbent::store_sqlite) & test(/^(crowd|one_file)::/)) \
+    - (binary_id(incumbent-cli::cli) - test(/^(bad_input|console|help|reports|run|settings|sim|snapshot)::/))";
+
+pub(super) fn run(begin: Instant) -> Result<bool> {
+    shell::progress("tools");
+    tools::all(Part::Quick.tools(), &[])?;
+    let mut report = Report::new(&[Part::Lint, Part::Core, Part::Sim, Part::Model, Part::Runtime, Part::Cli]);
+    schedule::run(steps(), 1, &mut report);
+    Ok(report.close(begin.elapsed()))
+}
+
+fn steps<'env>() -> Vec<Step<'env>> {
+    vec![
+        Step::new(Part::Lint, "words", Compute, words::run),
+        Step::new(Part::Lint, "format", Compute, |report| lint::check("format", &mut lint::format(), report)),
+        Step::new(Part::Core, "tests", Wait, |report| {
+            let mut command = NEXTEST.command()?;
+            command.arg("run").args(nextest::PROFILE).args(["--no-tests", "fail"]).args(selection());
+            command.args(["--filterset", CHOSEN]);
+            nextest::perform(&mut command, Part::Core, Part::of_binary, report)
+        })
+        .shared(),
+        Step::new(Part::Lint, "clippy", Compute, |report| {
+            let mut command = shell::cargo();
+            // One small test, so that cargo chooses the features that it chooses for tests, and the full lint's builds serve.
+            command.args(["clippy", "--workspace", "--all-features", "--lib", "--bins"]);
+            command.args(["--test", "wall_clock", "--", "-Dwarnings"]);
+            lint::check("clippy", &mut command, report)
+        })
+        .after("tests"),
+    ]
+}
+
+/// What cargo builds: some targets of all packages, so that the builds of everything serve.
+fn selection() -> Vec<&'static str> {
+    let mut words = vec!["--workspace", "--all-features", "--lib", "--bins"];
+    words.extend(TARGETS.iter().flat_map(|target| ["--test", *target]));
+    words
+}

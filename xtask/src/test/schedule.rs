@@ -1,0 +1,384 @@
+//! Steps of a run that go on at the same time.
+//!
+//! Steps that compute take the processors one after another, at a low priority; steps that mostly wait for leases and
+//! servers run beside them. So the processors are busy while tests sleep, and a test that measures time still gets a
+//! processor when it asks for one. The output of one step at a time is printed as it comes; that of the others is kept
+//! until its turn comes, so that what a step prints stands together.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+
+use super::Part;
+use super::tally::Report;
+use super::times::Phase;
+use crate::shell;
+
+/// How often a run says which steps it waits for.
+const NOTICE: Duration = Duration::from_secs(60);
+
+/// Below all that waits: a test that wakes up is run before the compiler.
+#[cfg(target_os = "linux")]
+const NICE: i32 = 10;
+
+/// Why a step takes time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lane {
+    /// It keeps all processors busy; one such step runs at a time.
+    Compute,
+    /// It mostly waits; a few such steps run at a time.
+    Wait,
+}
+
+/// The work of a step; its checks go into the report.
+pub(super) type Work<'env> = Box<dyn FnOnce(&mut Report) -> Result<()> + Send + 'env>;
+
+/// One step of a run.
+pub(super) struct Step<'env> {
+    name: String,
+    part: Part,
+    lane: Lane,
+    /// What its time counts as; none where it serves several parts.
+    phase: Option<Phase>,
+    needs: Vec<String>,
+    work: Work<'env>,
+}
+
+impl<'env> Step<'env> {
+    /// A step of a part, under a name that no other step has.
+    pub(super) fn new(
+        part: Part,
+        name: impl Into<String>,
+        lane: Lane,
+        work: impl FnOnce(&mut Report) -> Result<()> + Send + 'env,
+    ) -> Self {
+        let (name, work) = (name.into(), Box::new(work));
+        Self { name, part, lane, phase: Some(Phase::Run), needs: Vec::new(), work }
+    }
+
+    /// Waits for the step of that name, where there is one; it does not run where that one failed.
+    pub(super) fn after(mut self, name: impl Into<String>) -> Self {
+        self.needs.push(name.into());
+        self
+    }
+
+    /// Counts its time as that of a build.
+    pub(super) fn building(self) -> Self {
+        Self { phase: Some(Phase::Build), ..self }
+    }
+
+    /// Counts its time for no part: it serves several, or its tests are timed one by one.
+    pub(super) fn shared(self) -> Self {
+        Self { phase: None, ..self }
+    }
+}
+
+/// Runs steps, the first ones first: at most one that computes, and `waiting` that wait, at a time.
+///
+/// A step that fails with an error fails its part; the steps that need it do not run, and fail theirs.
+pub(super) fn run(steps: Vec<Step<'_>>, waiting: usize, report: &mut Report) {
+    let begin = Instant::now();
+    let printer = Arc::new(Printer { steps: Mutex::default(), print: Box::new(|line| println!("{line}")) });
+    let names: BTreeSet<String> = steps.iter().map(|step| step.name.clone()).collect();
+    let mut pending = steps;
+    let mut running: BTreeMap<String, Lane> = BTreeMap::new();
+    let mut ended: BTreeMap<String, bool> = BTreeMap::new();
+    let (sender, ends) = mpsc::channel();
+    thread::scope(|scope| {
+        loop {
+            let mut index = 0;
+            while let Some(step) = pending.get(index) {
+                let ready = |need: &String| !names.contains(need) || ended.contains_key(need);
+                let taken = running.values().filter(|lane| **lane == step.lane).count();
+                let room = match step.lane {
+                    Lane::Compute => taken == 0,
+                    Lane::Wait => taken < waiting.max(1),
+                };
+                if !step.needs.iter().all(ready) || !room {
+                    index += 1;
+                    continue;
+                }
+                let step = pending.remove(index);
+                if let Some(need) = step.needs.iter().find(|need| ended.get(*need) == Some(&false)) {
+                    report.check(step.part, &format!("{} did not run, as {need} failed", step.name), false);
+                    ended.insert(step.name, false);
+                    // Steps that stand before it may have waited for it.
+                    index = 0;
+                    continue;
+                }
+                running.insert(step.name.clone(), step.lane);
+                let (sender, printer) = (sender.clone(), Arc::clone(&printer));
+                scope.spawn(move || {
+                    let name = step.name.clone();
+                    let from = begin.elapsed();
+                    let outcome = perform(step, &printer);
+                    // The loop is there until all steps have ended.
+                    let _ = sender.send((name, from, outcome));
+                });
+            }
+            if running.is_empty() {
+                break;
+            }
+            match ends.recv_timeout(NOTICE) {
+                Ok((name, from, (result, well))) => {
+                    printer.end(&name, begin.elapsed().saturating_sub(from));
+                    report.merge(result, from);
+                    running.remove(&name);
+                    ended.insert(name, well);
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    let names: Vec<&str> = running.keys().map(String::as_str).collect();
+                    let minutes = begin.elapsed().as_secs() / 60;
+                    printer.notice(&format!("==> {minutes} min, running: {}", names.join(", ")));
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+    });
+}
+
+/// Runs one step on its own thread: what came of it, and whether steps that need it may run.
+fn perform(step: Step<'_>, printer: &Arc<Printer>) -> (Report, bool) {
+    let Step { name, part, lane, phase, work, .. } = step;
+    if lane == Lane::Compute {
+        yield_to_others();
+    }
+    let begin = Instant::now();
+    let mut report = Report::new(&[]);
+    let sink = {
+        let (printer, name) = (Arc::clone(printer), name.clone());
+        Arc::new(move |line: &str| printer.line(&name, line))
+    };
+    printer.begin(&name);
+    let guard = std::panic::AssertUnwindSafe(|| shell::printing_to(sink, || work(&mut report)));
+    let well = match std::panic::catch_unwind(guard) {
+        Ok(Ok(())) => true,
+        Ok(Err(error)) => {
+            printer.line(&name, &format!("error: {error:#}"));
+            report.check(part, &format!("{name}: {error:#}"), false);
+            false
+        }
+        Err(_) => {
+            report.check(part, &format!("{name} panicked"), false);
+            false
+        }
+    };
+    if let Some(phase) = phase {
+        report.times.span(part, phase, Duration::ZERO, begin.elapsed());
+    } else {
+        report.times.shared(&name, begin.elapsed());
+    }
+    (report, well)
+}
+
+/// Lowers the priority of this thread, and of the programs that it starts.
+fn yield_to_others() {
+    // Elsewhere it would be that of the whole process, for good.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::nice(NICE);
+}
+
+/// Prints the output of steps that run at the same time, one step after another.
+struct Printer {
+    steps: Mutex<Steps>,
+    /// Where it prints a line.
+    print: Box<dyn Fn(&str) + Send + Sync>,
+}
+
+#[derive(Default)]
+struct Steps {
+    /// The step whose output is printed as it comes.
+    front: Option<String>,
+    /// Those whose output is kept, in the order in which they began.
+    kept: Vec<Kept>,
+}
+
+struct Kept {
+    name: String,
+    lines: Vec<String>,
+    ended: bool,
+}
+
+impl Printer {
+    fn steps(&self) -> MutexGuard<'_, Steps> {
+        self.steps.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn begin(&self, name: &str) {
+        let mut steps = self.steps();
+        if steps.front.is_none() {
+            steps.front = Some(name.to_owned());
+        } else {
+            steps.kept.push(Kept { name: name.to_owned(), lines: Vec::new(), ended: false });
+        }
+    }
+
+    fn line(&self, name: &str, line: &str) {
+        let mut steps = self.steps();
+        match steps.kept.iter_mut().find(|kept| kept.name == name) {
+            Some(kept) => kept.lines.push(line.to_owned()),
+            None => (self.print)(line),
+        }
+    }
+
+    fn end(&self, name: &str, took: Duration) {
+        self.line(name, &format!("==> {name}: {:.1} s", took.as_secs_f64()));
+        let mut steps = self.steps();
+        if steps.front.as_deref() != Some(name) {
+            steps.kept.iter_mut().filter(|kept| kept.name == name).for_each(|kept| kept.ended = true);
+            return;
+        }
+        steps.front = None;
+        // What has ended is printed whole; the oldest of those that run is printed on as it comes.
+        let (ended, mut kept): (Vec<_>, Vec<_>) = steps.kept.drain(..).partition(|kept| kept.ended);
+        let next = if kept.is_empty() { None } else { Some(kept.remove(0)) };
+        for step in ended.iter().chain(&next) {
+            step.lines.iter().for_each(|line| (self.print)(line));
+        }
+        steps.front = next.map(|next| next.name);
+        steps.kept = kept;
+    }
+
+    /// Prints a line that belongs to no step, where some output is kept back.
+    fn notice(&self, line: &str) {
+        if !self.steps().kept.is_empty() {
+            (self.print)(line);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use anyhow::bail;
+
+    use super::*;
+
+    /// How many of some steps are at work, and how many were at most.
+    #[derive(Default)]
+    struct Crowd {
+        now: AtomicUsize,
+        most: AtomicUsize,
+    }
+
+    impl Crowd {
+        /// Is at work until `others` are too, or for a moment where they never are.
+        fn join(&self, others: usize) {
+            let now = self.now.fetch_add(1, Ordering::SeqCst) + 1;
+            self.most.fetch_max(now, Ordering::SeqCst);
+            let begin = Instant::now();
+            while self.most.load(Ordering::SeqCst) < others && begin.elapsed() < Duration::from_secs(60) {
+                thread::yield_now();
+            }
+            self.now.fetch_sub(1, Ordering::SeqCst);
+        }
+
+        fn most(&self) -> usize {
+            self.most.load(Ordering::SeqCst)
+        }
+    }
+
+    fn performed(steps: Vec<Step<'_>>, waiting: usize) -> Report {
+        let mut report = Report::new(&[]);
+        run(steps, waiting, &mut report);
+        report
+    }
+
+    #[test]
+    fn steps_that_wait_run_beside_each_other_and_beside_one_that_computes() {
+        let (all, computing) = (Crowd::default(), Crowd::default());
+        let step = |name: &str, lane| {
+            let (all, computing) = (&all, &computing);
+            Step::new(Part::Core, name, lane, move |_| {
+                if lane == Lane::Compute {
+                    computing.join(1);
+                }
+                all.join(3);
+                Ok(())
+            })
+        };
+        let steps = vec![
+            step("a", Lane::Compute),
+            step("b", Lane::Compute),
+            step("c", Lane::Wait),
+            step("d", Lane::Wait),
+            step("e", Lane::Wait),
+        ];
+        performed(steps, 2);
+        assert_eq!((all.most(), computing.most()), (3, 1));
+    }
+
+    #[test]
+    fn a_step_begins_when_what_it_needs_has_ended_and_names_without_a_step_are_no_need() {
+        let order = Mutex::new(Vec::new());
+        let step = |name: &'static str| {
+            let order = &order;
+            Step::new(Part::Core, name, Lane::Wait, move |_| {
+                order.lock().unwrap().push(name);
+                Ok(())
+            })
+        };
+        let steps =
+            vec![step("last").after("middle"), step("middle").after("first").after("nothing"), step("first")];
+        performed(steps, 9);
+        assert_eq!(*order.lock().unwrap(), ["first", "middle", "last"]);
+    }
+
+    #[test]
+    fn a_step_that_fails_fails_its_part_and_what_needs_it_and_no_other() {
+        let failing = Step::new(Part::Core, "build", Lane::Compute, |_| bail!("no compiler"));
+        let needs = |part, name, need| {
+            Step::new(part, name, Lane::Wait, move |report| {
+                report.check(part, "done", true);
+                Ok(())
+            })
+            .after(need)
+        };
+        let steps = vec![
+            needs(Part::Sim, "two", "one"),
+            needs(Part::Nats, "one", "build"),
+            failing,
+            needs(Part::Cli, "free", "nothing"),
+        ];
+        let report = performed(steps, 1);
+        let well = [Part::Core, Part::Nats, Part::Sim, Part::Cli].map(|part| report.is_well(part));
+        assert_eq!(well, [false, false, false, true]);
+    }
+
+    #[test]
+    fn a_step_that_panics_fails_its_part() {
+        let report = performed(vec![Step::new(Part::Core, "a", Lane::Wait, |_| panic!("for the test"))], 1);
+        assert!(!report.is_well(Part::Core));
+    }
+
+    /// What a printer prints while steps begin, print and end.
+    #[test]
+    fn the_output_of_a_step_stands_together() {
+        let printed = Arc::new(Mutex::new(Vec::new()));
+        let sink = Arc::clone(&printed);
+        let printer = Printer {
+            steps: Mutex::default(),
+            print: Box::new(move |line| sink.lock().unwrap().push(line.to_owned())),
+        };
+        for name in ["a", "b", "c"] {
+            printer.begin(name);
+        }
+        for (name, line) in [("a", "1"), ("b", "2"), ("c", "3"), ("a", "4"), ("b", "5")] {
+            printer.line(name, line);
+        }
+        printer.end("c", Duration::from_secs(1));
+        printer.notice("running: a, b");
+        printer.end("a", Duration::from_secs(2));
+        printer.line("b", "6");
+        printer.end("b", Duration::from_millis(2500));
+        printer.notice("nothing is kept back");
+        let expected =
+            ["1", "4", "running: a, b", "==> a: 2.0 s", "3", "==> c: 1.0 s", "2", "5", "6", "==> b: 2.5 s"];
+        assert_eq!(*printed.lock().unwrap(), expected);
+    }
+}
