@@ -61,6 +61,7 @@ test('what is asked for at once is answered in order, with one term after anothe
   }
   const tokens = given.map(({ token }) => token);
   expect(tokens).toEqual([...new Set(tokens)].sort());
+  await until('the last term has ended', () => given.every(({ reason }) => reason !== null));
   expect(given.map(({ reason }) => reason)).toEqual(['HANDLER_FAILED', 'HANDLER_FAILED', 'HANDLER_FAILED']);
   await terms.return();
 });
