@@ -24,7 +24,9 @@ fn pages(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder").flatten() {
         let (path, name) = (entry.path(), entry.file_name());
         let Ok(kind) = entry.file_type() else { continue };
-        if kind.is_dir() && !SKIPPED.iter().any(|skipped| name == *skipped) {
+        // typedoc writes copies of pages into `node/docs`.
+        let is_generated = entry.path().ends_with("node/docs");
+        if kind.is_dir() && !is_generated && !SKIPPED.iter().any(|skipped| name == *skipped) {
             pages(&path, found);
         } else if kind.is_file() && path.extension().is_some_and(|extension| extension == "md") {
             found.push(path);
