@@ -112,6 +112,7 @@ extern crate alloc;
 pub mod campaign;
 pub mod reconcile;
 pub mod record;
+pub mod session;
 pub mod store;
 mod time;
 mod token;

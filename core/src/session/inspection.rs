@@ -1,0 +1,123 @@
+//! One question to the store, asked for all elections.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use super::CampaignId;
+use crate::time::Instant;
+
+/// The campaigns that want the store inspected, and the inspection under way.
+///
+/// An answer serves every campaign that wanted one asked for at that time or before. One is under way at a time; a
+/// campaign that is not served by it is served by the next, right after.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Inspection {
+    wanted: BTreeMap<CampaignId, Instant>,
+    under_way: Option<UnderWay>,
+    asked: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct UnderWay {
+    number: u64,
+    asked_at: Instant,
+}
+
+impl Inspection {
+    /// `campaign` wants an answer that was asked for at `since` or later.
+    pub(super) fn want(&mut self, campaign: CampaignId, since: Instant) {
+        let latest = self.wanted.entry(campaign).or_insert(since);
+        *latest = since.max(*latest);
+    }
+
+    pub(super) fn forget(&mut self, campaign: CampaignId) {
+        self.wanted.remove(&campaign);
+    }
+
+    /// The number of the inspection to begin now, where a campaign wants one and none is under way.
+    pub(super) fn begin(&mut self, now: Instant) -> Option<u64> {
+        if self.wanted.is_empty() || self.under_way.is_some() {
+            return None;
+        }
+        self.asked += 1;
+        self.under_way = Some(UnderWay { number: self.asked, asked_at: now });
+        Some(self.asked)
+    }
+
+    /// The connection is a new one: what was asked over the old one may never be answered.
+    pub(super) fn give_up(&mut self) {
+        self.under_way = None;
+    }
+
+    /// Whether that inspection is the one under way, and was not given up.
+    pub(super) fn is_under_way(&self, number: u64) -> bool {
+        self.under_way.is_some_and(|under_way| under_way.number == number)
+    }
+
+    /// The campaigns that the answer to inspection `number` serves. `asked_at` is the answer's own statement, or
+    /// `None` for a failure. An inspection that was given up serves none.
+    pub(super) fn answered(&mut self, number: u64, asked_at: Option<Instant>) -> Vec<CampaignId> {
+        let Some(under_way) = self.under_way.filter(|under_way| under_way.number == number) else {
+            return Vec::new();
+        };
+        self.under_way = None;
+        let asked_at = asked_at.unwrap_or(under_way.asked_at);
+        let served: Vec<_> =
+            self.wanted.iter().filter(|(_, since)| **since <= asked_at).map(|(id, _)| *id).collect();
+        self.wanted.retain(|_, since| *since > asked_at);
+        served
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(nanos: u64) -> Instant {
+        Instant::from_nanos(nanos)
+    }
+
+    #[test]
+    fn one_answer_serves_all_who_wanted_it_before_it_was_asked_for() {
+        let mut inspection = Inspection::default();
+        inspection.want(1, at(10));
+        inspection.want(2, at(11));
+        assert_eq!(inspection.begin(at(11)), Some(1));
+        inspection.want(3, at(12));
+        assert_eq!(inspection.begin(at(12)), None);
+        assert_eq!(inspection.answered(1, Some(at(11))), [1, 2]);
+        assert_eq!(inspection.begin(at(13)), Some(2));
+        assert_eq!(inspection.answered(2, Some(at(13))), [3]);
+        assert_eq!(inspection.begin(at(14)), None);
+    }
+
+    #[test]
+    fn a_campaign_that_asks_again_later_is_not_served_by_the_earlier_answer() {
+        let mut inspection = Inspection::default();
+        inspection.want(1, at(10));
+        assert_eq!(inspection.begin(at(10)), Some(1));
+        inspection.want(1, at(20));
+        assert_eq!(inspection.answered(1, Some(at(10))), Vec::<CampaignId>::new());
+        assert_eq!(inspection.begin(at(21)), Some(2));
+    }
+
+    #[test]
+    fn a_failure_is_reported_to_those_it_was_asked_for() {
+        let mut inspection = Inspection::default();
+        inspection.want(1, at(10));
+        assert_eq!(inspection.begin(at(10)), Some(1));
+        inspection.want(2, at(11));
+        assert_eq!(inspection.answered(1, None), [1]);
+    }
+
+    #[test]
+    fn an_inspection_over_an_old_connection_is_asked_again_and_its_late_answer_ignored() {
+        let mut inspection = Inspection::default();
+        inspection.want(1, at(10));
+        assert_eq!(inspection.begin(at(10)), Some(1));
+        inspection.give_up();
+        assert_eq!(inspection.begin(at(15)), Some(2));
+        assert_eq!(inspection.answered(1, Some(at(10))), Vec::<CampaignId>::new());
+        assert_eq!(inspection.answered(2, Some(at(15))), [1]);
+    }
+}
