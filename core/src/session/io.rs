@@ -30,7 +30,7 @@ pub enum Input {
     /// A request of an operator to the candidates of an election, as the watch showed it.
     Requested {
         /// The election's key.
-        election: Arc<str>,
+        election: String,
         /// The revision of the request, which a new watch shows again.
         revision: Revision,
         /// The request.
@@ -75,7 +75,7 @@ pub enum Input {
         /// The watch's number.
         number: u64,
         /// The election's key.
-        election: Arc<str>,
+        election: String,
         /// What the key holds.
         entry: Entry,
     },

@@ -217,11 +217,11 @@ impl Session {
     ) -> Result<(), Misuse> {
         self.now = self.now.max(now);
         self.take_in(input, observer);
-        let mut result = self.deliver(now, observer);
+        let mut result = self.deliver(observer);
         // Each once, so that no timer keeps other work waiting.
         for timer in self.timers.take_due(self.now) {
             self.fire(timer);
-            result = result.and(self.deliver(now, observer));
+            result = result.and(self.deliver(observer));
         }
         result
     }
@@ -261,7 +261,7 @@ impl Session {
             Input::Enter(enter) => self.enter(*enter),
             Input::Command { id, command } => self.command(id, command),
             Input::Requested { election, revision, request } => {
-                for id in self.elections.get(&election).cloned().unwrap_or_default() {
+                for id in self.elections.get(election.as_str()).cloned().unwrap_or_default() {
                     self.requested(id, revision, &request);
                 }
             }
@@ -488,10 +488,10 @@ impl Session {
         self.deliveries.extend(running.map(|(id, _)| (*id, input.clone())));
     }
 
-    fn deliver(&mut self, now: Instant, observer: &mut impl Observer) -> Result<(), Misuse> {
+    fn deliver(&mut self, observer: &mut impl Observer) -> Result<(), Misuse> {
         let mut result = Ok(());
         while let Some((id, input)) = self.deliveries.pop_front() {
-            result = result.and(self.step(now, id, input, observer));
+            result = result.and(self.step(id, input, observer));
         }
         result
     }
@@ -499,16 +499,15 @@ impl Session {
     /// Hands an input to a campaign. Its lease and its events come out before anything that it wants sent.
     fn step(
         &mut self,
-        now: Instant,
         id: CampaignId,
         input: campaign::Input,
         observer: &mut impl Observer,
     ) -> Result<(), Misuse> {
         let Some(candidate) = self.candidates.get_mut(&id) else { return Ok(()) };
         let Stage::Running(campaign) = &mut candidate.stage else { return Ok(()) };
-        observer.input(id, now, &input);
-        let result = campaign.handle(now, input);
-        observer.handled(id, now, campaign);
+        observer.input(id, self.now, &input);
+        let result = campaign.handle(self.now, input);
+        observer.handled(id, self.now, campaign);
         let (mut events, mut wanted) = (Vec::new(), Vec::new());
         let wake = loop {
             let output = campaign.poll();

@@ -1,6 +1,7 @@
 //! Requests of an operator are considered once by each campaign.
 
 use incumbent_core::session::{Input, Request};
+use incumbent_core::store::StoreInfo;
 use incumbent_core::{Incarnation, Revision, Token};
 
 use crate::harness::{Bench, INCARNATION, nonce};
@@ -52,4 +53,26 @@ fn an_acceptance_is_ignored_where_nothing_keeps_the_candidate_out() {
     let seen = Token { incarnation: Incarnation(900), sequence: Revision(100) };
     let request = Request::AcceptReset { seen, incarnation: INCARNATION };
     assert_eq!(requested(&mut bench, 8, request), ["1 ignores"]);
+}
+
+#[test]
+fn an_acceptance_is_honoured_once_for_the_incarnation_and_the_tokens_it_names() {
+    let mut bench = Bench::with_a_leader();
+    let older = Incarnation(INCARNATION.0 - 1);
+    assert_eq!(bench.tick_at_next()[0], "inspect 3 within 2s");
+    let result = Ok(StoreInfo { incarnation: older, ..bench.info() });
+    let outputs = bench.give(Input::Inspected { number: 3, result });
+    assert!(
+        outputs.contains(&"1: lost (the store was reset), another warning, waiting".into()),
+        "{outputs:?}"
+    );
+    let led = Token { incarnation: INCARNATION, sequence: Revision(5) };
+    let named = Request::AcceptReset { seen: led, incarnation: older };
+    let smaller = Token { sequence: Revision(4), ..led };
+    let too_few = Request::AcceptReset { seen: smaller, incarnation: older };
+    assert_eq!(requested(&mut bench, 8, too_few), ["1 ignores"]);
+    let elsewhere = Request::AcceptReset { seen: led, incarnation: INCARNATION };
+    assert_eq!(requested(&mut bench, 9, elsewhere), ["1 ignores"]);
+    assert_eq!(requested(&mut bench, 10, named.clone())[0], "1 accepts");
+    assert_eq!(requested(&mut bench, 10, named), ["1 ignores"]);
 }
