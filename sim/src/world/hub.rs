@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use incumbent_core::Instant;
-use incumbent_core::campaign::{self, Campaign, Event as Told, Reason, State, Warning};
+use incumbent_core::campaign::{self, Campaign, Event as Told, Reason, Warning};
 use incumbent_core::record::{Entry, Nonce};
 use incumbent_core::session::{CampaignId, Command, Enter, Input, Observer, Output, Session};
 use incumbent_core::store::{Fault, FaultKind, Outcome, StoreInfo};
@@ -262,7 +262,13 @@ impl World {
                 self.nodes[node].twin = None;
                 self.begin_later(node);
             }
-            Output::Entered(_) | Output::Stands(..) | Output::Closed(_) | Output::Considered { .. } => {}
+            Output::Closed(_) => {
+                self.dies(node);
+                if self.calm {
+                    self.born(node, Duration::from_secs(1));
+                }
+            }
+            Output::Entered(_) | Output::Stands(..) | Output::Considered { .. } => {}
             // The loop has dealt with it.
             Output::WakeAt(_) => {}
         }
@@ -297,12 +303,6 @@ impl World {
                 let most = if self.calm { drain } else { drain * 3 / 2 };
                 let wait = self.nodes[node].dice.millis(0, most);
                 self.after(wait, Event::Hear { node, process, hears: Hears::Command(Command::Drained) });
-            }
-            Told::StateChanged(State::Closed) => {
-                self.dies(node);
-                if self.calm {
-                    self.born(node, Duration::from_secs(1));
-                }
             }
             _ => {}
         }
