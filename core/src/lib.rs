@@ -72,8 +72,9 @@
 //!
 //! # Where to read on
 //!
-//! [`campaign`] has the states, the argument for safety, and an order in which to read its files. [`reconcile`] keeps a
-//! user's handlers in line with leadership. [`store`] says what a store must be able to answer, and what each answer
+//! [`campaign`] has the states, the argument for safety, and an order in which to read its files. [`session`] is one
+//! connection with all its campaigns, which a driver carries out. [`reconcile`] keeps a user's handlers in line with
+//! leadership. [`store`] says what a store must be able to answer, and what each answer
 //! proves. [`record`] is the encoding, byte by byte.
 //!
 //! # Glossary
@@ -87,6 +88,8 @@
 //! | election | one contest, named by a key in a store |
 //! | candidate | one participant: a name, and a nonce that distinguishes two processes of the same name |
 //! | campaign | the pure machine behind a candidate |
+//! | session | the pure machine behind one connection to a store, with all campaigns on it |
+//! | driver | the code that carries out what a session asks |
 //! | record | the entry under the key: live, a release or another tombstone, or an expiry marker; each has a revision |
 //! | holder | the writer of the live record; it becomes the leader when its win is reported |
 //! | attempt | one write that was sent, with its number |
@@ -112,6 +115,7 @@ extern crate alloc;
 pub mod campaign;
 pub mod reconcile;
 pub mod record;
+pub mod session;
 pub mod store;
 mod time;
 mod token;

@@ -24,7 +24,7 @@ pub(super) struct Candidacy {
     pub(super) splayed: bool,
     /// A candidate that failed does nothing before this.
     not_before: Instant,
-    /// A candidate whose handler failed does not acquire before this.
+    /// A candidate whose handler failed, or whose last acquire was of another incarnation, does not acquire before this.
     resting_until: Instant,
     /// Terms in a row that ended within a lease because the user's handler failed.
     handler_failures: u32,
@@ -63,6 +63,10 @@ impl Candidacy {
 
     pub(super) fn rest_until(&mut self, at: Instant) {
         self.resting_until = at;
+    }
+
+    pub(super) fn rest_at_least_until(&mut self, at: Instant) {
+        self.resting_until = self.resting_until.max(at);
     }
 
     pub(super) fn token_used_up(&mut self) {

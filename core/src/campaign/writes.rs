@@ -1,6 +1,7 @@
 //! Writes: the campaign sends them, and classifies their answers.
 
 use super::attempts::{Answered, Purpose, Sent};
+use super::backoff::FIRST;
 use super::event::Reason;
 use super::io::Output;
 use super::key::Wait;
@@ -280,6 +281,8 @@ impl Campaign {
         self.lose(Reason::StoreReset);
         self.inspect(self.now);
         self.reread();
+        // Until the inspection is answered, every further acquire would end the same.
+        self.candidacy.rest_at_least_until(self.now + FIRST);
     }
 
     /// An acknowledgement below what was known when the write was sent: the store went back.

@@ -86,6 +86,16 @@ fn an_acknowledgement_from_another_incarnation_ends_the_term() {
 }
 
 #[test]
+fn after_an_acknowledgement_from_another_life_an_acquire_waits_for_the_inspection() {
+    let store = incumbent_core::store::Capabilities { incarnation_acked: true, ..bucket() };
+    let mut bench = Bench::leader_with(settings(), store);
+    bench.pass(secs(10));
+    bench.wrote(2, acknowledged(11, Some(Incarnation(2_000))));
+    assert_eq!(bench.read(2, mine(11, 2)), NOTHING, "retaken at once, it would be acknowledged the same");
+    assert_eq!(bench.wake(), Some((Timer::Acquire, ms(100))));
+}
+
+#[test]
 fn an_unknown_renewal_neither_extends_the_deadline_nor_ends_the_term() {
     let mut bench = Bench::leader();
     bench.pass(secs(10));

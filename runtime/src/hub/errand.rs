@@ -1,4 +1,4 @@
-//! What the hub has the store do: futures on the hub's own task, none of which may last for ever.
+//! Work of the adapter on behalf of the session and of callers: futures on the driver's own task, each with a limit.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,16 +19,8 @@ use crate::notifier::Notifier;
 use crate::store::{Adapter, Roll, WatchEvent};
 use crate::{Error, ErrorKind, Result};
 
-/// How long an inspection may take; a campaign's own limit for an attempt is no longer.
-const INSPECTION: Duration = Duration::from_secs(2);
-/// How long a watch may take to begin.
-const WATCH: Duration = Duration::from_secs(5);
-/// How long one attempt at a new connection may take before the next one.
-const RECONNECTION: Duration = Duration::from_secs(10);
 /// How long a read for an observer, or for a caller, may take.
 const QUESTION: Duration = Duration::from_secs(5);
-/// How long the adapter may take to make known who stands.
-const ENLISTING: Duration = Duration::from_secs(5);
 /// How long a closed campaign waits for its handlers to return.
 const HANDLERS: Duration = Duration::from_secs(2);
 
@@ -43,8 +35,8 @@ pub(super) enum Done {
     Watching(u64, Result<BoxStream<'static, WatchEvent>, Fault>),
     /// A read for observers, and the number of changes it must not be overtaken by.
     Looked(Arc<str>, u64, Result<Entry, Fault>),
-    /// Whether the adapter was told who stands.
-    Enlisted(bool),
+    /// Whether the candidates were registered.
+    Registered(bool),
     /// The handlers of a closed campaign have returned, or are waited for no longer.
     Joined(CampaignId),
     /// A caller has its answer.
@@ -64,13 +56,13 @@ pub(super) struct Errands {
 }
 
 impl Errands {
-    /// A write, whose answer is waited for as long as a lease: it can bear on nothing later.
-    pub(super) fn write(&self, id: CampaignId, key: &Arc<str>, write: Write, lease: Duration) -> Errand {
+    /// A write. Where no answer comes within the limit, its outcome is unknown.
+    pub(super) fn write(&self, id: CampaignId, key: &Arc<str>, write: Write, limit: Duration) -> Errand {
         let (adapter, key, attempt) = (Arc::clone(&self.adapter), Arc::clone(key), write.attempt);
         let (clock, meter, notifier) = (self.clock.clone(), self.meter.clone(), self.notifier.clone());
         async move {
             let sent = clock.now();
-            let outcome = within(clock.clone(), lease, adapter.write(&key, &write)).await;
+            let outcome = within(clock.clone(), limit, adapter.write(&key, &write)).await;
             let outcome = outcome.unwrap_or(Outcome::Unknown);
             let took = clock.now().since(sent);
             meter.tell(&notifier, &key, (&write.action, &outcome, took));
@@ -79,27 +71,27 @@ impl Errands {
         .boxed()
     }
 
-    pub(super) fn read(&self, id: CampaignId, key: &Arc<str>, read: ReadId, lease: Duration) -> Errand {
+    pub(super) fn read(&self, id: CampaignId, key: &Arc<str>, read: ReadId, limit: Duration) -> Errand {
         let (adapter, key) = (Arc::clone(&self.adapter), Arc::clone(key));
-        let ask = self.bounded(lease, "a read", async move { adapter.read(&key).await });
+        let ask = self.bounded(limit, "a read", async move { adapter.read(&key).await });
         ask.map(move |answer| Done::Read(id, read, answer)).boxed()
     }
 
-    pub(super) fn inspect(&self, number: u64) -> Errand {
+    pub(super) fn inspect(&self, number: u64, limit: Duration) -> Errand {
         let adapter = Arc::clone(&self.adapter);
-        let ask = self.bounded(INSPECTION, "an inspection", async move { adapter.inspect().await });
+        let ask = self.bounded(limit, "an inspection", async move { adapter.inspect().await });
         ask.map(move |answer| Done::Inspected(number, answer)).boxed()
     }
 
-    pub(super) fn reconnect(&self) -> Errand {
+    pub(super) fn reconnect(&self, limit: Duration) -> Errand {
         let adapter = Arc::clone(&self.adapter);
-        let connect = within(self.clock.clone(), RECONNECTION, async move { adapter.reconnect().await });
+        let connect = within(self.clock.clone(), limit, async move { adapter.reconnect().await });
         connect.map(|connected| Done::Reconnected(connected.is_some())).boxed()
     }
 
-    pub(super) fn watch(&self, number: u64) -> Errand {
+    pub(super) fn watch(&self, number: u64, limit: Duration) -> Errand {
         let adapter = Arc::clone(&self.adapter);
-        let begin = self.bounded(WATCH, "a watch", async move { adapter.watch().await });
+        let begin = self.bounded(limit, "a watch", async move { adapter.watch().await });
         begin.map(move |watch| Done::Watching(number, watch)).boxed()
     }
 
@@ -110,16 +102,16 @@ impl Errands {
         ask.map(move |answer| Done::Looked(key, changes, answer)).boxed()
     }
 
-    pub(super) fn enlist(&self, roll: &Roll) -> Errand {
+    pub(super) fn register(&self, roll: &Roll, limit: Duration) -> Errand {
         let (adapter, roll) = (Arc::clone(&self.adapter), roll.clone());
-        let enlist = self.bounded(ENLISTING, "who stands", async move { adapter.enlist(&roll).await });
-        let told = |told: Result<(), Fault>| {
-            if let Err(fault) = &told {
-                tracing::debug!("others cannot be told who stands at present: {fault}");
+        let enlist = self.bounded(limit, "who stands", async move { adapter.enlist(&roll).await });
+        let registered = |registered: Result<(), Fault>| {
+            if let Err(fault) = &registered {
+                tracing::debug!("the candidates cannot be registered at present: {fault}");
             }
-            Done::Enlisted(told.is_ok())
+            Done::Registered(registered.is_ok())
         };
-        enlist.map(told).boxed()
+        enlist.map(registered).boxed()
     }
 
     pub(super) fn join(&self, id: CampaignId, tasks: TaskTracker) -> Errand {

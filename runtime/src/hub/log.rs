@@ -4,6 +4,7 @@
 //! trace: a message. A candidate that waits and is well logs nothing above debug.
 
 use incumbent_core::campaign::{Event, Warning};
+use incumbent_core::session::Request;
 use incumbent_core::store::FaultKind;
 
 use crate::standing::Standing;
@@ -29,6 +30,25 @@ pub(super) fn event(standing: &Standing, event: &Event) {
             tracing::error!(election, candidate, "{warning}");
         }
         Event::Warning(warning) => tracing::warn!(election, candidate, "{warning}"),
+    }
+}
+
+/// An operator's request, which the campaign does or does not accept.
+pub(super) fn considered(standing: &Standing, request: &Request, accepted: bool) {
+    let (election, candidate) = (&*standing.election, &*standing.candidate);
+    match (request, accepted) {
+        (Request::HandOver { successor, .. }, true) => {
+            tracing::info!(election, candidate, to = successor, "hands over, as an operator asks");
+        }
+        (Request::HandOver { .. }, false) => {
+            tracing::debug!(election, candidate, "an operator's request to hand over means nothing here");
+        }
+        (Request::AcceptReset { seen, .. }, true) => {
+            tracing::warn!(election, candidate, %seen, "tokens start again below this one, as an operator accepts");
+        }
+        (Request::AcceptReset { seen, .. }, false) => {
+            tracing::debug!(election, candidate, %seen, "an operator's acceptance of a reset is not about this one");
+        }
     }
 }
 

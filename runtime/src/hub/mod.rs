@@ -4,7 +4,7 @@
 //!   handles: Store, Candidate, Term, Observer            user's runtime
 //!      │ requests (never wait)        ▲ deadline, events, observations (never wait)
 //! ─────▼──────────────────────────────┴─────────────────────────────────────────────
-//!   Hub::run ── one Campaign a candidate                  the store's own thread
+//!   Hub::run ── one Session, a Campaign a candidate       the store's own thread
 //!      │   ▲    (incumbent-core: decides everything)
 //!      ▼   │
 //!   errands: writes, reads, one inspection, one reconnection, one watch
@@ -25,21 +25,17 @@
 //! ([`Clock::sleep_until`](crate::Clock::sleep_until)): a lease that ran out meanwhile is told as lost within
 //! a second of the resume. `is_leader` has been right since the resume itself, because it trusts no timer.
 
+mod checks;
 #[cfg(feature = "nats")]
 mod connection;
-mod enlisting;
 mod errand;
-mod inspection;
 mod log;
 mod run;
 mod seat;
 mod slot;
 mod start;
-mod wakes;
-mod watch;
 
 use std::sync::{Arc, Weak};
-use std::time::Duration;
 
 use incumbent_core::record::Entry;
 use incumbent_core::store::StoreInfo;
@@ -56,8 +52,7 @@ use crate::store::{CandidateInfo, EntryInfo, WatchEvent};
 
 pub(crate) use self::start::{Opening, open, start};
 
-/// The number of a campaign on its store.
-pub(crate) type CampaignId = u64;
+pub(crate) use incumbent_core::session::CampaignId;
 
 /// Where an answer goes; a hub that is gone drops it.
 pub(crate) type Answer<T> = oneshot::Sender<Result<T>>;
@@ -139,11 +134,6 @@ impl Drop for Requests {
             std::mem::forget(self.sender.take());
         }
     }
-}
-
-/// The wait after so many failures in a row before this one: twice as long each time, up to the longest.
-fn doubled(first: Duration, failures: u32, longest: Duration) -> Duration {
-    first.saturating_mul(1 << failures.min(16)).min(longest)
 }
 
 /// A candidate's way to its campaign on the hub.

@@ -1,30 +1,24 @@
-//! The hub's loop.
+//! The driver's loop.
 
-mod campaigns;
 mod commands;
-mod requests;
-mod roll;
-mod spectators;
+mod observers;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use futures_util::stream::FuturesUnordered;
-use incumbent_core::campaign::{Input, Warning};
-use incumbent_core::store::{Capabilities, Fault, StoreInfo};
-use incumbent_core::{Incarnation, Instant};
+use futures_util::stream::{BoxStream, FuturesUnordered};
+use incumbent_core::Instant;
+use incumbent_core::session::{self, Input, Output, Session};
+use incumbent_core::store::Capabilities;
 use tokio::sync::mpsc;
 
-use super::enlisting::Enlisting;
+use super::checks::Checks;
 use super::errand::{Done, Errand, Errands, within};
-use super::inspection::Inspection;
 use super::seat::Seat;
-use super::slot::{Slot, Stage};
-use super::wakes::{Sleeper, Wakes};
-use super::watch::Watch;
-use super::{CampaignId, Request};
+use super::slot::Slot;
+use super::{CampaignId, Request, log};
 use crate::clock::Clock;
 use crate::driver::{Leave, Reply};
 use crate::meter::Meter;
@@ -38,35 +32,30 @@ const FAREWELL: Duration = Duration::from_secs(1);
 /// How long log subscribers and listeners may take for what they were not yet given.
 pub(super) const LAST_NOTICES: Duration = Duration::from_secs(1);
 
-/// What runs all elections of a store.
+/// Carries out what the session of a store asks, and serves its observers.
 pub(super) struct Hub {
     clock: Clock,
     capabilities: Capabilities,
     fail_fast: bool,
     errands: Errands,
     requests: mpsc::UnboundedReceiver<Request>,
+    session: Session,
+    /// When the session wants to be woken.
+    wake: Option<Instant>,
     slots: HashMap<CampaignId, Slot>,
-    elections: HashMap<Arc<str>, Vec<CampaignId>>,
     seats: HashMap<Arc<str>, Seat>,
+    /// When to read which key again for its observers.
+    checks: Checks,
     under_way: FuturesUnordered<Errand>,
-    wakes: Wakes,
-    watch: Watch,
-    inspection: Inspection,
-    /// Which of the candidates stand.
+    /// The watch that was asked for last.
+    watch: u64,
+    /// What it shows, once it stands.
+    watched: Option<BoxStream<'static, WatchEvent>>,
+    /// The candidates that stand.
     roll: Roll,
-    enlisting: Enlisting,
-    /// The store's maximum age, as last told.
-    max_age: Option<Duration>,
-    /// Which life of the store this is, as last told.
-    incarnation: Option<Incarnation>,
-    /// What is unsafe about the store's settings, as last reported.
-    flaw: Option<Fault>,
-    reconnecting: bool,
-    /// When the present connection was made, where it is not the first.
-    reconnected: Option<Instant>,
     /// Every handle was dropped.
     deserted: bool,
-    /// The store is closing; who waits for it.
+    /// The store is closing; answered once it is closed.
     closing: Option<Vec<Reply>>,
 }
 
@@ -79,26 +68,22 @@ impl Hub {
         notifier: Notifier,
         requests: mpsc::UnboundedReceiver<Request>,
     ) -> Self {
+        let capabilities = adapter.capabilities();
         Self {
-            capabilities: adapter.capabilities(),
+            capabilities,
             fail_fast,
             errands: Errands { adapter: adapter.into(), clock: clock.clone(), meter, notifier },
             roll: Roll::new(&clock),
-            enlisting: Enlisting::default(),
             clock,
             requests,
+            session: Session::new(capabilities),
+            wake: None,
             slots: HashMap::new(),
-            elections: HashMap::new(),
             seats: HashMap::new(),
+            checks: Checks::default(),
             under_way: FuturesUnordered::new(),
-            wakes: Wakes::default(),
-            watch: Watch::default(),
-            inspection: Inspection::default(),
-            max_age: None,
-            incarnation: None,
-            flaw: None,
-            reconnecting: false,
-            reconnected: None,
+            watch: 0,
+            watched: None,
             deserted: false,
             closing: None,
         }
@@ -111,17 +96,21 @@ impl Hub {
     /// Runs until the store is closed and every campaign is over.
     pub(super) async fn run(mut self) {
         while self.closing.is_none() || !self.slots.is_empty() {
-            let wake = self.wakes.next();
+            let wake = [self.wake, self.checks.next()].into_iter().flatten().min();
             tokio::select! {
                 request = self.requests.recv(), if !self.deserted => self.request(request),
                 Some(done) = self.under_way.next() => self.done(done),
-                watched = self.watch.next() => self.watched(watched),
+                event = next(&mut self.watched) => self.watched(event),
                 () = sleep(&self.clock, wake) => {}
             }
             // In every turn, so that no flood of other work keeps a timer waiting; and each once, so
             // that no timer keeps other work waiting.
-            for sleeper in self.wakes.take_due(self.clock.now()) {
-                self.wake(sleeper);
+            let now = self.clock.now();
+            if self.wake.is_some_and(|wake| wake <= now) {
+                self.feed(Input::Tick);
+            }
+            for key in self.checks.take_due(now) {
+                self.look(&key);
             }
         }
         self.finish().await;
@@ -131,9 +120,9 @@ impl Hub {
         self.end_seats();
         let adapter = Arc::clone(&self.errands.adapter);
         let until = self.clock.now() + CLOSING;
-        let (roll, told) = (self.roll.clone(), self.enlisting.is_done());
+        let (roll, registered) = (self.roll.clone(), self.session.is_registered());
         let close = async {
-            if !told {
+            if !registered {
                 // What others are told is worth neither an error nor the time to close.
                 let _ = within(self.clock.clone(), FAREWELL, adapter.enlist(&roll)).await;
             }
@@ -160,13 +149,8 @@ impl Hub {
             Some(Request::List { reply }) => self.list(reply),
             Some(Request::RollCall { election, reply }) => self.candidates(election, reply),
             Some(Request::Inspect { reply }) => self.store_info(reply),
-            // The one that was asked for tells it too.
             #[cfg(feature = "nats")]
-            Some(Request::Connected) => {
-                if !self.reconnecting {
-                    self.new_connection();
-                }
-            }
+            Some(Request::Connected) => self.feed(Input::Connected),
             Some(Request::Close(Leave { begun, done })) => {
                 self.close(Some(done));
                 // Not before the drains were told. A caller that no longer waits needs no answer.
@@ -187,136 +171,126 @@ impl Hub {
 
     fn done(&mut self, done: Done) {
         match done {
-            Done::Wrote(id, attempt, outcome) => self.feed(id, Input::Wrote { attempt, outcome }),
-            Done::Read(id, read, result) => self.feed(id, Input::Read { read, result }),
-            Done::Inspected(number, result) => self.inspected(number, result),
-            Done::Reconnected(true) => self.new_connection(),
-            Done::Reconnected(false) => self.under_way.push(self.errands.reconnect()),
-            Done::Watching(number, _) if !self.watch.is_present(number) => {}
-            Done::Watching(_, Ok(stream)) => {
-                let since = self.clock.now();
-                self.watch.stands(stream, since);
-                self.feed_all(&Input::Watching { since });
-                // The store may be another than before, which knows of nobody.
-                if !self.roll.is_empty() {
-                    self.enlist();
+            Done::Wrote(id, attempt, outcome) => self.feed(Input::Wrote { id, attempt, outcome }),
+            Done::Read(id, read, result) => self.feed(Input::Read { id, read, result }),
+            Done::Inspected(number, result) => {
+                if result.is_ok() {
+                    self.feed(Input::Flaw(self.errands.adapter.flaw()));
                 }
-                // What vanished while nobody watched is told by no watch.
+                self.feed(Input::Inspected { number, result });
+            }
+            Done::Reconnected(true) => self.feed(Input::Reconnected),
+            Done::Reconnected(false) => self.feed(Input::NotReconnected),
+            // Another watch was asked for meanwhile.
+            Done::Watching(number, _) if number != self.watch => {}
+            Done::Watching(number, Ok(stream)) => {
+                self.watched = Some(stream);
+                self.feed(Input::Watching { number });
+                // What vanished while there was no watch is shown by none.
                 let keys: Vec<_> = self.seats.keys().cloned().collect();
                 keys.iter().for_each(|key| self.look(key));
             }
-            Done::Watching(_, Err(fault)) => {
+            Done::Watching(number, Err(fault)) => {
                 tracing::debug!("the store cannot be watched at present: {fault}");
-                self.watch_later();
+                self.feed(Input::WatchEnded { number });
             }
             Done::Looked(key, changes, result) => self.looked(&key, changes, result),
-            Done::Enlisted(told) => self.enlisted(told),
+            Done::Registered(done) => self.feed(Input::Registered(done)),
             Done::Joined(id) => self.joined(id),
             Done::Told => {}
         }
     }
 
-    fn wake(&mut self, sleeper: Sleeper) {
-        match sleeper {
-            Sleeper::Campaign(id) => match self.slots.get(&id).map(|slot| &slot.stage) {
-                Some(Stage::Racing(_)) => self.feed(id, Input::Tick),
-                Some(Stage::Entering(_)) => {
-                    self.inspection.want(id, self.clock.now());
-                    self.inspect();
-                }
-                Some(Stage::Over) | None => {}
-            },
-            Sleeper::Roll => self.enlist(),
-            Sleeper::Seat(key) => self.look(&key),
-            Sleeper::Watch => {
-                let number = self.watch.begin();
-                self.begin_watch(number);
-            }
-        }
-    }
-
-    fn inspect(&mut self) {
-        if let Some(number) = self.inspection.begin(self.clock.now()) {
-            self.under_way.push(self.errands.inspect(number));
-        }
-    }
-
-    fn inspected(&mut self, number: u64, result: Result<StoreInfo, Fault>) {
-        if !self.inspection.is_under_way(number) {
-            // It was given up with its connection: what it says may be older than what is known by now.
-            return;
-        }
-        if let Ok(info) = &result {
-            self.max_age = info.max_age;
-            self.report_flaw();
-            if self.incarnation.replace(info.incarnation).is_some_and(|known| known != info.incarnation) {
-                self.another_life(info);
-            }
-        }
-        for id in self.inspection.answered(number, result.as_ref().ok().map(|info| info.asked_at)) {
-            match self.slots.get(&id).map(|slot| &slot.stage) {
-                Some(Stage::Entering(_)) => self.entered(id, &result),
-                _ => self.feed(id, Input::Inspected(result.clone())),
-            }
-        }
-        self.inspect();
-    }
-
-    /// Reports that the store's settings have become unsafe, once for each change, to all who campaign.
-    fn report_flaw(&mut self) {
-        let flaw = self.errands.adapter.flaw();
-        if flaw == self.flaw {
-            return;
-        }
-        self.flaw = flaw;
-        if let Some(flaw) = &self.flaw {
-            self.slots.values_mut().for_each(|slot| slot.report(Warning::Store(flaw.clone())));
-        }
-    }
-
-    /// The store was made anew. Revisions of the old life mean nothing in this one, so what the old watch
-    /// still has to tell is not for campaigns that know of it, and they all know at once.
-    fn another_life(&mut self, info: &StoreInfo) {
-        let number = self.watch.anew();
-        self.begin_watch(number);
-        self.feed_all(&Input::Inspected(Ok(*info)));
-    }
-
-    fn reconnect(&mut self) {
-        if !std::mem::replace(&mut self.reconnecting, true) {
-            self.under_way.push(self.errands.reconnect());
-        }
-    }
-
-    fn new_connection(&mut self) {
-        self.reconnecting = false;
-        self.reconnected = Some(self.clock.now());
-        self.inspection.give_up();
-        self.inspect();
-        self.feed_all(&Input::Reconnected);
-    }
-
-    fn want_watch(&mut self) {
-        let number = self.watch.want();
-        self.begin_watch(number);
-    }
-
-    fn begin_watch(&mut self, number: Option<u64>) {
-        self.under_way.extend(number.map(|number| self.errands.watch(number)));
-    }
-
-    fn watch_later(&mut self) {
-        let at = self.watch.ended(self.clock.now());
-        self.wakes.set(Sleeper::Watch, Some(at));
-    }
-
-    fn watched(&mut self, watched: Option<WatchEvent>) {
-        let Some(WatchEvent { key, entry }) = watched else { return self.watch_later() };
+    fn watched(&mut self, event: Option<WatchEvent>) {
+        let number = self.watch;
+        let Some(WatchEvent { key, entry }) = event else {
+            self.watched = None;
+            return self.feed(Input::WatchEnded { number });
+        };
         if self.seats.contains_key(&*key) {
             self.see(&key, &entry);
         }
-        let Some(ids) = self.elections.get(&*key).cloned() else { return self.asked(&key, &entry) };
-        ids.into_iter().for_each(|id| self.feed(id, Input::Watched(entry.clone())));
+        if !self.session.is_contested(&key) {
+            self.requested(&key, &entry);
+        }
+        self.feed(Input::Watched { number, election: key, entry });
+    }
+
+    /// Hands an input to the session, and carries out everything that it asks.
+    fn feed(&mut self, input: Input) {
+        self.hand_in(input);
+        loop {
+            match self.session.poll() {
+                Output::WakeAt(wake) => {
+                    self.wake = wake.map(|wake| wake.at);
+                    return;
+                }
+                output => self.carry_out(output),
+            }
+        }
+    }
+
+    fn hand_in(&mut self, input: Input) {
+        if let Err(misuse) = self.session.handle(self.clock.now(), input) {
+            tracing::error!("a defect of this library, please report it: {misuse}");
+        }
+    }
+
+    fn carry_out(&mut self, output: Output) {
+        let errands = &self.errands;
+        let errand = match output {
+            Output::Write { id, write, limit } => {
+                let Some(slot) = self.slots.get(&id) else { return };
+                errands.write(id, &slot.standing.election, write, limit)
+            }
+            Output::Read { id, read, limit } => {
+                let Some(slot) = self.slots.get(&id) else { return };
+                errands.read(id, &slot.standing.election, read, limit)
+            }
+            Output::Inspect { number, limit } => errands.inspect(number, limit),
+            Output::Watch { number, limit } => {
+                (self.watch, self.watched) = (number, None);
+                errands.watch(number, limit)
+            }
+            Output::Reconnect { limit } => errands.reconnect(limit),
+            Output::Register { limit } => errands.register(&self.roll, limit),
+            output => return self.publish(output),
+        };
+        self.under_way.push(errand);
+    }
+
+    /// Makes known what there is to know of a candidate.
+    fn publish(&mut self, output: Output) {
+        match output {
+            Output::Entered(id) => self.slots.get_mut(&id).into_iter().for_each(Slot::entered),
+            Output::Refused(id, refusal) => {
+                self.slots.get_mut(&id).into_iter().for_each(|slot| slot.refused(refusal.clone()));
+                self.over(id);
+            }
+            Output::Report { id, lease, lease_time, events } => {
+                let Some(slot) = self.slots.get_mut(&id) else { return };
+                let drained = slot.report(lease, lease_time, events);
+                slot.settle(commands::state(&self.session, id));
+                if drained {
+                    self.hand_in(Input::Command { id, command: session::Command::Drained });
+                }
+            }
+            Output::Stands(id, stands) => self.stands(id, stands),
+            Output::Closed(id) => self.over(id),
+            Output::Considered { id, request, accepted } => {
+                if let Some(slot) = self.slots.get(&id) {
+                    log::considered(&slot.standing, &request, accepted);
+                }
+            }
+            // The loop and `carry_out` have dealt with these.
+            Output::Write { .. }
+            | Output::Read { .. }
+            | Output::Inspect { .. }
+            | Output::Watch { .. }
+            | Output::Reconnect { .. }
+            | Output::Register { .. }
+            | Output::WakeAt(_) => {}
+        }
     }
 }
 
@@ -341,30 +315,10 @@ async fn sleep(clock: &Clock, until: Option<Instant>) {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::notifier::Notifier;
-    use crate::store::{Memory, MemorySettings};
-
-    #[tokio::test]
-    async fn the_answer_of_an_inspection_that_was_given_up_changes_nothing() {
-        let clock = Clock::system();
-        let memory = Memory::open(&MemorySettings::private(), &clock).unwrap();
-        let present = memory.inspect().await.unwrap();
-        let (_requests, receiver) = mpsc::unbounded_channel();
-        let mut hub = Hub::new(Box::new(memory), clock, true, Meter::default(), Notifier::new(), receiver);
-        hub.want_watch();
-        let watch = hub.watch.number();
-        hub.inspection.want(1, Instant::ZERO);
-        let given_up = hub.inspection.begin(Instant::ZERO).unwrap();
-        hub.inspection.give_up();
-        let asked = hub.inspection.begin(Instant::ZERO).unwrap();
-        hub.inspected(asked, Ok(present));
-        let Incarnation(incarnation) = present.incarnation;
-        let late = StoreInfo { incarnation: Incarnation(incarnation - 1), max_age: None, ..present };
-        hub.inspected(given_up, Ok(late));
-        assert_eq!((hub.incarnation, hub.max_age), (Some(present.incarnation), present.max_age));
-        assert_eq!(hub.watch.number(), watch, "no watch begins again");
+/// The next change; `None` when the watch ended. Waits until there is a watch.
+async fn next(watched: &mut Option<BoxStream<'static, WatchEvent>>) -> Option<WatchEvent> {
+    match watched {
+        Some(stream) => stream.next().await,
+        None => std::future::pending().await,
     }
 }

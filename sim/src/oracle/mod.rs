@@ -121,13 +121,15 @@ impl Judges {
     }
 
     pub(crate) fn see(&mut self, view: &View<'_>, moment: &Moment<'_>) -> Result<(), Violation> {
-        if let Moment::Begins { node, .. } = moment {
-            self.replay.begins(*node);
-        }
         for oracle in &mut self.oracles {
             oracle.see(view, moment).map_err(|says| Violation::new(oracle.states(), view.now, says))?;
         }
         Ok(())
+    }
+
+    /// A process makes a session, which has had no reading of the clock yet.
+    pub(crate) fn begins(&mut self, node: usize) {
+        self.replay.begins(node);
     }
 
     /// The reading that a twin gets: the latest there was.

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use incumbent_core::Token;
-use incumbent_core::campaign::Input;
 use incumbent_core::record::Kind as Message;
+use incumbent_core::session::Command;
 
 use super::{Event, World};
 use crate::dice::Dice;
@@ -60,9 +60,9 @@ impl World {
         self.note(|trace| write!(trace, "{order:?}"));
         self.see(&Moment::Order(order));
         match order {
-            Order::Resign { leader } => self.command(leader, Input::Resign),
+            Order::Resign { leader } => self.command(leader, Command::Resign),
             Order::HandOver { leader, successor } => {
-                self.command(leader, Input::HandOver(format!("c{successor}")));
+                self.command(leader, Command::HandOver(format!("c{successor}")));
             }
             Order::Delete { .. } => self.operate(&Put::bare(Message::Tombstone)),
             Order::Isolate { .. } => self.isolate_leader(self.plan.choice.seed.is_multiple_of(3)),
@@ -82,7 +82,7 @@ impl World {
         // it has to wait for.
         let present = Some(self.cluster.bucket.incarnation);
         // And a candidate after the Go library's rules leads without a word, so nobody would know when to stop waiting.
-        if self.plan.choice.peers > 0 || self.nodes.iter().any(|node| node.inspected != present) {
+        if self.plan.choice.peers > 0 || self.nodes.iter().any(|node| node.inspected() != present) {
             return None;
         }
         // A leader that stood while the maximum age was lower may count on less than its own lease.
@@ -132,7 +132,7 @@ impl World {
         self.see(&Moment::Accepted);
         for node in 0..self.nodes.len() {
             self.nodes[node].barred = None;
-            self.command(node, Input::Accept);
+            self.command(node, Command::Accept);
         }
     }
 }

@@ -1,19 +1,26 @@
-//! What the runtime does for a campaign: hands inputs in, carries outputs out, keeps a connection and a watch.
+//! The driver of a session: hands inputs in and carries outputs out, as the runtime's does.
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use incumbent_core::Instant;
-use incumbent_core::campaign::{Campaign, Event as Told, Input, Output, Reason, State, Warning};
+use incumbent_core::campaign::{self, Campaign, Event as Told, Reason, Warning};
 use incumbent_core::record::{Entry, Nonce};
-use incumbent_core::store::{Outcome, StoreInfo};
+use incumbent_core::session::{CampaignId, Command, Enter, Input, Observer, Output, Session};
+use incumbent_core::store::{Fault, FaultKind, Outcome, StoreInfo};
 
-use super::node::{Ask, Hears};
+use super::node::{Ask, CANDIDATE, Hears, Watch};
 use super::{Event, World};
 use crate::kind::Kind;
 use crate::moment::Moment;
 use crate::oracle::Violation;
 use crate::tape::Recorded;
+
+/// The key of the election.
+const ELECTION: &str = "election";
+
+/// How long a registration takes.
+const REGISTRATION: Duration = Duration::from_millis(1);
 
 impl World {
     /// A process is born at a place; it begins after `wait`.
@@ -26,14 +33,14 @@ impl World {
         place.alive = true;
         place.healthy = true;
         place.barred = None;
-        place.connecting = false;
         place.backlog.clear();
         place.outbox.clear();
-        place.inspected = None;
+        place.session = None;
+        place.twin = None;
         place.oldest = Duration::ZERO;
         place.seen = Default::default();
         place.wakes = Instant::NEVER;
-        place.next_watch();
+        place.watch = Watch::new(0);
         self.after(wait, Event::Begin { node, process });
     }
 
@@ -41,8 +48,8 @@ impl World {
     pub(super) fn dies(&mut self, node: usize) {
         let place = &mut self.nodes[node];
         place.alive = false;
-        place.campaign = None;
-        place.shadow = None;
+        place.session = None;
+        place.twin = None;
         place.lease = None;
         place.leads_until = None;
         if self.nodes[node].misled.take().is_some() {
@@ -52,53 +59,33 @@ impl World {
         self.see(&Moment::Ends { node });
     }
 
-    /// A candidate first inspects the store; it tries again until that is answered.
-    pub(super) fn ask_to_begin(&mut self, node: usize) {
-        let asked_at = self.nodes[node].clock.at(self.now);
+    /// A process makes its session, on which its candidate enters.
+    pub(super) fn begin(&mut self, node: usize) {
         let process = self.nodes[node].process;
-        if !self.nodes[node].is_stopped(self.now) {
-            self.send(node, Ask::Inspect { asked_at });
+        if self.nodes[node].is_stopped(self.now) {
+            return self.begin_later(node);
         }
+        let seed = self.nodes[node].dice.number();
+        self.note(|trace| write!(trace, "c{node}: begins as process {process}"));
+        self.audience.judges.begins(node);
+        let place = &mut self.nodes[node];
+        let store = self.plan.capabilities();
+        place.session = Some(Session::new(store));
+        place.twin = self.audience.judges.compare.then(|| Session::new(store));
+        let (settings, nonce) = (self.plan.settings_of(node), place.nonce);
+        let enter =
+            Enter { id: CANDIDATE, election: ELECTION.into(), settings, nonce, seed, fail_fast: false };
+        if self.tape.is_some() {
+            self.nodes[node].seed = seed;
+        }
+        self.give(node, Input::Enter(Box::new(enter)));
+    }
+
+    /// A process that could not begin tries again.
+    fn begin_later(&mut self, node: usize) {
+        let process = self.nodes[node].process;
         let wait = self.nodes[node].dice.millis(900, 1_100);
         self.after(wait, Event::Begin { node, process });
-    }
-
-    /// The store answered a candidate that wants to campaign.
-    fn begin(&mut self, node: usize, info: &StoreInfo) {
-        let now = self.nodes[node].clock.at(self.now);
-        let nonce = self.nodes[node].nonce;
-        let seed = self.nodes[node].dice.number();
-        let campaign = self.campaign(node, info, nonce, seed, now);
-        let Some(campaign) = campaign else { return };
-        let twin =
-            self.audience.judges.compare.then(|| self.campaign(node, info, nonce, seed, now)).flatten();
-        let process = self.nodes[node].process;
-        self.note(|trace| write!(trace, "c{node}: begins as process {process}"));
-        let (store, info) = (self.plan.capabilities(), *info);
-        if self.tape.is_some() {
-            let settings = Box::new(self.plan.settings_of(node));
-            self.tape(|| Recorded::Begins { process, settings, store, info, nonce, seed, now });
-        }
-        self.nodes[node].campaign = Some(campaign);
-        self.nodes[node].shadow = twin;
-        self.nodes[node].inspected = Some(info.incarnation);
-        self.nodes[node].oldest = info.max_age.unwrap_or_default();
-        self.promises.newcomer(self.now, node);
-        self.see(&Moment::Begins { node, nonce });
-        self.see(&Moment::Hands { node, clock: now, input: &Input::Inspected(Ok(info)) });
-        self.ask_for_watch(node);
-        self.give(node, Input::Campaign);
-    }
-
-    fn campaign(
-        &self,
-        node: usize,
-        info: &StoreInfo,
-        nonce: Nonce,
-        seed: u64,
-        now: Instant,
-    ) -> Option<Campaign> {
-        Campaign::new(self.plan.settings_of(node), self.plan.capabilities(), info, nonce, seed, now).ok()
     }
 
     /// Something arrives at a process.
@@ -109,15 +96,17 @@ impl World {
         }
         match hears {
             Hears::Connected => {
-                self.nodes[node].connecting = false;
+                // The watch went with the connection that it was on.
+                let number = self.nodes[node].watch.number;
+                self.nodes[node].watch.end();
+                self.give(node, Input::WatchEnded { number });
                 self.give(node, Input::Reconnected);
             }
             Hears::Stands { number, life, entry } => {
                 let watch = &mut self.nodes[node].watch;
-                if watch.number == number && !watch.stands && self.nodes[node].campaign.is_some() {
-                    self.nodes[node].watch.stands = true;
-                    let since = self.nodes[node].clock.at(self.now);
-                    self.give(node, Input::Watching { since });
+                if watch.number == number && !watch.stands && !watch.over {
+                    watch.stands = true;
+                    self.give(node, Input::Watching { number });
                     if entry != Entry::Vacant {
                         self.hear(node, Hears::Watched { number, life, entry });
                     }
@@ -126,53 +115,27 @@ impl World {
             Hears::Watched { number, life, entry } => {
                 let watch = &self.nodes[node].watch;
                 if watch.number == number && watch.stands {
-                    if self.nodes[node].inspected == Some(life) {
+                    if self.nodes[node].inspected() == Some(life) {
                         self.nodes[node].sees(entry.revision());
                     }
-                    self.give(node, Input::Watched(entry));
+                    self.give(node, Input::Watched { number, election: ELECTION.into(), entry });
                 }
             }
-            Hears::Gap { number } if self.nodes[node].watch.number == number => {
-                self.nodes[node].next_watch();
-                self.ask_for_watch(node);
+            Hears::Gap { number } => {
+                let watch = &mut self.nodes[node].watch;
+                if watch.number == number && !watch.over {
+                    watch.end();
+                    self.give(node, Input::WatchEnded { number });
+                }
             }
-            Hears::Gap { .. } => {}
-            Hears::Input(input) => self.answered(node, input),
+            Hears::Input(input) => {
+                if let Input::Wrote { outcome: Outcome::Applied { revision, .. }, .. } = &input {
+                    self.nodes[node].sees(Some(*revision));
+                }
+                self.give(node, input);
+            }
+            Hears::Command(command) => self.give(node, Input::Command { id: CANDIDATE, command }),
         }
-    }
-
-    fn answered(&mut self, node: usize, input: Input) {
-        if let Input::Inspected(Ok(info)) = &input {
-            let present = info.incarnation == self.cluster.bucket.incarnation;
-            if present && self.nodes[node].misled.take_if(|until| *until <= self.now).is_some() {
-                self.promises.rectify(self.now, node);
-            }
-            let place = &mut self.nodes[node];
-            place.oldest = place.oldest.max(info.max_age.unwrap_or_default());
-        }
-        match &input {
-            Input::Inspected(Ok(info)) if self.nodes[node].campaign.is_none() => {
-                return self.begin(node, &info.clone());
-            }
-            // Another life of the store begins with another watch.
-            Input::Inspected(Ok(info)) if self.nodes[node].inspected != Some(info.incarnation) => {
-                self.nodes[node].inspected = Some(info.incarnation);
-                self.nodes[node].next_watch();
-                self.ask_for_watch(node);
-            }
-            Input::Wrote { outcome: Outcome::Applied { revision, .. }, .. } => {
-                self.nodes[node].sees(Some(*revision))
-            }
-            _ => {}
-        }
-        self.give(node, input);
-    }
-
-    pub(super) fn ask_for_watch(&mut self, node: usize) {
-        let (process, number) = (self.nodes[node].process, self.nodes[node].watch.number);
-        self.send(node, Ask::Watch { number });
-        let wait = self.nodes[node].dice.millis(1_500, 2_500);
-        self.after(wait, Event::WatchAgain { node, process, number });
     }
 
     /// A candidate's client connects to the next server, or tries again.
@@ -182,8 +145,6 @@ impl World {
         match self.cluster.next_server(self.nodes[node].server).filter(|_| reachable) {
             Some(server) => {
                 self.nodes[node].server = server;
-                self.nodes[node].next_watch();
-                self.ask_for_watch(node);
                 self.hear(node, Hears::Connected);
             }
             None => {
@@ -221,85 +182,95 @@ impl World {
         self.give(node, Input::Tick);
     }
 
-    /// Hands an input to a campaign and carries out what it says.
+    /// Hands an input to a session and carries out what it asks.
     pub(super) fn give(&mut self, node: usize, input: Input) {
+        if self.audience.violation.is_some() {
+            return;
+        }
+        let Some(mut session) = self.nodes[node].session.take() else { return };
         let clean = self.nodes[node].clock.at(self.now);
         let mut clock = clean;
         if self.is_on(Kind::ClockBack) && self.nodes[node].dice.percent(30) {
             // A reading that is older than the truth makes first sights too early: the slack covers as much.
             clock = clock.before(self.nodes[node].dice.millis(0, 250));
         }
-        if self.nodes[node].campaign.is_none() || self.audience.violation.is_some() {
-            return;
-        }
-        if !matches!(input, Input::Tick) {
-            self.note(|trace| write!(trace, "c{node} < {input:?}"));
-        }
-        self.see(&Moment::Hands { node, clock, input: &input });
-        let twin = self.nodes[node].shadow.is_some().then(|| input.clone());
-        let taped = self.tape.is_some().then(|| input.clone());
-        let Some(campaign) = &mut self.nodes[node].campaign else { return };
-        let handled = campaign.handle(clock, input);
-        let lease = campaign.lease();
+        let twin = self.nodes[node].twin.is_some().then(|| input.clone());
+        let mut steps = Steps { world: self, node, clean, input: None };
+        let handled = session.handle_observed(clock, input, &mut steps);
+        self.nodes[node].session = Some(session);
         if let Err(misuse) = handled {
             self.audience.violation = Some(Violation::of_contract(self.now, format!("c{node}: {misuse}")));
+        }
+        if self.audience.violation.is_some() {
             return;
         }
-        let process = self.nodes[node].process;
-        if let Some(input) = taped {
-            self.tape(|| Recorded::Hands { process, now: clock, input, lease });
+        if let Some(input) = twin {
+            // The twin gets the latest reading instead of an older one, and must come to the same.
+            let latest = self.audience.judges.latest(node, clock);
+            if let Some(twin) = &mut self.nodes[node].twin {
+                let _ = twin.handle(latest, input);
+            }
         }
-        if let Some(twin) = twin {
-            self.give_twin(node, clock, twin);
-        }
-        if lease != self.nodes[node].lease {
-            self.nodes[node].lease = lease;
-            self.nodes[node].leads_until = lease.map(|lease| self.nodes[node].clock.when(lease.deadline));
-        }
-        self.see_stand(node, clean);
         self.drain(node);
-    }
-
-    /// The twin gets the latest reading instead of an older one, and must come to the same.
-    fn give_twin(&mut self, node: usize, clock: Instant, input: Input) {
-        let latest = self.audience.judges.latest(node, clock);
-        if let Some(shadow) = &mut self.nodes[node].shadow {
-            let _ = shadow.handle(latest, input);
-        }
     }
 
     fn drain(&mut self, node: usize) {
         loop {
-            let Some(campaign) = &mut self.nodes[node].campaign else { return };
-            let output = campaign.poll();
-            let twin = self.nodes[node].shadow.as_mut().map(Campaign::poll);
+            let Some(session) = &mut self.nodes[node].session else { return };
+            let output = session.poll();
+            let twin = self.nodes[node].twin.as_mut().map(Session::poll);
             if let Some(twin) = twin.filter(|twin| *twin != output) {
                 let says = format!("c{node} says {output:?}, and the same again says {twin:?}");
                 self.audience.violation = Some(self.audience.judges.differs(self.now, says));
                 return;
             }
-            if !matches!(output, Output::WakeAt(_)) {
-                self.note(|trace| write!(trace, "c{node} > {output:?}"));
+            if let Output::WakeAt(wake) = output {
+                return self.wake_later(node, wake.map(|wake| wake.at));
             }
-            let process = self.nodes[node].process;
-            self.tape(|| Recorded::Says { process, output: output.clone() });
-            self.see_say(node, &output);
-            match output {
-                Output::Write(write) => self.send(node, Ask::Write(write)),
-                Output::Read(read) => self.send(node, Ask::Read(read)),
-                Output::Inspect { .. } => {
-                    let asked_at = self.nodes[node].clock.at(self.now);
-                    self.send(node, Ask::Inspect { asked_at });
-                }
-                Output::Reconnect if std::mem::replace(&mut self.nodes[node].connecting, true) => {}
-                Output::Reconnect => {
-                    let process = self.nodes[node].process;
-                    let wait = self.nodes[node].dice.millis(1, 60);
-                    self.after(wait, Event::Connect { node, process });
-                }
-                Output::Event(event) => self.told(node, &event),
-                Output::WakeAt(wake) => return self.wake_later(node, wake.map(|wake| wake.at)),
+            self.carry_out_output(node, output);
+        }
+    }
+
+    fn carry_out_output(&mut self, node: usize, output: Output) {
+        let process = self.nodes[node].process;
+        match output {
+            Output::Write { write, .. } => self.send(node, Ask::Write(write)),
+            Output::Read { read, .. } => self.send(node, Ask::Read(read)),
+            Output::Inspect { number, limit } => {
+                let asked_at = self.nodes[node].clock.at(self.now);
+                self.send(node, Ask::Inspect { number, asked_at });
+                let fault = Fault { kind: FaultKind::Unreachable, detail: "no answer".into() };
+                let hears = Hears::Input(Input::Inspected { number, result: Err(fault) });
+                self.after(limit, Event::Hear { node, process, hears });
             }
+            Output::Watch { number, limit } => {
+                self.nodes[node].watch = Watch::new(number);
+                self.send(node, Ask::Watch { number });
+                self.after(limit, Event::WatchAgain { node, process, number });
+            }
+            Output::Reconnect { .. } => {
+                let wait = self.nodes[node].dice.millis(1, 60);
+                self.after(wait, Event::Connect { node, process });
+            }
+            Output::Register { .. } => {
+                let hears = Hears::Input(Input::Registered(true));
+                self.after(REGISTRATION, Event::Hear { node, process, hears });
+            }
+            Output::Report { events, .. } => events.iter().for_each(|event| self.told(node, event)),
+            Output::Refused(..) => {
+                self.nodes[node].session = None;
+                self.nodes[node].twin = None;
+                self.begin_later(node);
+            }
+            Output::Closed(_) => {
+                self.dies(node);
+                if self.calm {
+                    self.born(node, Duration::from_secs(1));
+                }
+            }
+            Output::Entered(_) | Output::Stands(..) | Output::Considered { .. } => {}
+            // The loop has dealt with it.
+            Output::WakeAt(_) => {}
         }
     }
 
@@ -331,15 +302,92 @@ impl World {
                 let drain = self.plan.settings[node].drain.as_millis() as u64;
                 let most = if self.calm { drain } else { drain * 3 / 2 };
                 let wait = self.nodes[node].dice.millis(0, most);
-                self.after(wait, Event::Hear { node, process, hears: Hears::Input(Input::Drained) });
-            }
-            Told::StateChanged(State::Closed) => {
-                self.dies(node);
-                if self.calm {
-                    self.born(node, Duration::from_secs(1));
-                }
+                self.after(wait, Event::Hear { node, process, hears: Hears::Command(Command::Drained) });
             }
             _ => {}
         }
+    }
+}
+
+/// Shows every step of a campaign to everybody who looks on.
+struct Steps<'a> {
+    world: &'a mut World,
+    node: usize,
+    /// The reading of the process's clock that no fault has touched.
+    clean: Instant,
+    /// The input that is being handled, where it is recorded.
+    input: Option<campaign::Input>,
+}
+
+impl Steps<'_> {
+    fn see(&mut self, moment: &Moment<'_>) {
+        self.world.see(moment);
+    }
+
+    /// The store showed the process something of itself.
+    fn learns(&mut self, info: &StoreInfo) {
+        let (node, now) = (self.node, self.world.now);
+        let present = info.incarnation == self.world.cluster.bucket.incarnation;
+        if present && self.world.nodes[node].misled.take_if(|until| *until <= now).is_some() {
+            self.world.promises.rectify(now, node);
+        }
+        let place = &mut self.world.nodes[node];
+        place.oldest = place.oldest.max(info.max_age.unwrap_or_default());
+    }
+}
+
+impl Observer for Steps<'_> {
+    fn begins(&mut self, _: CampaignId, now: Instant, info: &StoreInfo) {
+        let (node, info) = (self.node, *info);
+        self.world.nodes[node].oldest = Duration::ZERO;
+        self.learns(&info);
+        let place = &self.world.nodes[node];
+        let (process, nonce, seed) = (place.process, place.nonce, place.seed);
+        if self.world.tape.is_some() {
+            let (settings, store) =
+                (Box::new(self.world.plan.settings_of(node)), self.world.plan.capabilities());
+            self.world.tape(|| Recorded::Begins { process, settings, store, info, nonce, seed, now });
+        }
+        self.world.promises.newcomer(self.world.now, node);
+        self.see(&Moment::Begins { node, nonce });
+        self.see(&Moment::Hands { node, clock: now, input: &campaign::Input::Inspected(Ok(info)) });
+    }
+
+    fn input(&mut self, _: CampaignId, clock: Instant, input: &campaign::Input) {
+        let node = self.node;
+        if let campaign::Input::Inspected(Ok(info)) = input {
+            self.learns(info);
+        }
+        if !matches!(input, campaign::Input::Tick) {
+            self.world.note(|trace| write!(trace, "c{node} < {input:?}"));
+        }
+        self.see(&Moment::Hands { node, clock, input });
+        self.input = self.world.tape.is_some().then(|| input.clone());
+    }
+
+    fn handled(&mut self, _: CampaignId, clock: Instant, campaign: &Campaign) {
+        let node = self.node;
+        let lease = campaign.lease();
+        let place = &mut self.world.nodes[node];
+        let process = place.process;
+        if lease != place.lease {
+            place.lease = lease;
+            place.leads_until = lease.map(|lease| place.clock.when(lease.deadline));
+        }
+        let until = place.leads_until;
+        if let Some(input) = self.input.take() {
+            self.world.tape(|| Recorded::Hands { process, now: clock, input, lease });
+        }
+        let clean = self.clean;
+        self.see(&Moment::Stands { node, clock: clean, campaign, until });
+    }
+
+    fn output(&mut self, _: CampaignId, campaign: &Campaign, output: &campaign::Output) {
+        let (node, process) = (self.node, self.world.nodes[self.node].process);
+        if !matches!(output, campaign::Output::WakeAt(_)) {
+            self.world.note(|trace| write!(trace, "c{node} > {output:?}"));
+        }
+        self.world.tape(|| Recorded::Says { process, output: output.clone() });
+        self.see(&Moment::Says { node, campaign, output });
     }
 }

@@ -12,7 +12,6 @@ use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use incumbent_core::campaign::Output;
 use incumbent_core::record::Entry;
 use incumbent_core::store::Write;
 use incumbent_core::{Incarnation, Instant, Revision};
@@ -66,7 +65,7 @@ pub(crate) enum Event {
         node: usize,
         process: u64,
     },
-    /// Another watch is asked for, as this one does not stand yet.
+    /// The time for this watch to stand is over.
     WatchAgain {
         node: usize,
         process: u64,
@@ -215,8 +214,8 @@ impl World {
     fn happen(&mut self, event: Event) {
         match event {
             Event::Begin { node, process } => {
-                if self.is_present(node, process) && self.nodes[node].campaign.is_none() {
-                    self.ask_to_begin(node);
+                if self.is_present(node, process) && self.nodes[node].session.is_none() {
+                    self.begin(node);
                 }
             }
             Event::Wake { node, process } => {
@@ -242,8 +241,7 @@ impl World {
             Event::WatchAgain { node, process, number } => {
                 let watch = &self.nodes[node].watch;
                 if self.is_present(node, process) && watch.number == number && !watch.stands {
-                    self.nodes[node].next_watch();
-                    self.ask_for_watch(node);
+                    self.hear(node, Hears::Gap { number });
                 }
             }
             Event::Peer { peer, turn } => self.peer(peer, turn),
@@ -280,23 +278,6 @@ impl World {
     fn see(&mut self, moment: &Moment<'_>) {
         let view = View::new(self.now, &self.plan, &self.promises, &self.cluster.bucket);
         self.audience.see(&view, moment);
-    }
-
-    /// As [`see`](Self::see), of how a campaign stands.
-    fn see_stand(&mut self, node: usize, clock: Instant) {
-        let view = View::new(self.now, &self.plan, &self.promises, &self.cluster.bucket);
-        let until = self.nodes[node].leads_until;
-        if let Some(campaign) = &self.nodes[node].campaign {
-            self.audience.see(&view, &Moment::Stands { node, clock, campaign, until });
-        }
-    }
-
-    /// As [`see`](Self::see), of what a campaign says.
-    fn see_say(&mut self, node: usize, output: &Output) {
-        let view = View::new(self.now, &self.plan, &self.promises, &self.cluster.bucket);
-        if let Some(campaign) = &self.nodes[node].campaign {
-            self.audience.see(&view, &Moment::Says { node, campaign, output });
-        }
     }
 
     /// Records for another machine, where that is wanted.

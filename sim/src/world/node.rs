@@ -3,43 +3,40 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use incumbent_core::campaign::{Campaign, Input, Lease, ReadId};
+use incumbent_core::campaign::{Campaign, Lease, ReadId};
 use incumbent_core::record::{Entry, Nonce};
+use incumbent_core::session::{CampaignId, Command, Input, Session};
 use incumbent_core::store::Write;
 use incumbent_core::{Incarnation, Instant, Revision, Token};
 
 use crate::clock::Clock;
 use crate::dice::Dice;
 
+/// The number of the one candidate on each session.
+pub(crate) const CANDIDATE: CampaignId = 1;
+
 /// What a candidate asks of the store.
 #[derive(Clone, Debug)]
 pub(crate) enum Ask {
     Write(Write),
     Read(ReadId),
-    Inspect { asked_at: Instant },
+    Inspect { number: u64, asked_at: Instant },
     Watch { number: u64 },
 }
 
 /// What arrives at a candidate.
 #[derive(Clone, Debug)]
 pub(crate) enum Hears {
+    /// The answer to a question.
     Input(Input),
+    /// A command of its user.
+    Command(Command),
     /// A watch stands, and tells what is there.
-    Stands {
-        number: u64,
-        life: Incarnation,
-        entry: Entry,
-    },
+    Stands { number: u64, life: Incarnation, entry: Entry },
     /// A watch tells what changed.
-    Watched {
-        number: u64,
-        life: Incarnation,
-        entry: Entry,
-    },
+    Watched { number: u64, life: Incarnation, entry: Entry },
     /// A watch missed something, and ends.
-    Gap {
-        number: u64,
-    },
+    Gap { number: u64 },
     /// A new connection is there.
     Connected,
 }
@@ -50,10 +47,12 @@ pub(crate) struct Node {
     /// Counts the processes at this place.
     pub(crate) process: u64,
     pub(crate) nonce: Nonce,
-    /// `None` while the process has not yet heard from the store, or is gone.
-    pub(crate) campaign: Option<Campaign>,
-    /// The same campaign again, with clean clock readings, where the run compares.
-    pub(crate) shadow: Option<Campaign>,
+    /// The seed of its campaign, where the run is recorded.
+    pub(crate) seed: u64,
+    /// The session of its process; `None` before it begins, and after its end.
+    pub(crate) session: Option<Session>,
+    /// The same session again, with clean clock readings, where the run compares.
+    pub(crate) twin: Option<Session>,
     pub(crate) alive: bool,
     pub(crate) healthy: bool,
     pub(crate) clock: Clock,
@@ -62,9 +61,6 @@ pub(crate) struct Node {
     pub(crate) stopped_until: Instant,
     pub(crate) backlog: VecDeque<Hears>,
     pub(crate) server: usize,
-    /// Whether a new connection is on its way: as in the runtime, there is one at a time, however often it is asked
-    /// for.
-    pub(crate) connecting: bool,
     /// How many faults cut off what it sends, and what it hears; and how many let its client queue.
     pub(crate) mute: u32,
     pub(crate) deaf: u32,
@@ -78,8 +74,6 @@ pub(crate) struct Node {
     /// The longest maximum age of the store that its process was told.
     pub(crate) oldest: Duration,
     pub(crate) watch: Watch,
-    /// The life that its last inspection showed.
-    pub(crate) inspected: Option<Incarnation>,
     /// The newest revision that its watch or an acknowledgement told, and in which life. The answer to a read
     /// does not count: where it is late, the campaign has given it up.
     pub(crate) seen: (Incarnation, Revision),
@@ -99,6 +93,8 @@ pub(crate) struct Watch {
     pub(crate) on: Option<(Incarnation, usize)>,
     /// Whether the candidate knows that it stands.
     pub(crate) stands: bool,
+    /// It ended, and does not stand again.
+    pub(crate) over: bool,
     /// Its news arrive in order.
     pub(crate) last: Instant,
 }
@@ -109,8 +105,9 @@ impl Node {
             dice,
             process: 0,
             nonce: Nonce(0),
-            campaign: None,
-            shadow: None,
+            seed: 0,
+            session: None,
+            twin: None,
             alive: false,
             healthy: true,
             clock,
@@ -118,7 +115,6 @@ impl Node {
             stopped_until: Instant::ZERO,
             backlog: VecDeque::new(),
             server,
-            connecting: false,
             mute: 0,
             deaf: 0,
             queueing: 0,
@@ -127,8 +123,7 @@ impl Node {
             slow: 0,
             misled: None,
             oldest: Duration::ZERO,
-            watch: Watch { number: 0, on: None, stands: false, last: Instant::ZERO },
-            inspected: None,
+            watch: Watch::new(0),
             seen: (Incarnation(0), Revision(0)),
             wakes: Instant::NEVER,
             lease: None,
@@ -148,7 +143,7 @@ impl Node {
 
     /// Notes a revision that the campaign is about to be handed.
     pub(crate) fn sees(&mut self, revision: Option<Revision>) {
-        if let (Some(life), Some(revision)) = (self.inspected, revision) {
+        if let (Some(life), Some(revision)) = (self.inspected(), revision) {
             if self.seen.0 != life {
                 self.seen = (life, revision);
             }
@@ -156,10 +151,24 @@ impl Node {
         }
     }
 
-    /// Begins a watch of another number; what the old one has still to tell is not for this campaign.
-    pub(crate) fn next_watch(&mut self) -> u64 {
-        let number = self.watch.number + 1;
-        self.watch = Watch { number, on: None, stands: false, last: Instant::ZERO };
-        number
+    /// Its campaign, once the store has answered.
+    pub(crate) fn campaign(&self) -> Option<&Campaign> {
+        self.session.as_ref()?.campaign(CANDIDATE)
+    }
+
+    /// The incarnation that its last inspection showed.
+    pub(crate) fn inspected(&self) -> Option<Incarnation> {
+        self.session.as_ref()?.info().map(|info| info.incarnation)
+    }
+}
+
+impl Watch {
+    pub(crate) fn new(number: u64) -> Self {
+        Self { number, on: None, stands: false, over: false, last: Instant::ZERO }
+    }
+
+    /// Ends it; what it has still to show is not for the candidate.
+    pub(crate) fn end(&mut self) {
+        *self = Self { over: true, ..Self::new(self.number) };
     }
 }

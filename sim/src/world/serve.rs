@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use incumbent_core::campaign::Input;
 use incumbent_core::record::{Entry, Kind as Message, Stamp};
+use incumbent_core::session::Input;
 use incumbent_core::store::{Action, Fault, FaultKind, Outcome, StoreInfo, Write};
 use incumbent_core::{Incarnation, Instant, Revision};
 
-use super::node::{Ask, Hears};
+use super::node::{Ask, CANDIDATE, Hears};
 use super::{Event, Proposal, Remaking, World};
 use crate::kind::Kind;
 use crate::moment::Moment;
@@ -47,9 +47,11 @@ impl World {
     fn turn_away(&mut self, node: usize, process: u64, ask: Ask) {
         let fault = || Fault { kind: FaultKind::Unreachable, detail: "no responders".into() };
         let input = match ask {
-            Ask::Write(write) => Input::Wrote { attempt: write.attempt, outcome: Outcome::NotSent },
-            Ask::Read(read) => Input::Read { read, result: Err(fault()) },
-            Ask::Inspect { .. } => Input::Inspected(Err(fault())),
+            Ask::Write(write) => {
+                Input::Wrote { id: CANDIDATE, attempt: write.attempt, outcome: Outcome::NotSent }
+            }
+            Ask::Read(read) => Input::Read { id: CANDIDATE, read, result: Err(fault()) },
+            Ask::Inspect { number, .. } => Input::Inspected { number, result: Err(fault()) },
             Ask::Watch { .. } => return,
         };
         self.answer(node, process, Hears::Input(input));
@@ -68,12 +70,12 @@ impl World {
         let fault = || Fault { kind: FaultKind::Broken, detail: "there is no such bucket".into() };
         let input = match ask {
             Ask::Write(write) => return self.take_write(node, process, server, write, copy),
-            Ask::Read(read) if gone => Input::Read { read, result: Err(fault()) },
-            Ask::Inspect { .. } if gone => Input::Inspected(Err(fault())),
-            Ask::Read(read) => Input::Read { read, result: Ok(self.cluster.bucket.entry()) },
-            Ask::Inspect { asked_at } => {
+            Ask::Read(read) if gone => Input::Read { id: CANDIDATE, read, result: Err(fault()) },
+            Ask::Inspect { number, .. } if gone => Input::Inspected { number, result: Err(fault()) },
+            Ask::Read(read) => Input::Read { id: CANDIDATE, read, result: Ok(self.cluster.bucket.entry()) },
+            Ask::Inspect { number, asked_at } => {
                 let wall = self.cluster.wall(leader, self.now);
-                Input::Inspected(Ok(self.store_info(&self.cluster.bucket, asked_at, wall)))
+                Input::Inspected { number, result: Ok(self.store_info(&self.cluster.bucket, asked_at, wall)) }
             }
             Ask::Watch { number } => {
                 if !gone {
@@ -88,7 +90,7 @@ impl World {
     fn begin_watch(&mut self, node: usize, process: u64, server: usize, number: u64) {
         let watch = &self.nodes[node].watch;
         // Of one number there is one watch, which sees one life, though its request came twice.
-        if !self.is_present(node, process) || watch.number != number || watch.on.is_some() {
+        if !self.is_present(node, process) || watch.number != number || watch.on.is_some() || watch.over {
             return;
         }
         let life = self.cluster.bucket.incarnation;
@@ -129,7 +131,11 @@ impl World {
         } else {
             return self.propose(node, process, server, write);
         };
-        self.answer(node, process, Hears::Input(Input::Wrote { attempt: write.attempt, outcome }));
+        self.answer(
+            node,
+            process,
+            Hears::Input(Input::Wrote { id: CANDIDATE, attempt: write.attempt, outcome }),
+        );
     }
 
     fn propose(&mut self, node: usize, process: u64, server: usize, write: Write) {
@@ -151,7 +157,11 @@ impl World {
         let Proposal { node, process, server, write, .. } = proposal;
         // Only who is connected to a server that is well hears of it.
         if let Some(outcome) = outcome.filter(|_| self.cluster.is_up(server)) {
-            self.answer(node, process, Hears::Input(Input::Wrote { attempt: write.attempt, outcome }));
+            self.answer(
+                node,
+                process,
+                Hears::Input(Input::Wrote { id: CANDIDATE, attempt: write.attempt, outcome }),
+            );
         }
     }
 
@@ -233,12 +243,12 @@ impl World {
                     isolated.stuck = true;
                     return;
                 };
-                Input::Wrote { attempt: write.attempt, outcome }
+                Input::Wrote { id: CANDIDATE, attempt: write.attempt, outcome }
             }
-            Ask::Read(read) => Input::Read { read, result: Ok(isolated.knew.entry()) },
-            Ask::Inspect { asked_at } => {
+            Ask::Read(read) => Input::Read { id: CANDIDATE, read, result: Ok(isolated.knew.entry()) },
+            Ask::Inspect { number, asked_at } => {
                 let knew = isolated.knew.clone();
-                Input::Inspected(Ok(self.store_info(&knew, asked_at, wall)))
+                Input::Inspected { number, result: Ok(self.store_info(&knew, asked_at, wall)) }
             }
             Ask::Watch { .. } => return,
         };
@@ -313,7 +323,8 @@ impl World {
     /// The candidates that were not handed the newest revision.
     fn unaware(&self) -> Vec<usize> {
         let newest = (self.cluster.bucket.incarnation, self.cluster.bucket.revision());
-        let unaware = |node: &usize| self.nodes[*node].campaign.is_some() && self.nodes[*node].seen != newest;
+        let unaware =
+            |node: &usize| self.nodes[*node].campaign().is_some() && self.nodes[*node].seen != newest;
         (0..self.nodes.len()).filter(unaware).collect()
     }
 
@@ -327,7 +338,7 @@ impl World {
     /// Whether every candidate was handed the newest revision.
     pub(super) fn all_saw_it(&self) -> bool {
         let newest = (self.cluster.bucket.incarnation, self.cluster.bucket.revision());
-        self.nodes.iter().all(|node| node.campaign.is_none() || node.seen == newest)
+        self.nodes.iter().all(|node| node.campaign().is_none() || node.seen == newest)
     }
 
     /// The leader of the stream cannot lead any more.
@@ -393,7 +404,7 @@ impl World {
             // What the old one's leader counts on is known to those who knew that one, and its maximum age.
             let knew_less = |node: &usize| {
                 let node = &self.nodes[*node];
-                node.campaign.is_some() && node.oldest < self.plan.max_age
+                node.campaign().is_some() && node.oldest < self.plan.max_age
             };
             let unaware: Vec<_> = (0..self.nodes.len()).filter(knew_less).collect();
             self.promises.vanished(self.now, unaware.into_iter());

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use incumbent_core::campaign::Input;
 use incumbent_core::record::{Headers, Kind as Message};
+use incumbent_core::session::Command;
 
 use super::node::Hears;
 use super::{Event, Remaking, World, drift};
@@ -77,14 +77,14 @@ impl World {
                 let rate = dice.pick(&[-300_000, -100_000, 100_000, 300_000]);
                 self.set_rate(victim, rate, false);
             }
-            Kind::Resign if dice.percent(50) => self.command(victim, Input::Resign),
+            Kind::Resign if dice.percent(50) => self.command(victim, Command::Resign),
             Kind::Resign => {
                 let successor = format!("c{}", dice.below(self.nodes.len() as u64));
-                self.command(victim, Input::HandOver(successor));
+                self.command(victim, Command::HandOver(successor));
             }
-            Kind::Handler => self.command(victim, Input::HandlerFailed),
+            Kind::Handler => self.command(victim, Command::HandlerFailed),
             Kind::Illness => self.set_health(victim, false),
-            Kind::Close => self.command(victim, Input::Close),
+            Kind::Close => self.command(victim, Command::Close),
             Kind::FailOver | Kind::Quorum | Kind::Isolate => self.strike_servers(place, kind, &mut dice),
             Kind::Skew => self.set_skew(),
             Kind::Delete => self.operate(&Put::bare(Message::Tombstone)),
@@ -219,15 +219,15 @@ impl World {
     }
 
     /// What a user says to a candidate; a stopped one hears it later.
-    pub(super) fn command(&mut self, node: usize, input: Input) {
+    pub(super) fn command(&mut self, node: usize, command: Command) {
         if self.nodes[node].alive {
-            self.hear(node, Hears::Input(input));
+            self.hear(node, Hears::Command(command));
         }
     }
 
     fn set_health(&mut self, node: usize, healthy: bool) {
         self.nodes[node].healthy = healthy;
-        self.command(node, Input::Health(healthy));
+        self.command(node, Command::Health(healthy));
     }
 
     fn strike_servers(&mut self, place: usize, kind: Kind, dice: &mut Dice) {

@@ -1,16 +1,16 @@
 //! One question to the store, asked for all elections.
 
-use std::collections::BTreeMap;
-
-use incumbent_core::Instant;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 
 use super::CampaignId;
+use crate::time::Instant;
 
-/// Who wants the store inspected, and the inspection under way.
+/// The campaigns that want the store inspected, and the inspection under way.
 ///
-/// An answer serves everybody who wanted one asked for at that time or before. One is under way at a
-/// time; whoever is not served by it is served by the next, right after.
-#[derive(Debug, Default)]
+/// An answer serves every campaign that wanted one asked for at that time or before. One is under way at a time; a
+/// campaign that is not served by it is served by the next, right after.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Inspection {
     wanted: BTreeMap<CampaignId, Instant>,
     under_way: Option<UnderWay>,
@@ -34,7 +34,7 @@ impl Inspection {
         self.wanted.remove(&campaign);
     }
 
-    /// The number of the inspection to begin now, where somebody wants one and none is under way.
+    /// The number of the inspection to begin now, where a campaign wants one and none is under way.
     pub(super) fn begin(&mut self, now: Instant) -> Option<u64> {
         if self.wanted.is_empty() || self.under_way.is_some() {
             return None;
@@ -54,8 +54,8 @@ impl Inspection {
         self.under_way.is_some_and(|under_way| under_way.number == number)
     }
 
-    /// Whom the answer to inspection `number` serves. `asked_at` is the answer's own statement, or
-    /// `None` for a failure. An inspection that was given up serves nobody.
+    /// The campaigns that the answer to inspection `number` serves. `asked_at` is the answer's own statement, or
+    /// `None` for a failure. An inspection that was given up serves none.
     pub(super) fn answered(&mut self, number: u64, asked_at: Option<Instant>) -> Vec<CampaignId> {
         let Some(under_way) = self.under_way.filter(|under_way| under_way.number == number) else {
             return Vec::new();
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_again_later_is_not_served_by_the_earlier_answer() {
+    fn a_campaign_that_asks_again_later_is_not_served_by_the_earlier_answer() {
         let mut inspection = Inspection::default();
         inspection.want(1, at(10));
         assert_eq!(inspection.begin(at(10)), Some(1));
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_told_to_those_it_was_asked_for() {
+    fn a_failure_is_reported_to_those_it_was_asked_for() {
         let mut inspection = Inspection::default();
         inspection.want(1, at(10));
         assert_eq!(inspection.begin(at(10)), Some(1));

@@ -1,20 +1,30 @@
-//! What the hub does for those who do not campaign: observers, and callers with a question.
+//! What the driver does for observers, for callers with a question, and with an operator's requests.
 
 use std::sync::Arc;
 use std::task::Waker;
+use std::time::Duration;
 
 use incumbent_core::record::Entry;
+use incumbent_core::session::{Input, Request};
 use incumbent_core::store::{Fault, StoreInfo};
 
 use super::Hub;
+use crate::Result;
 use crate::hub::Answer;
 use crate::hub::seat::Seat;
-use crate::hub::wakes::Sleeper;
 use crate::observe::Observation;
 use crate::queue::Queue;
-use crate::store::{EntryInfo, WatchEvent};
+use crate::store::request::{self, AcceptReset, HandOver, Request as Asked};
+use crate::store::roll::together;
+use crate::store::{CandidateInfo, EntryInfo, WatchEvent};
 
 impl Hub {
+    /// Refuses keys that no election of this store can have.
+    pub(super) fn check_election(&self, key: &str) -> Result<()> {
+        request::check_election(key)?;
+        self.errands.adapter.check_key(key)
+    }
+
     pub(super) fn read(&mut self, election: String, reply: Answer<Entry>) {
         if let Err(error) = self.check_election(&election) {
             return drop(reply.send(Err(error)));
@@ -29,6 +39,18 @@ impl Hub {
         }
         let adapter = Arc::clone(&self.errands.adapter);
         self.under_way.push(self.errands.answer(reply, async move { adapter.written(&election).await }));
+    }
+
+    pub(super) fn candidates(&mut self, election: Option<String>, reply: Answer<Option<Vec<CandidateInfo>>>) {
+        if let Err(error) = election.as_deref().map_or(Ok(()), |key| self.check_election(key)) {
+            return drop(reply.send(Err(error)));
+        }
+        let (adapter, own) = (Arc::clone(&self.errands.adapter), self.roll.clone());
+        let ask = async move {
+            let heard = adapter.candidates().await?;
+            Ok(heard.map(|heard| together(own.call(), heard, election.as_deref())))
+        };
+        self.under_way.push(self.errands.answer(reply, ask));
     }
 
     pub(super) fn list(&mut self, reply: Answer<Vec<WatchEvent>>) {
@@ -49,21 +71,26 @@ impl Hub {
         let seat = self.seats.entry(Arc::clone(&key)).or_insert_with(|| Seat::new(Arc::clone(&key)));
         seat.join(queue);
         self.look(&key);
-        self.want_watch();
+        self.feed(Input::Observe);
         drop(reply.send(Ok(())));
     }
 
     /// Takes in what the watch tells of a key, for its observers.
     pub(super) fn see(&mut self, key: &str, entry: &Entry) {
-        let now = self.clock.now();
+        let (now, max_age) = (self.clock.now(), self.max_age());
         let Some((key, mut seat)) = self.seats.remove_entry(key) else { return };
         if seat.is_deserted() {
-            return self.wakes.set(Sleeper::Seat(key), None);
+            return self.checks.set(&key, None);
         }
-        let (check, woken) = seat.see(now, entry, self.max_age);
-        self.wakes.set(Sleeper::Seat(Arc::clone(&key)), check);
+        let (check, woken) = seat.see(now, entry, max_age);
+        self.checks.set(&key, check);
         self.seats.insert(key, seat);
         wake_all(woken);
+    }
+
+    /// The store's maximum age, as last shown.
+    fn max_age(&self) -> Option<Duration> {
+        self.session.info().and_then(|info| info.max_age)
     }
 
     /// Reads a key for its observers.
@@ -71,19 +98,38 @@ impl Hub {
         let Some(seat) = self.seats.get_mut(key) else { return };
         if seat.is_deserted() {
             self.seats.remove(key);
-            return self.wakes.set(Sleeper::Seat(Arc::clone(key)), None);
+            return self.checks.set(key, None);
         }
         if let Some(changes) = seat.begin_read() {
             self.under_way.push(self.errands.look(key, changes));
         }
     }
 
-    pub(super) fn looked(&mut self, key: &Arc<str>, changes: u64, result: Result<Entry, Fault>) {
-        let now = self.clock.now();
+    pub(super) fn looked(&mut self, key: &Arc<str>, changes: u64, result: std::result::Result<Entry, Fault>) {
+        let (now, max_age) = (self.clock.now(), self.max_age());
         let Some(seat) = self.seats.get_mut(key) else { return };
-        let (check, woken) = seat.read(now, changes, result.as_ref().ok(), self.max_age);
-        self.wakes.set(Sleeper::Seat(Arc::clone(key)), check);
+        let (check, woken) = seat.read(now, changes, result.as_ref().ok(), max_age);
+        self.checks.set(key, check);
         wake_all(woken);
+    }
+
+    /// Takes in what the watch shows of a key that is no election here: it may be an operator's request.
+    pub(super) fn requested(&mut self, key: &str, entry: &Entry) {
+        let Some(record) = entry.live() else { return };
+        let Some((election, asked)) = request::read(key, &record.candidate) else { return };
+        let request = match asked {
+            Asked::HandOver(HandOver { leader, to }) => {
+                if self.errands.adapter.check_name(&to).is_err() {
+                    tracing::debug!(election, to, "an operator's request names a successor that cannot be");
+                    return;
+                }
+                Request::HandOver { leader, successor: to }
+            }
+            Asked::AcceptReset(AcceptReset { seen, incarnation }) => {
+                Request::AcceptReset { seen, incarnation }
+            }
+        };
+        self.feed(Input::Requested { election: election.into(), revision: record.revision, request });
     }
 
     /// Nothing more will be told to any observer.

@@ -1,0 +1,258 @@
+//! What goes into a session, and what comes out.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use super::CampaignId;
+use super::timers::Wake;
+use crate::campaign::{self, Event, InvalidSettings, Lease, ReadId, Settings};
+use crate::record::{Attempt, Entry, Nonce};
+use crate::store::{Fault, Outcome, StoreInfo, Write};
+use crate::token::{Incarnation, Revision, Token};
+
+/// Something that happened outside.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// Time has passed.
+    Tick,
+    /// A new campaign enters.
+    Enter(Box<Enter>),
+    /// A command for a campaign. A campaign that has not begun takes its health and a close.
+    Command {
+        /// The campaign.
+        id: CampaignId,
+        /// The command.
+        command: Command,
+    },
+    /// A request of an operator to the candidates of an election, as the watch showed it.
+    Requested {
+        /// The election's key.
+        election: String,
+        /// The revision of the request, which a new watch shows again.
+        revision: Revision,
+        /// The request.
+        request: Request,
+    },
+    /// A write was answered. The answer counts whenever it comes.
+    Wrote {
+        /// The campaign.
+        id: CampaignId,
+        /// The write's number.
+        attempt: Attempt,
+        /// Its outcome.
+        outcome: Outcome,
+    },
+    /// A read was answered.
+    Read {
+        /// The campaign.
+        id: CampaignId,
+        /// The read's number.
+        read: ReadId,
+        /// What the key holds.
+        result: Result<Entry, Fault>,
+    },
+    /// The store was inspected.
+    Inspected {
+        /// The inspection's number.
+        number: u64,
+        /// What it showed.
+        result: Result<StoreInfo, Fault>,
+    },
+    /// The store's settings are unsafe in this way, or no longer.
+    Flaw(Option<Fault>),
+    /// An observer wants the store watched, too.
+    Observe,
+    /// A watch stands.
+    Watching {
+        /// The watch's number.
+        number: u64,
+    },
+    /// A watch shows what a key holds.
+    Watched {
+        /// The watch's number.
+        number: u64,
+        /// The election's key.
+        election: String,
+        /// What the key holds.
+        entry: Entry,
+    },
+    /// A watch ended, or could not be had.
+    WatchEnded {
+        /// The watch's number.
+        number: u64,
+    },
+    /// The store offers no watches.
+    NotWatchable {
+        /// The number of the watch that was asked for.
+        number: u64,
+    },
+    /// The connection that was asked for is there.
+    Reconnected,
+    /// It could not be had.
+    NotReconnected,
+    /// The client has a new connection without having been asked for one. Ignored while one that was asked for is under
+    /// way, which is reported by itself.
+    Connected,
+    /// The candidates were registered, or could not be.
+    Registered(bool),
+}
+
+/// A campaign that enters.
+#[derive(Clone, Debug)]
+pub struct Enter {
+    /// Its number, never used before on this session.
+    pub id: CampaignId,
+    /// The election's key.
+    pub election: Arc<str>,
+    /// What the candidate wants.
+    pub settings: Settings,
+    /// Marks what the campaign writes. Used for no other campaign.
+    pub nonce: Nonce,
+    /// Decides the campaign's random choices.
+    pub seed: u64,
+    /// Refused, instead of tried again, where the store does not answer at first.
+    pub fail_fast: bool,
+}
+
+/// A command of a user to a campaign.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// As [`campaign::Input::Resign`].
+    Resign,
+    /// As [`campaign::Input::HandOver`].
+    HandOver(String),
+    /// As [`campaign::Input::Close`].
+    Close,
+    /// As [`campaign::Input::Health`].
+    Health(bool),
+    /// As [`campaign::Input::Drained`].
+    Drained,
+    /// As [`campaign::Input::HandlerFailed`].
+    HandlerFailed,
+    /// As [`campaign::Input::Accept`].
+    Accept,
+}
+
+impl From<Command> for campaign::Input {
+    fn from(command: Command) -> Self {
+        match command {
+            Command::Resign => Self::Resign,
+            Command::HandOver(successor) => Self::HandOver(successor),
+            Command::Close => Self::Close,
+            Command::Health(healthy) => Self::Health(healthy),
+            Command::Drained => Self::Drained,
+            Command::HandlerFailed => Self::HandlerFailed,
+            Command::Accept => Self::Accept,
+        }
+    }
+}
+
+/// A request of an operator, which each campaign considers once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// Hand over. The request names the campaign that it is for, so it says nothing to a successor.
+    HandOver {
+        /// The nonce of the campaign that leads.
+        leader: Nonce,
+        /// The name of the candidate that is to follow.
+        successor: String,
+    },
+    /// Accept that tokens start again. The request names the tokens that may be forgotten and the incarnation in which
+    /// tokens may start again, so it says nothing of a later reset.
+    AcceptReset {
+        /// The largest token that may be forgotten.
+        seen: Token,
+        /// The incarnation of the store.
+        incarnation: Incarnation,
+    },
+}
+
+/// What a session wants done, in order.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Output {
+    /// The campaign has begun, or waits for a store that does not answer yet: its caller goes on.
+    Entered(CampaignId),
+    /// The campaign is refused and forgotten.
+    Refused(CampaignId, Refusal),
+    /// A campaign's lease and events. Publish the lease *before* reporting the events and carrying out any output that
+    /// follows.
+    Report {
+        /// The campaign.
+        id: CampaignId,
+        /// The right to lead, from now on.
+        lease: Option<Lease>,
+        /// The lease time in force; `None` before the campaign has begun.
+        lease_time: Option<Duration>,
+        /// Report these to the user.
+        events: Vec<Event>,
+    },
+    /// The candidate stands in its election from now on, or no longer.
+    Stands(CampaignId, bool),
+    /// The campaign is over and forgotten.
+    Closed(CampaignId),
+    /// Send this write, and answer with [`Input::Wrote`].
+    Write {
+        /// The campaign.
+        id: CampaignId,
+        /// The write.
+        write: Write,
+        /// How long the answer can matter. Without one by then, answer that its outcome is unknown.
+        limit: Duration,
+    },
+    /// Read the campaign's key, and answer with [`Input::Read`].
+    Read {
+        /// The campaign.
+        id: CampaignId,
+        /// The read's number.
+        read: ReadId,
+        /// How long the answer can matter. Without one by then, answer with a fault.
+        limit: Duration,
+    },
+    /// Inspect the store, and answer with [`Input::Inspected`].
+    Inspect {
+        /// The inspection's number.
+        number: u64,
+        /// Without an answer by then, answer with a fault.
+        limit: Duration,
+    },
+    /// Watch the store in place of any watch before, and answer with [`Input::Watching`].
+    Watch {
+        /// The watch's number.
+        number: u64,
+        /// Where the watch does not stand by then, answer with [`Input::WatchEnded`].
+        limit: Duration,
+    },
+    /// Connect again, to another server where there are several, and answer with [`Input::Reconnected`].
+    Reconnect {
+        /// Where there is no connection by then, answer with [`Input::NotReconnected`].
+        limit: Duration,
+    },
+    /// Register the candidates that stand, and answer with [`Input::Registered`].
+    Register {
+        /// Without an answer by then, answer that it failed.
+        limit: Duration,
+    },
+    /// A campaign considered an operator's request, and does what it says or does not. For a log.
+    Considered {
+        /// The campaign.
+        id: CampaignId,
+        /// The request.
+        request: Request,
+        /// Whether the campaign does what it says.
+        accepted: bool,
+    },
+    /// Nothing more until an input, or until this wake-up.
+    WakeAt(Option<Wake>),
+}
+
+/// The reason why a campaign did not enter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// A setting is incoherent, or the store cannot keep it.
+    Settings(InvalidSettings),
+    /// The store cannot be used.
+    Store(Fault),
+}

@@ -1,0 +1,688 @@
+//! One connection to a store: everything between the campaigns on it and the wire that is not I/O.
+//!
+//! ```text
+//!   commands, answers ──▶ Session ──▶ writes, reads, inspections, watches, reconnects
+//!                         │     ▲ └─▶ leases and events to publish
+//!                  inputs ▼     │ outputs
+//!                         Campaign, one a candidate
+//! ```
+//!
+//! A session holds the [`Campaign`]s of all candidates on one connection, and gives them together what they share:
+//!
+//! - A campaign *enters*: the store is inspected once for its incarnation and tried again with a back-off; the health
+//!   of the candidate is handed in before the start.
+//! - One *watch* serves all elections. It is numbered and begins again with a back-off. Before an inspection of another
+//!   incarnation is handed in, a new watch begins, and the old one counts no more.
+//! - One *inspection* serves all campaigns that want one; one is under way at a time.
+//! - One *reconnect* serves all campaigns that asked. What was asked over the old connection is asked again.
+//! - One *registration* makes known which candidates stand.
+//! - Requests of an operator are considered once by each campaign.
+//!
+//! # The contract
+//!
+//! Give [`handle`](Session::handle) what happened and when, then carry out what [`poll`](Session::poll) returns until it
+//! is [`WakeAt`](Output::WakeAt): nothing more until an input, or that instant. The driver that carries the outputs out
+//! answers each within its limit. It reads the clock after what happened and before each call of `handle`, so a write
+//! is always sent after the instant that its lease counts from.
+
+mod inspection;
+mod io;
+mod registration;
+mod timers;
+mod watch;
+
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::string::ToString;
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+pub use io::{Command, Enter, Input, Output, Refusal, Request};
+pub use timers::{Timer, Wake};
+
+use crate::campaign::{self, Campaign, Event, Lease, Misuse, State, Warning, check_name};
+use crate::record::Entry;
+use crate::store::{Action, Capabilities, Fault, FaultKind, StoreInfo, Write};
+use crate::time::Instant;
+use crate::token::{Revision, Token};
+use inspection::Inspection;
+use registration::Registration;
+use timers::Timers;
+use watch::Watch;
+
+/// The number of a campaign on its session.
+pub type CampaignId = u64;
+
+/// How long an inspection may take; a campaign's own limit for an attempt is no longer.
+const INSPECTION: Duration = Duration::from_secs(2);
+/// How long a watch may take to begin.
+const WATCH: Duration = Duration::from_secs(5);
+/// How long one attempt at a new connection may take before the next one.
+const RECONNECTION: Duration = Duration::from_secs(10);
+/// How long a registration may take.
+const REGISTRATION: Duration = Duration::from_secs(5);
+/// How long an answer can matter to a campaign that has sent no lease yet.
+const FIRST_LIMIT: Duration = Duration::from_secs(10);
+/// The first wait before a store that did not answer is asked again; doubled up to [`LONGEST_WAIT`].
+const FIRST_WAIT: Duration = Duration::from_millis(100);
+/// The longest.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
+/// The longest wait before another attempt at a new connection, doubled from [`FIRST_WAIT`].
+const LONGEST_RECONNECT: Duration = Duration::from_secs(2);
+
+/// The campaigns of one connection, and what they share.
+#[derive(Clone, Debug)]
+pub struct Session {
+    store: Capabilities,
+    /// The latest reading of the caller's clock.
+    now: Instant,
+    candidates: BTreeMap<CampaignId, Candidate>,
+    elections: BTreeMap<Arc<str>, Vec<CampaignId>>,
+    watch: Watch,
+    inspection: Inspection,
+    reconnect: Reconnect,
+    /// When the present connection was made, where it is not the first.
+    reconnected: Option<Instant>,
+    registration: Registration,
+    /// What the last inspection showed.
+    info: Option<StoreInfo>,
+    /// What is unsafe about the store's settings, as last reported.
+    flaw: Option<Fault>,
+    timers: Timers,
+    /// Inputs to campaigns, in order.
+    deliveries: VecDeque<(CampaignId, campaign::Input)>,
+    outputs: VecDeque<Output>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Reconnect {
+    #[default]
+    No,
+    UnderWay {
+        failures: u32,
+    },
+    Waiting {
+        failures: u32,
+    },
+}
+
+/// A candidate on the session.
+#[derive(Clone, Debug)]
+struct Candidate {
+    election: Arc<str>,
+    name: Arc<str>,
+    stage: Stage,
+    healthy: bool,
+    /// How long an answer from the store can matter.
+    limit: Duration,
+    /// When the campaign last sent something.
+    last_sent: Instant,
+    stands: bool,
+    lease: Option<Lease>,
+    lease_time: Option<Duration>,
+    /// The operator's requests that were considered last: a new watch shows them again.
+    hand_over: Option<Revision>,
+    acceptance: Option<Revision>,
+    /// The largest token it has seen, where it stays out because the store would give no larger one.
+    barred_by: Option<Token>,
+}
+
+#[derive(Clone, Debug)]
+enum Stage {
+    Entering(Box<Entering>),
+    Running(Box<Campaign>),
+}
+
+#[derive(Clone, Debug)]
+struct Entering {
+    enter: Enter,
+    /// The caller knows that the campaign has entered.
+    entered: bool,
+    failures: u32,
+    /// The warning that was reported last.
+    reported: Option<Warning>,
+}
+
+/// Sees everything that goes into the campaigns of a session and comes out of them, for a simulator or a log.
+pub trait Observer {
+    /// A campaign is made of what an inspection showed.
+    fn begins(&mut self, id: CampaignId, now: Instant, info: &StoreInfo) {
+        let _ = (id, now, info);
+    }
+
+    /// An input is about to be handed to a campaign.
+    fn input(&mut self, id: CampaignId, now: Instant, input: &campaign::Input) {
+        let _ = (id, now, input);
+    }
+
+    /// The campaign has handled it.
+    fn handled(&mut self, id: CampaignId, now: Instant, campaign: &Campaign) {
+        let _ = (id, now, campaign);
+    }
+
+    /// The campaign wants something done.
+    fn output(&mut self, id: CampaignId, campaign: &Campaign, output: &campaign::Output) {
+        let _ = (id, campaign, output);
+    }
+}
+
+/// Observes nothing.
+impl Observer for () {}
+
+impl Session {
+    /// A session without campaigns, on a store that can do this.
+    pub fn new(store: Capabilities) -> Self {
+        Self {
+            store,
+            now: Instant::ZERO,
+            candidates: BTreeMap::new(),
+            elections: BTreeMap::new(),
+            watch: Watch::default(),
+            inspection: Inspection::default(),
+            reconnect: Reconnect::No,
+            reconnected: None,
+            registration: Registration::default(),
+            info: None,
+            flaw: None,
+            timers: Timers::default(),
+            deliveries: VecDeque::new(),
+            outputs: VecDeque::new(),
+        }
+    }
+
+    /// Takes in what happened at `now`. Call [`poll`](Self::poll) afterwards until it is drained.
+    ///
+    /// An input for a campaign that is over does nothing. A `now` before an earlier one counts as the earlier.
+    ///
+    /// # Errors
+    ///
+    /// An answer to a question that was never asked, or a successor whose name no candidate can have, changes nothing
+    /// for its campaign and is returned.
+    pub fn handle(&mut self, now: Instant, input: Input) -> Result<(), Misuse> {
+        self.handle_observed(now, input, &mut ())
+    }
+
+    /// As [`handle`](Self::handle), where `observer` sees every step of the campaigns.
+    ///
+    /// # Errors
+    ///
+    /// As [`handle`](Self::handle).
+    pub fn handle_observed(
+        &mut self,
+        now: Instant,
+        input: Input,
+        observer: &mut impl Observer,
+    ) -> Result<(), Misuse> {
+        self.now = self.now.max(now);
+        self.take_in(input, observer);
+        let mut result = self.deliver(observer);
+        // Each once, so that no timer keeps other work waiting.
+        for timer in self.timers.take_due(self.now) {
+            self.fire(timer);
+            result = result.and(self.deliver(observer));
+        }
+        result
+    }
+
+    /// What to do next. [`Output::WakeAt`] means drained: nothing more until an input, or that instant.
+    #[must_use]
+    pub fn poll(&mut self) -> Output {
+        self.outputs.pop_front().unwrap_or_else(|| Output::WakeAt(self.timers.next()))
+    }
+
+    /// The campaign of that number, once the store has answered and until it is over.
+    pub fn campaign(&self, id: CampaignId) -> Option<&Campaign> {
+        match &self.candidates.get(&id)?.stage {
+            Stage::Running(campaign) => Some(campaign),
+            Stage::Entering(_) => None,
+        }
+    }
+
+    /// What the last inspection of the store showed.
+    pub fn info(&self) -> Option<&StoreInfo> {
+        self.info.as_ref()
+    }
+
+    /// Whether a candidate of this session campaigns in the election.
+    pub fn is_contested(&self, election: &str) -> bool {
+        self.elections.contains_key(election)
+    }
+
+    /// Whether the store knows every candidate that stands.
+    pub fn is_registered(&self) -> bool {
+        self.registration.is_done()
+    }
+
+    fn take_in(&mut self, input: Input, observer: &mut impl Observer) {
+        match input {
+            Input::Tick => {}
+            Input::Enter(enter) => self.enter(*enter),
+            Input::Command { id, command } => self.command(id, command),
+            Input::Requested { election, revision, request } => {
+                for id in self.elections.get(election.as_str()).cloned().unwrap_or_default() {
+                    self.requested(id, revision, &request);
+                }
+            }
+            Input::Wrote { id, attempt, outcome } => {
+                self.deliveries.push_back((id, campaign::Input::Wrote { attempt, outcome }));
+            }
+            Input::Read { id, read, result } => {
+                self.deliveries.push_back((id, campaign::Input::Read { read, result }));
+            }
+            Input::Inspected { number, result } => self.inspected(number, &result, observer),
+            Input::Flaw(flaw) => self.flaw(flaw),
+            Input::Observe => {
+                let number = self.watch.want();
+                self.begin_watch(number);
+            }
+            Input::Watching { number } => {
+                if self.watch.began(number, self.now) {
+                    self.feed_all(&campaign::Input::Watching { since: self.now });
+                    // The store may be another than before, where none of the candidates is registered.
+                    if self.candidates.values().any(|candidate| candidate.stands) {
+                        self.register();
+                    }
+                }
+            }
+            Input::Watched { number, election, entry } => self.watched(number, &election, &entry),
+            Input::WatchEnded { number } => {
+                if let Some(at) = self.watch.ended(number, self.now) {
+                    self.timers.set(Timer::Watch, at);
+                }
+            }
+            Input::NotWatchable { number } => self.watch.is_not_offered(number),
+            Input::Reconnected => self.new_connection(),
+            Input::Connected if matches!(self.reconnect, Reconnect::UnderWay { .. }) => {}
+            Input::Connected => self.new_connection(),
+            Input::NotReconnected => {
+                if let Reconnect::UnderWay { failures } = self.reconnect {
+                    let wait = doubled(FIRST_WAIT, failures, LONGEST_RECONNECT);
+                    self.reconnect = Reconnect::Waiting { failures: failures.saturating_add(1) };
+                    self.timers.set(Timer::Reconnect, self.now + wait);
+                }
+            }
+            Input::Registered(done) => {
+                if let Some(wait) = self.registration.ended(done) {
+                    self.timers.set(Timer::Register, self.now + wait);
+                }
+                self.begin_registration();
+            }
+        }
+    }
+
+    fn fire(&mut self, timer: Timer) {
+        match timer {
+            Timer::Campaign(id, _) => self.deliveries.push_back((id, campaign::Input::Tick)),
+            Timer::Enter(id) => {
+                self.inspection.want(id, self.now);
+                self.inspect();
+            }
+            Timer::Watch => {
+                let number = self.watch.begin();
+                self.begin_watch(number);
+            }
+            Timer::Reconnect => {
+                if let Reconnect::Waiting { failures } = self.reconnect {
+                    self.reconnect = Reconnect::UnderWay { failures };
+                    self.outputs.push_back(Output::Reconnect { limit: RECONNECTION });
+                }
+            }
+            Timer::Register => self.register(),
+        }
+    }
+
+    // ---- campaigns enter, are commanded and leave ----
+
+    fn enter(&mut self, enter: Enter) {
+        let Enter { id, election, settings, .. } = &enter;
+        let (id, election) = (*id, Arc::clone(election));
+        self.elections.entry(Arc::clone(&election)).or_default().push(id);
+        let candidate = Candidate {
+            election,
+            name: settings.name.as_str().into(),
+            stage: Stage::Entering(Box::new(Entering { enter, entered: false, failures: 0, reported: None })),
+            healthy: true,
+            limit: FIRST_LIMIT,
+            last_sent: Instant::ZERO,
+            stands: false,
+            lease: None,
+            lease_time: None,
+            hand_over: None,
+            acceptance: None,
+            barred_by: None,
+        };
+        self.candidates.insert(id, candidate);
+        let number = self.watch.want();
+        self.begin_watch(number);
+        self.inspection.want(id, self.now);
+        self.inspect();
+    }
+
+    /// The first answer of the store to a campaign that enters.
+    fn begin(&mut self, id: CampaignId, result: &Result<StoreInfo, Fault>, observer: &mut impl Observer) {
+        let Some(candidate) = self.candidates.get_mut(&id) else { return };
+        let Stage::Entering(entering) = &mut candidate.stage else { return };
+        let made = result.as_ref().map_err(|fault| Refusal::Store(fault.clone())).and_then(|info| {
+            let Enter { settings, nonce, seed, .. } = entering.enter.clone();
+            let made = Campaign::new(settings, self.store, info, nonce, seed, self.now);
+            made.map(|campaign| (campaign, info)).map_err(Refusal::Settings)
+        });
+        let (campaign, info) = match made {
+            Ok(made) => made,
+            Err(refusal) => return self.not_begun(id, refusal),
+        };
+        observer.begins(id, self.now, info);
+        if !entering.entered {
+            self.outputs.push_back(Output::Entered(id));
+        }
+        candidate.lease_time = Some(campaign.lease_time());
+        candidate.stage = Stage::Running(Box::new(campaign));
+        let warning = self.flaw.clone().map(|flaw| Event::Warning(Warning::Store(flaw)));
+        self.outputs.push_back(candidate.report(id, warning.into_iter().collect()));
+        self.deliveries.push_back((id, campaign::Input::Health(candidate.healthy)));
+        if let Some(since) = self.watch.since() {
+            self.deliveries.push_back((id, campaign::Input::Watching { since }));
+        }
+        self.deliveries.push_back((id, campaign::Input::Campaign));
+    }
+
+    /// The campaign cannot begin at present: it is refused where its caller waits for that, and tried again otherwise.
+    fn not_begun(&mut self, id: CampaignId, refusal: Refusal) {
+        let Some(candidate) = self.candidates.get_mut(&id) else { return };
+        let Stage::Entering(entering) = &mut candidate.stage else { return };
+        let can_wait = matches!(&refusal, Refusal::Store(fault) if fault.kind == FaultKind::Unreachable);
+        if !entering.entered {
+            if !can_wait || entering.enter.fail_fast {
+                self.forget(id);
+                return self.outputs.push_back(Output::Refused(id, refusal));
+            }
+            entering.entered = true;
+            self.outputs.push_back(Output::Entered(id));
+        }
+        let (wait, fault) = match refusal {
+            Refusal::Store(fault) => {
+                let wait = doubled(FIRST_WAIT, entering.failures, LONGEST_WAIT);
+                entering.failures = entering.failures.saturating_add(1);
+                (wait, fault)
+            }
+            Refusal::Settings(invalid) => {
+                (LONGEST_WAIT, Fault { kind: FaultKind::Broken, detail: invalid.to_string() })
+            }
+        };
+        self.timers.set(Timer::Enter(id), self.now + wait);
+        let warning = Warning::Store(fault);
+        if entering.reported.as_ref() != Some(&warning) {
+            entering.reported = Some(warning.clone());
+            self.outputs.push_back(candidate.report(id, vec![Event::Warning(warning)]));
+        }
+    }
+
+    fn command(&mut self, id: CampaignId, command: Command) {
+        let Some(candidate) = self.candidates.get_mut(&id) else { return };
+        if let Command::Health(healthy) = command {
+            candidate.healthy = healthy;
+        }
+        match (&candidate.stage, command) {
+            (Stage::Running(_), command) => self.deliveries.push_back((id, command.into())),
+            (Stage::Entering(_), Command::Close) => self.over(id),
+            (Stage::Entering(_), _) => {}
+        }
+    }
+
+    fn requested(&mut self, id: CampaignId, revision: Revision, request: &Request) {
+        let Some(candidate) = self.candidates.get_mut(&id) else { return };
+        let Stage::Running(campaign) = &candidate.stage else { return };
+        let (accepted, input) = match request {
+            Request::HandOver { leader, successor } => {
+                if campaign.nonce() != *leader || candidate.hand_over.replace(revision) == Some(revision) {
+                    return;
+                }
+                let holds = matches!(campaign.state(), State::Leading | State::Holding);
+                let accepted = holds && check_name(successor).is_ok() && *candidate.name != **successor;
+                (accepted, campaign::Input::HandOver(successor.clone()))
+            }
+            Request::AcceptReset { seen, incarnation } => {
+                let is_new = candidate.acceptance.replace(revision) != Some(revision);
+                let is_named = candidate.barred_by.is_some_and(|barred_by| barred_by <= *seen);
+                let present = self.info.map(|info| info.incarnation);
+                let accepted = is_new && is_named && present == Some(*incarnation);
+                if accepted {
+                    candidate.barred_by = None;
+                }
+                (accepted, campaign::Input::Accept)
+            }
+        };
+        self.outputs.push_back(Output::Considered { id, request: request.clone(), accepted });
+        if accepted {
+            self.deliveries.push_back((id, input));
+        }
+    }
+
+    fn forget(&mut self, id: CampaignId) {
+        self.timers.stop(id);
+        self.inspection.forget(id);
+        let Some(candidate) = self.candidates.remove(&id) else { return };
+        if let Some(campaigns) = self.elections.get_mut(&candidate.election) {
+            campaigns.retain(|other| *other != id);
+            if campaigns.is_empty() {
+                self.elections.remove(&candidate.election);
+            }
+        }
+        if candidate.stands {
+            self.outputs.push_back(Output::Stands(id, false));
+            self.register();
+        }
+    }
+
+    fn over(&mut self, id: CampaignId) {
+        self.forget(id);
+        self.outputs.push_back(Output::Closed(id));
+    }
+
+    // ---- inputs to campaigns, and their outputs ----
+
+    fn feed_all(&mut self, input: &campaign::Input) {
+        let running = self.candidates.iter().filter(|(_, candidate)| candidate.is_running());
+        self.deliveries.extend(running.map(|(id, _)| (*id, input.clone())));
+    }
+
+    fn deliver(&mut self, observer: &mut impl Observer) -> Result<(), Misuse> {
+        let mut result = Ok(());
+        while let Some((id, input)) = self.deliveries.pop_front() {
+            result = result.and(self.step(id, input, observer));
+        }
+        result
+    }
+
+    /// Hands an input to a campaign. Its lease and its events come out before anything that it wants sent.
+    fn step(
+        &mut self,
+        id: CampaignId,
+        input: campaign::Input,
+        observer: &mut impl Observer,
+    ) -> Result<(), Misuse> {
+        let Some(candidate) = self.candidates.get_mut(&id) else { return Ok(()) };
+        let Stage::Running(campaign) = &mut candidate.stage else { return Ok(()) };
+        observer.input(id, self.now, &input);
+        let result = campaign.handle(self.now, input);
+        observer.handled(id, self.now, campaign);
+        let (mut events, mut wanted) = (Vec::new(), Vec::new());
+        let wake = loop {
+            let output = campaign.poll();
+            observer.output(id, campaign, &output);
+            match output {
+                campaign::Output::WakeAt(wake) => break wake,
+                campaign::Output::Event(event) => {
+                    if let Event::Warning(Warning::StoreReset { seen, barred, .. }) = &event {
+                        candidate.barred_by = seen.filter(|_| *barred);
+                    }
+                    events.push(event);
+                }
+                output => wanted.push(output),
+            }
+        };
+        let (lease, lease_time) = (campaign.lease(), Some(campaign.lease_time()));
+        let (state, stood) = (campaign.state(), candidate.stands);
+        candidate.stands = !matches!(state, State::Idle | State::Closed);
+        let stands = candidate.stands;
+        match wake {
+            Some(wake) => self.timers.set(Timer::Campaign(id, wake.timer), wake.at),
+            None => self.timers.stop(id),
+        }
+        if !events.is_empty() || lease != candidate.lease || lease_time != candidate.lease_time {
+            (candidate.lease, candidate.lease_time) = (lease, lease_time);
+            self.outputs.push_back(candidate.report(id, events));
+        }
+        for output in wanted {
+            self.carry_out(id, output);
+        }
+        if stands != stood {
+            self.outputs.push_back(Output::Stands(id, stands));
+            self.register();
+        }
+        if state == State::Closed {
+            self.over(id);
+        }
+        result
+    }
+
+    fn carry_out(&mut self, id: CampaignId, output: campaign::Output) {
+        let Some(candidate) = self.candidates.get_mut(&id) else { return };
+        match output {
+            campaign::Output::Write(write) => {
+                candidate.limit = lease_of(&write).unwrap_or(candidate.limit);
+                candidate.last_sent = self.now;
+                self.outputs.push_back(Output::Write { id, write, limit: candidate.limit });
+            }
+            campaign::Output::Read(read) => {
+                candidate.last_sent = self.now;
+                self.outputs.push_back(Output::Read { id, read, limit: candidate.limit });
+            }
+            campaign::Output::Inspect { since } => {
+                self.inspection.want(id, since);
+                self.inspect();
+            }
+            // What it complains of may have been cured for another campaign already.
+            campaign::Output::Reconnect if self.reconnected.is_some_and(|at| candidate.last_sent < at) => {
+                self.deliveries.push_front((id, campaign::Input::Reconnected));
+            }
+            campaign::Output::Reconnect => {
+                if self.reconnect == Reconnect::No {
+                    self.reconnect = Reconnect::UnderWay { failures: 0 };
+                    self.outputs.push_back(Output::Reconnect { limit: RECONNECTION });
+                }
+            }
+            // The step has dealt with both.
+            campaign::Output::Event(_) | campaign::Output::WakeAt(_) => {}
+        }
+    }
+
+    // ---- what all campaigns share ----
+
+    fn inspect(&mut self) {
+        if let Some(number) = self.inspection.begin(self.now) {
+            self.outputs.push_back(Output::Inspect { number, limit: INSPECTION });
+        }
+    }
+
+    fn inspected(&mut self, number: u64, result: &Result<StoreInfo, Fault>, observer: &mut impl Observer) {
+        if !self.inspection.is_under_way(number) {
+            // It was given up with its connection: what it says may be older than what is known by now.
+            return;
+        }
+        let before = self.info;
+        self.info = result.as_ref().ok().copied().or(before);
+        let is_another =
+            self.info.zip(before).is_some_and(|(now, before)| now.incarnation != before.incarnation);
+        if is_another {
+            // Revisions of the old incarnation mean nothing in this one, so what the old watch still has to show is
+            // not for campaigns that know of it; and all campaigns know at once.
+            let number = self.watch.restart();
+            self.begin_watch(number);
+            self.feed_all(&campaign::Input::Inspected(result.clone()));
+        }
+        let asked_at = result.as_ref().ok().map(|info| info.asked_at);
+        for id in self.inspection.answered(number, asked_at) {
+            match self.candidates.get(&id).map(Candidate::is_running) {
+                Some(true) if !is_another => {
+                    self.deliveries.push_back((id, campaign::Input::Inspected(result.clone())));
+                }
+                Some(false) => self.begin(id, result, observer),
+                Some(true) | None => {}
+            }
+        }
+        self.inspect();
+    }
+
+    /// Reports that the store's settings have become unsafe, once for each change, to all who campaign.
+    fn flaw(&mut self, flaw: Option<Fault>) {
+        if flaw == self.flaw {
+            return;
+        }
+        self.flaw = flaw;
+        let Some(flaw) = &self.flaw else { return };
+        let running = self.candidates.iter().filter(|(_, candidate)| candidate.is_running());
+        let warning = || vec![Event::Warning(Warning::Store(flaw.clone()))];
+        self.outputs.extend(running.map(|(id, candidate)| candidate.report(*id, warning())));
+    }
+
+    fn begin_watch(&mut self, number: Option<u64>) {
+        self.outputs.extend(number.map(|number| Output::Watch { number, limit: WATCH }));
+    }
+
+    fn watched(&mut self, number: u64, election: &str, entry: &Entry) {
+        if !self.watch.is_standing(number) {
+            return;
+        }
+        self.watch.showed();
+        if let Some(ids) = self.elections.get(election) {
+            self.deliveries.extend(ids.iter().map(|id| (*id, campaign::Input::Watched(entry.clone()))));
+        }
+    }
+
+    fn new_connection(&mut self) {
+        self.reconnect = Reconnect::No;
+        self.reconnected = Some(self.now);
+        // What was asked over the old connection may never be answered.
+        self.inspection.give_up();
+        self.inspect();
+        self.feed_all(&campaign::Input::Reconnected);
+    }
+
+    fn register(&mut self) {
+        self.registration.change();
+        self.begin_registration();
+    }
+
+    fn begin_registration(&mut self) {
+        if self.registration.begin() {
+            self.outputs.push_back(Output::Register { limit: REGISTRATION });
+        }
+    }
+}
+
+impl Candidate {
+    fn is_running(&self) -> bool {
+        matches!(self.stage, Stage::Running(_))
+    }
+
+    fn report(&self, id: CampaignId, events: Vec<Event>) -> Output {
+        let (lease, lease_time) = (self.lease, self.lease_time);
+        Output::Report { id, lease, lease_time, events }
+    }
+}
+
+/// How long the answer to a write can matter: a lease.
+fn lease_of(write: &Write) -> Option<Duration> {
+    match &write.action {
+        Action::Acquire(put) | Action::Renew(put) => Some(put.lease),
+        Action::Release { .. } => None,
+    }
+}
+
+/// The wait after so many failures in a row before this one: twice as long each time, up to the longest.
+fn doubled(first: Duration, failures: u32, longest: Duration) -> Duration {
+    first.saturating_mul(1 << failures.min(16)).min(longest)
+}

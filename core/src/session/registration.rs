@@ -1,0 +1,52 @@
+//! Registering the candidates of a connection: one registration for as many changes as come meanwhile.
+
+use core::time::Duration;
+
+use super::doubled;
+
+/// The first wait before a registration that failed is repeated; doubled up to [`LONGEST_WAIT`].
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+/// The longest. Only lists of candidates depend on it.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+/// What the store knows of the candidates here.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Registration {
+    /// The candidates have changed since the last registration began.
+    changed: bool,
+    under_way: bool,
+    failures: u32,
+}
+
+impl Registration {
+    /// The candidates have changed.
+    pub(super) fn change(&mut self) {
+        self.changed = true;
+    }
+
+    /// Whether to register now.
+    pub(super) fn begin(&mut self) -> bool {
+        let now = self.changed && !self.under_way;
+        if now {
+            (self.changed, self.under_way) = (false, true);
+        }
+        now
+    }
+
+    /// It is done, or failed: how long to wait before it is repeated, if nothing changes before.
+    pub(super) fn ended(&mut self, done: bool) -> Option<Duration> {
+        self.under_way = false;
+        if done {
+            self.failures = 0;
+            return None;
+        }
+        let wait = doubled(FIRST_WAIT, self.failures, LONGEST_WAIT);
+        self.failures = self.failures.saturating_add(1);
+        Some(wait)
+    }
+
+    /// Whether the store knows everything.
+    pub(super) fn is_done(&self) -> bool {
+        !self.changed && !self.under_way && self.failures == 0
+    }
+}

@@ -1,0 +1,110 @@
+//! The one watch of a connection, and how it begins again when it ends.
+
+use core::time::Duration;
+
+use super::doubled;
+use crate::time::Instant;
+
+/// The first wait before watching again; each further one is twice as long, up to [`LONGEST`].
+const FIRST: Duration = Duration::from_millis(100);
+/// The longest. A campaign loses nothing by it but speed: its polls still elect.
+const LONGEST: Duration = Duration::from_secs(2);
+
+/// The watch of all elections.
+///
+/// Watches are numbered: one that another incarnation of the store has overtaken, before it stood or after, counts no
+/// more.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Watch {
+    state: State,
+    wanted: bool,
+    number: u64,
+    /// How often in a row it ended, or could not be had, without showing anything.
+    failures: u32,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Down,
+    Beginning,
+    Standing {
+        since: Instant,
+    },
+    /// The store offers no watches.
+    NotOffered,
+}
+
+impl Watch {
+    /// The number of the watch to begin now, because the first campaign or observer wants one.
+    pub(super) fn want(&mut self) -> Option<u64> {
+        if core::mem::replace(&mut self.wanted, true) { None } else { self.begin() }
+    }
+
+    /// The number of the watch to begin now, where there is none.
+    pub(super) fn begin(&mut self) -> Option<u64> {
+        if self.state != State::Down {
+            return None;
+        }
+        self.state = State::Beginning;
+        self.number += 1;
+        Some(self.number)
+    }
+
+    /// Ends the present watch for another incarnation of the store; the number of the one to begin now, where one is
+    /// wanted.
+    pub(super) fn restart(&mut self) -> Option<u64> {
+        if self.state == State::NotOffered {
+            return None;
+        }
+        self.state = State::Down;
+        if self.wanted { self.begin() } else { None }
+    }
+
+    /// Whether that watch has begun, and was not overtaken.
+    pub(super) fn is_standing(&self, number: u64) -> bool {
+        self.number == number && matches!(self.state, State::Standing { .. })
+    }
+
+    /// Since when the present watch stands.
+    pub(super) fn since(&self) -> Option<Instant> {
+        match self.state {
+            State::Standing { since } => Some(since),
+            _ => None,
+        }
+    }
+
+    /// Whether that watch, which stands since now, is the one that was to begin.
+    pub(super) fn began(&mut self, number: u64, now: Instant) -> bool {
+        let is_present = self.number == number && self.state == State::Beginning;
+        if is_present {
+            self.state = State::Standing { since: now };
+        }
+        is_present
+    }
+
+    /// It showed something: it works.
+    pub(super) fn showed(&mut self) {
+        self.failures = 0;
+    }
+
+    /// That watch ended, or could not be had: when to begin again, where it is the present one.
+    pub(super) fn ended(&mut self, number: u64, now: Instant) -> Option<Instant> {
+        let is_present =
+            self.number == number && matches!(self.state, State::Beginning | State::Standing { .. });
+        if !is_present {
+            return None;
+        }
+        self.state = State::Down;
+        let wait = doubled(FIRST, self.failures, LONGEST);
+        self.failures = self.failures.saturating_add(1);
+        Some(now + wait)
+    }
+
+    /// The store offers no watches: none is asked for any more.
+    pub(super) fn is_not_offered(&mut self, number: u64) {
+        if self.number == number {
+            self.state = State::NotOffered;
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! One inspection and one reconnect for all campaigns.
+
+use incumbent_core::campaign::ReadId;
+use incumbent_core::record::{Attempt, Entry};
+use incumbent_core::session::{Input, Timer};
+use incumbent_core::store::Outcome;
+use incumbent_core::{Instant, Revision};
+
+use crate::harness::{Bench, ms, secs, unreachable};
+
+/// Two campaigns whose third read in a row failed: each wants a new connection.
+fn two_that_fail(bench: &mut Bench) -> Vec<String> {
+    bench.enter(2, "mail");
+    bench.inspected(2);
+    let mut outputs = Vec::new();
+    for _ in 0..60 {
+        bench.now = bench.now + ms(200);
+        for id in [1, 2] {
+            for read in 1..=20 {
+                let result = Err(unreachable());
+                let _ = bench.session.handle(bench.now, Input::Read { id, read: ReadId(read), result });
+            }
+        }
+        outputs.extend(bench.drain().into_iter().filter(|output| output.starts_with("reconnect")));
+    }
+    outputs
+}
+
+#[test]
+fn one_reconnect_serves_all_campaigns_that_ask() {
+    let mut bench = Bench::with_a_candidate();
+    assert_eq!(two_that_fail(&mut bench), ["reconnect within 10s"]);
+}
+
+#[test]
+fn a_reconnect_that_failed_is_tried_again_later_and_later_until_there_is_a_connection() {
+    let mut bench = Bench::with_a_candidate();
+    two_that_fail(&mut bench);
+    for wait in [100, 200, 400, 800, 1600, 2000, 2000] {
+        bench.give(Input::NotReconnected);
+        let outputs = bench.after(ms(wait));
+        assert!(outputs.contains(&"reconnect within 10s".to_owned()), "{outputs:?}");
+    }
+    bench.give(Input::Reconnected);
+    assert_eq!(bench.give(Input::NotReconnected), [""; 0]);
+}
+
+#[test]
+fn a_connection_that_came_by_itself_counts_unless_another_is_under_way() {
+    let mut bench = Bench::with_a_leader();
+    bench.now = bench.now + secs(9);
+    assert_eq!(bench.give(Input::Connected), ["inspect 3 within 2s", "1 renew 2 over 5 within 30s"]);
+    let mut bench = Bench::with_a_candidate();
+    two_that_fail(&mut bench);
+    assert_eq!(bench.give(Input::Connected), [""; 0]);
+}
+
+#[test]
+fn an_inspection_over_an_old_connection_is_asked_again_and_its_late_answer_ignored() {
+    let mut bench = Bench::new();
+    bench.enter(1, "jobs");
+    assert_eq!(bench.give(Input::Connected), ["inspect 2 within 2s"]);
+    assert_eq!(bench.inspected(1), [""; 0]);
+    assert_eq!(bench.session.info(), None);
+    assert_eq!(bench.inspected(2)[0], "1 entered");
+}
+
+#[test]
+fn one_inspection_serves_the_renewals_of_all_campaigns() {
+    let mut bench = Bench::with_a_leader();
+    bench.enter(2, "mail");
+    bench.inspected(3);
+    bench.read(2, 1, Entry::Vacant);
+    bench.tick_at_next();
+    let applied = Outcome::Applied { revision: Revision(6), incarnation: None };
+    bench.give(Input::Wrote { id: 2, attempt: Attempt(1), outcome: applied });
+    bench.inspected(4);
+    bench.now = bench.now + secs(12);
+    assert_eq!(
+        bench.give(Input::Tick),
+        ["inspect 5 within 2s", "1 renew 2 over 5 within 30s", "2 renew 2 over 6 within 30s"]
+    );
+}
+
+#[test]
+fn an_answer_to_a_question_that_was_never_asked_is_returned() {
+    let mut bench = Bench::with_a_candidate();
+    let wrote = Input::Wrote { id: 1, attempt: Attempt(9), outcome: Outcome::Busy };
+    assert!(bench.session.handle(bench.now, wrote).is_err());
+    let unknown = Input::Wrote { id: 9, attempt: Attempt(9), outcome: Outcome::Busy };
+    assert_eq!(bench.session.handle(bench.now, unknown), Ok(()), "of a campaign that is over");
+}
+
+#[test]
+fn a_clock_that_goes_back_changes_nothing() {
+    let mut bench = Bench::new();
+    bench.give(Input::Observe);
+    bench.give(Input::WatchEnded { number: 1 });
+    let then = bench.now;
+    bench.now = Instant::ZERO;
+    assert_eq!(bench.give(Input::Tick), [""; 0]);
+    bench.now = then;
+    assert_eq!(bench.wake(), Some((ms(100), Timer::Watch)));
+}

@@ -1,0 +1,217 @@
+//! One session on a bench: a clock that is set by hand, inputs given one by one, outputs listed.
+
+use std::time::Duration;
+
+use incumbent_core::campaign::{self, Event, Settings, Warning};
+use incumbent_core::record::{Attempt, Entry, Nonce, Record, Stamp};
+use incumbent_core::session::{CampaignId, Command, Enter, Input, Output, Refusal, Session, Timer, Wake};
+use incumbent_core::store::{Action, Capabilities, Expect, Fault, FaultKind, Outcome, StoreInfo};
+use incumbent_core::{Incarnation, Instant, Revision};
+
+pub const LEASE: Duration = Duration::from_secs(30);
+pub const INCARNATION: Incarnation = Incarnation(1_000);
+
+pub const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+pub const fn secs(secs: u64) -> Duration {
+    Duration::from_secs(secs)
+}
+
+pub fn unreachable() -> Fault {
+    Fault { kind: FaultKind::Unreachable, detail: "no answer".into() }
+}
+
+pub fn denied() -> Fault {
+    Fault { kind: FaultKind::Denied, detail: "no permission".into() }
+}
+
+pub struct Bench {
+    pub session: Session,
+    pub now: Instant,
+}
+
+impl Bench {
+    /// A session without campaigns, one hour after the clock's origin.
+    pub fn new() -> Self {
+        let store = Capabilities {
+            own_lease: false,
+            lease_step: Duration::ZERO,
+            shortest: ms(100),
+            longest: Duration::MAX,
+            granularity: ms(250),
+            expiry_pushed: false,
+            incarnation_acked: false,
+            fail_over: secs(7),
+        };
+        Self { session: Session::new(store), now: Instant::ZERO + secs(3600) }
+    }
+
+    /// A session whose campaign 1 waits in election `jobs`, whose key is vacant by its first read; the watch stands.
+    pub fn with_a_candidate() -> Self {
+        let mut bench = Self::new();
+        bench.enter(1, "jobs");
+        bench.watching(1);
+        bench.inspected(1);
+        bench
+    }
+
+    /// A session whose campaign 1 leads election `jobs` by revision 5; it renews after 10 s.
+    pub fn with_a_leader() -> Self {
+        let mut bench = Self::with_a_candidate();
+        bench.read(1, 1, Entry::Vacant);
+        bench.tick_at_next();
+        let applied = Outcome::Applied { revision: Revision(5), incarnation: None };
+        bench.give(Input::Wrote { id: 1, attempt: Attempt(1), outcome: applied });
+        bench.inspected(2);
+        assert!(bench.session.campaign(1).expect("it runs").is_leader(bench.now));
+        bench
+    }
+
+    pub fn give(&mut self, input: Input) -> Vec<String> {
+        self.session.handle(self.now, input).expect("nothing that breaks the contract");
+        self.drain()
+    }
+
+    pub fn drain(&mut self) -> Vec<String> {
+        let mut outputs = Vec::new();
+        loop {
+            match self.session.poll() {
+                Output::WakeAt(_) => return outputs,
+                output => outputs.push(brief(&output)),
+            }
+        }
+    }
+
+    /// The next wake-up: how long from now, and for what.
+    pub fn wake(&mut self) -> Option<(Duration, Timer)> {
+        match self.session.poll() {
+            Output::WakeAt(wake) => wake.map(|Wake { at, timer }| (at.since(self.now), timer)),
+            output => panic!("not drained: {output:?}"),
+        }
+    }
+
+    pub fn tick_at_next(&mut self) -> Vec<String> {
+        let (wait, _) = self.wake().expect("a timer");
+        self.after(wait)
+    }
+
+    /// Lets time pass.
+    pub fn after(&mut self, wait: Duration) -> Vec<String> {
+        self.now = self.now + wait;
+        self.give(Input::Tick)
+    }
+
+    pub fn enter(&mut self, id: CampaignId, election: &str) -> Vec<String> {
+        self.give(Input::Enter(Box::new(enter(id, election))))
+    }
+
+    pub fn command(&mut self, id: CampaignId, command: Command) -> Vec<String> {
+        self.give(Input::Command { id, command })
+    }
+
+    pub fn info(&self) -> StoreInfo {
+        StoreInfo {
+            asked_at: self.now,
+            incarnation: INCARNATION,
+            age: Some(secs(100_000)),
+            never_used: false,
+            max_age: Some(LEASE),
+            newest: None,
+        }
+    }
+
+    pub fn inspected(&mut self, number: u64) -> Vec<String> {
+        let result = Ok(self.info());
+        self.give(Input::Inspected { number, result })
+    }
+
+    pub fn not_inspected(&mut self, number: u64, fault: Fault) -> Vec<String> {
+        self.give(Input::Inspected { number, result: Err(fault) })
+    }
+
+    pub fn watching(&mut self, number: u64) -> Vec<String> {
+        self.give(Input::Watching { number })
+    }
+
+    pub fn watched(&mut self, number: u64, election: &str, entry: Entry) -> Vec<String> {
+        self.give(Input::Watched { number, election: election.into(), entry })
+    }
+
+    pub fn read(&mut self, id: CampaignId, read: u64, entry: Entry) -> Vec<String> {
+        self.give(Input::Read { id, read: campaign::ReadId(read), result: Ok(entry) })
+    }
+}
+
+/// A campaign that begins without a splay.
+pub fn enter(id: CampaignId, election: &str) -> Enter {
+    let settings = Settings { splay: Some(Duration::ZERO), ..Settings::new(format!("c{id}")) };
+    Enter { id, election: election.into(), settings, nonce: nonce(id), seed: 7, fail_fast: false }
+}
+
+pub fn nonce(id: CampaignId) -> Nonce {
+    Nonce(0xa0 + u128::from(id))
+}
+
+/// A live record of a candidate that is not of this session.
+pub fn foreign(revision: u64) -> Entry {
+    Entry::Live(Record {
+        revision: Revision(revision),
+        candidate: "other".into(),
+        stamp: Some(Stamp { nonce: Nonce(0xb), attempt: Attempt(1) }),
+        lease: Some(LEASE),
+        claim: None,
+        metadata: Vec::new(),
+        oversize: None,
+    })
+}
+
+fn brief(output: &Output) -> String {
+    match output {
+        Output::Entered(id) => format!("{id} entered"),
+        Output::Refused(id, Refusal::Settings(invalid)) => format!("{id} refused: {}", invalid.setting),
+        Output::Refused(id, Refusal::Store(fault)) => format!("{id} refused: {fault}"),
+        Output::Report { id, lease, lease_time: _, events } => {
+            let events: Vec<_> = events.iter().map(event).collect();
+            let leads = if lease.is_some() { " leads" } else { "" };
+            format!("{id}{leads}: {}", events.join(", "))
+        }
+        Output::Stands(id, true) => format!("{id} stands"),
+        Output::Stands(id, false) => format!("{id} stands no longer"),
+        Output::Closed(id) => format!("{id} closed"),
+        Output::Write { id, write, limit } => {
+            let action = match &write.action {
+                Action::Acquire(_) => "acquire",
+                Action::Renew(_) => "renew",
+                Action::Release { .. } => "release",
+            };
+            let over = match write.expect {
+                Expect::Absent => "absent".to_owned(),
+                Expect::Revision(revision) => revision.0.to_string(),
+            };
+            format!("{id} {action} {} over {over} within {limit:?}", write.attempt.0)
+        }
+        Output::Read { id, read, limit } => format!("{id} read {} within {limit:?}", read.0),
+        Output::Inspect { number, limit } => format!("inspect {number} within {limit:?}"),
+        Output::Watch { number, limit } => format!("watch {number} within {limit:?}"),
+        Output::Reconnect { limit } => format!("reconnect within {limit:?}"),
+        Output::Register { limit } => format!("register within {limit:?}"),
+        Output::Considered { id, accepted: true, .. } => format!("{id} accepts"),
+        Output::Considered { id, accepted: false, .. } => format!("{id} ignores"),
+        Output::WakeAt(_) => unreachable!("drained"),
+    }
+}
+
+fn event(event: &Event) -> String {
+    match event {
+        Event::Won(_) => "won".into(),
+        Event::Draining { reason, .. } => format!("draining ({reason})"),
+        Event::Lost { reason, .. } => format!("lost ({reason})"),
+        Event::LeaderChanged(Some(leader)) => format!("led by {}", leader.name),
+        Event::LeaderChanged(None) => "vacant".into(),
+        Event::StateChanged(state) => state.code().to_lowercase(),
+        Event::Warning(Warning::Store(fault)) => format!("warning ({fault})"),
+        Event::Warning(_) => "another warning".into(),
+    }
+}

@@ -1,0 +1,128 @@
+//! One watch for all elections, numbered.
+
+use incumbent_core::record::Entry;
+use incumbent_core::session::{Input, Timer};
+use incumbent_core::store::StoreInfo;
+use incumbent_core::{Incarnation, Revision};
+
+use crate::harness::{Bench, foreign, ms, secs};
+
+fn deleted(revision: u64) -> Entry {
+    Entry::Deleted { revision: Revision(revision), lease: None }
+}
+
+#[test]
+fn one_watch_serves_all_campaigns_and_observers() {
+    let mut bench = Bench::new();
+    assert_eq!(bench.give(Input::Observe), ["watch 1 within 5s"]);
+    assert_eq!(bench.give(Input::Observe), [""; 0]);
+    assert_eq!(bench.enter(1, "jobs"), ["inspect 1 within 2s"]);
+}
+
+#[test]
+fn what_a_watch_shows_of_a_key_is_for_the_campaigns_in_that_election() {
+    let mut bench = Bench::with_a_candidate();
+    bench.enter(2, "mail");
+    bench.inspected(2);
+    bench.enter(3, "jobs");
+    bench.inspected(3);
+    assert_eq!(bench.watched(1, "jobs", foreign(4)), ["1: led by other", "3: led by other"]);
+    assert_eq!(bench.watched(1, "other", foreign(5)), [""; 0]);
+}
+
+#[test]
+fn what_a_watch_that_does_not_stand_shows_counts_for_nothing() {
+    let mut bench = Bench::new();
+    bench.enter(1, "jobs");
+    bench.inspected(1);
+    assert_eq!(bench.watched(1, "jobs", foreign(4)), [""; 0]);
+}
+
+#[test]
+fn a_watch_that_ends_begins_again_later_and_later_until_it_shows_something() {
+    let mut bench = Bench::new();
+    bench.give(Input::Observe);
+    for (number, wait) in (1..).zip([100, 200, 400, 800, 1600, 2000, 2000]) {
+        assert_eq!(bench.give(Input::WatchEnded { number }), [""; 0]);
+        assert_eq!(bench.wake(), Some((ms(wait), Timer::Watch)));
+        assert_eq!(bench.after(ms(wait)), [format!("watch {} within 5s", number + 1)]);
+    }
+    bench.watching(8);
+    bench.watched(8, "jobs", Entry::Vacant);
+    bench.give(Input::WatchEnded { number: 8 });
+    assert_eq!(bench.wake(), Some((ms(100), Timer::Watch)));
+}
+
+#[test]
+fn the_end_of_a_watch_that_was_overtaken_changes_nothing() {
+    let mut bench = Bench::with_a_candidate();
+    bench.give(Input::WatchEnded { number: 1 });
+    bench.after(ms(100));
+    bench.watching(2);
+    bench.give(Input::WatchEnded { number: 1 });
+    assert_ne!(bench.wake().map(|(_, timer)| timer), Some(Timer::Watch));
+    assert_eq!(bench.watching(1), [""; 0]);
+    assert_eq!(bench.watched(2, "jobs", foreign(4)), ["1: led by other"]);
+}
+
+#[test]
+fn where_the_store_offers_no_watches_none_is_asked_for_again() {
+    let mut bench = Bench::new();
+    bench.enter(1, "jobs");
+    assert_eq!(bench.give(Input::NotWatchable { number: 1 }), [""; 0]);
+    assert_eq!(bench.give(Input::Observe), [""; 0]);
+    assert_eq!(bench.wake(), None);
+}
+
+#[test]
+fn a_new_watch_begins_before_another_incarnation_is_handed_in() {
+    let mut bench = Bench::with_a_leader();
+    bench.enter(2, "mail");
+    let result = Ok(StoreInfo { incarnation: Incarnation(2_000), ..bench.info() });
+    assert_eq!(
+        bench.give(Input::Inspected { number: 3, result }),
+        [
+            "watch 2 within 5s",
+            "2 entered",
+            "2: ",
+            "1: lost (the store was reset), another warning, waiting",
+            "2: waiting",
+            "2 read 1 within 10s",
+            "2 stands"
+        ]
+    );
+    assert_eq!(bench.watched(1, "jobs", deleted(9)), [""; 0], "of the old incarnation");
+}
+
+#[test]
+fn all_candidates_are_registered_again_when_a_new_watch_stands() {
+    let mut bench = Bench::with_a_candidate();
+    bench.give(Input::Registered(true));
+    bench.give(Input::WatchEnded { number: 1 });
+    bench.after(ms(100));
+    assert_eq!(bench.watching(2), ["register within 5s", "inspect 2 within 2s"]);
+}
+
+#[test]
+fn changes_while_a_registration_is_under_way_are_registered_after_it() {
+    let mut bench = Bench::with_a_candidate();
+    bench.enter(2, "mail");
+    bench.inspected(2);
+    assert_eq!(bench.give(Input::Registered(true)), ["register within 5s"]);
+    assert!(!bench.session.is_registered());
+    assert_eq!(bench.give(Input::Registered(true)), [""; 0]);
+    assert!(bench.session.is_registered());
+}
+
+#[test]
+fn a_registration_that_failed_is_repeated_later_and_later() {
+    let mut bench = Bench::new();
+    bench.give(Input::Enter(Box::new(crate::harness::enter(1, "jobs"))));
+    bench.inspected(1);
+    bench.read(1, 1, Entry::Vacant);
+    for wait in [1, 2, 4] {
+        assert_eq!(bench.give(Input::Registered(false)), [""; 0]);
+        let outputs = bench.after(secs(wait));
+        assert!(outputs.contains(&"register within 5s".to_owned()), "{outputs:?}");
+    }
+}
