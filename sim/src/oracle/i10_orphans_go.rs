@@ -115,7 +115,14 @@ impl Oracle for OrphansGo {
                 self.nodes.iter_mut().for_each(|node| node.orphaned = None);
                 return self.check(view);
             }
-            Moment::Hands { node, input, .. } => self.nodes[*node].work.hand(input),
+            Moment::Hands { node, input, .. } => {
+                let node = &mut self.nodes[*node];
+                if node.work == Work::Ends {
+                    // The release waited for the work until now.
+                    node.orphaned = None;
+                }
+                node.work.hand(input);
+            }
             Moment::Says { node, output: Output::Event(event), .. } => self.nodes[*node].work.hear(event),
             Moment::Stands { node, campaign, .. } => {
                 let seated = matches!(campaign.state(), State::Holding | State::Leading | State::Draining);
