@@ -23,6 +23,11 @@ const SCRIPTS: &[Script] = &[
     ("an absurd wait", an_absurd_wait),
     ("a store made as new", a_store_made_as_new),
     ("a raised age", a_raised_age),
+    ("a clock that goes back", a_clock_that_goes_back),
+    ("a release of another incarnation", a_release_of_another_incarnation),
+    ("an orphan that is released", an_orphan_that_is_released),
+    ("an old inspection", an_old_inspection),
+    ("an attempt for another incarnation", an_attempt_for_another_incarnation),
     ("late refusals", late_refusals),
     ("an older record", an_older_record),
     ("an absence", an_absence),
@@ -176,6 +181,88 @@ fn a_records_life() -> bool {
 fn an_absurd_wait() -> bool {
     let (_, outputs) = Bench::with(Some(LEASE), released(5, Duration::from_millis(u64::MAX), None));
     lives(&outputs) == Some(LEASE)
+}
+
+fn a_clock_that_goes_back() -> bool {
+    let (mut bench, _) = Bench::with(Some(LEASE), Entry::Vacant);
+    let latest = bench.now + Duration::from_secs(1);
+    bench.now = latest;
+    bench.give(Input::Tick);
+    bench.now = latest.before(Duration::from_millis(500));
+    let outputs = bench.applied(1, 10);
+    let won = |output: &Output| matches!(output, Output::Event(Event::Won(term)) if term.started == latest);
+    outputs.iter().any(won)
+}
+
+fn a_release_of_another_incarnation() -> bool {
+    let stamp = Stamp { nonce: Nonce(0xb), attempt: Attempt(3) };
+    let released = Entry::Released(Release {
+        revision: Revision(5),
+        stamp: Some(stamp),
+        owed: Duration::ZERO,
+        incarnation: Incarnation(LIFE.0 - 1),
+        successor: None,
+    });
+    let (mut bench, _) = Bench::with(Some(LEASE), released);
+    bench.applied(1, 6);
+    !bench.leads()
+}
+
+fn an_orphan_that_is_released() -> bool {
+    let (mut bench, _) = Bench::with(Some(LEASE), Entry::Deleted { revision: Revision(5), lease: None });
+    // The acquire gets no answer, and the watch shows that it was applied when the candidate does not campaign.
+    bench.give(Input::Health(false));
+    let own = match live(6, 6) {
+        Entry::Live(record) => {
+            let stamp = Some(Stamp { nonce: ME, attempt: Attempt(1) });
+            Entry::Live(Record { candidate: "me".into(), stamp, ..record })
+        }
+        other => other,
+    };
+    let outputs = bench.give(Input::Watched(own));
+    let owed = outputs.iter().find_map(|output| match output {
+        Output::Write(Write { action: Action::Release { headers }, .. }) => {
+            let (_, value) = headers.iter().find(|(name, _)| name == incumbent_core::record::RELEASE)?;
+            value.split(' ').next()?.parse::<u128>().ok()
+        }
+        _ => None,
+    });
+    owed.is_some_and(|owed| owed >= LEASE.as_millis() / 2)
+}
+
+fn an_old_inspection() -> bool {
+    let mut bench = Bench::leading();
+    let asked_before = bench.now;
+    bench.now = bench.now + Duration::from_secs(1);
+    let info = |asked_at, incarnation| StoreInfo {
+        asked_at,
+        incarnation,
+        age: Some(LONG * 1_000),
+        never_used: false,
+        max_age: Some(LEASE),
+        newest: None,
+    };
+    bench.give(Input::Inspected(Ok(info(bench.now, LIFE))));
+    bench.give(Input::Inspected(Ok(info(asked_before, Incarnation(LIFE.0 - 1)))));
+    bench.leads()
+}
+
+/// An acquire that was sent for one incarnation is acknowledged by the next, whose leader was deleted unseen: the wait is a
+/// lease of its own.
+fn an_attempt_for_another_incarnation() -> bool {
+    let (mut bench, _) = Bench::with(Some(LEASE), released(5, Duration::ZERO, None));
+    let next = Incarnation(LIFE.0 + 1);
+    bench.give(Input::Inspected(Ok(StoreInfo {
+        asked_at: bench.now,
+        incarnation: next,
+        age: Some(LONG * 1_000),
+        never_used: false,
+        max_age: Some(LEASE),
+        newest: None,
+    })));
+    let outcome = Outcome::Applied { revision: Revision(6), incarnation: Some(next) };
+    bench.give(Input::Wrote { attempt: Attempt(1), outcome });
+    !bench.leads()
 }
 
 fn a_raised_age() -> bool {
