@@ -56,7 +56,7 @@ impl Candidate {
         &self.inner.standing.election
     }
 
-    /// The candidate's name, as others see it.
+    /// The candidate's public name.
     pub fn name(&self) -> &str {
         &self.inner.standing.candidate
     }

@@ -14,8 +14,8 @@
 //! while the machine sleeps (clock_gettime(3) of macOS). No clock of a guest can count a pause of the whole virtual
 //! machine, or a restored snapshot.
 //!
-//! [`counts_suspend`](Clock::counts_suspend) says whether suspension is counted here, and
-//! [`boot_id`](Clock::boot_id) between which processes instants can be compared.
+//! [`counts_suspend`](Clock::counts_suspend) returns whether suspension is counted here. Instants of two processes can be
+//! compared if their [`boot_id`](Clock::boot_id) is the same.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

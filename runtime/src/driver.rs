@@ -21,7 +21,7 @@ pub(crate) enum Command {
     /// that work is reported through this driver, so it is kept until the campaign is over.
     Abandon(Arc<dyn Driver>),
     Health(bool),
-    /// Whether the event loop of the candidate's program turns.
+    /// Whether the event loop of the candidate's program responds.
     Turns(bool),
     Accept,
     /// The work of this term has ended, perhaps reported after the term was lost.

@@ -76,7 +76,7 @@ impl Candidate {
     }
 }
 
-/// What the work of a term returns: nothing, or a result.
+/// The result type of a term's work: nothing, or a `Result`.
 pub trait WorkResult {
     /// The failure; `None` for success.
     fn failure(self) -> Option<String>;

@@ -15,7 +15,7 @@ tokio::task_local! {
     static INSIDE: ();
 }
 
-/// Runs a handler, or the work of a term, so that a [`LeaveRequest`] awaited in it does not wait for it.
+/// Runs a handler, or the work of a term, so that a [`LeaveRequest`] that it awaits does not wait for it.
 pub(crate) async fn inside<T>(work: impl Future<Output = T>) -> T {
     INSIDE.scope((), work).await
 }

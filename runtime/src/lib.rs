@@ -22,10 +22,10 @@
 //! # store.close().await }
 //! ```
 //!
-//! - [`Store`] is a system that arbitrates, opened by URL.
-//! - [`Candidate`] takes part in an election: ask it [whether it leads](Candidate::is_leader), wait for a
-//!   [`Term`], do [work that lives as long as a term](Candidate::lead), read its [events](Candidate::events)
-//!   or [attach handlers](Candidate::attach).
+//! - [`Store`] is a system that arbitrates between candidates, opened by URL.
+//! - [`Candidate`] takes part in an election: check [whether it leads](Candidate::is_leader), wait for a
+//!   [`Term`], do [work that lasts as long as a term](Candidate::lead), read its
+//!   [events](Candidate::events) or [attach handlers](Candidate::attach).
 //! - [`Observer`] watches an election without taking part.
 //!
 //! The rules of an election are in [`core`], which does no I/O and knows no clock; this crate gives them a

@@ -198,7 +198,7 @@ impl CampaignOptions {
     /// The resulting settings of one campaign on a store, in numbers.
     ///
     /// # Errors
-    /// `InvalidSetting` for what [`Store::campaign`](crate::Store::campaign) would refuse.
+    /// `InvalidSetting` for settings that [`Store::campaign`](crate::Store::campaign) would refuse.
     pub fn forecast(&self, store: Capabilities, info: &StoreInfo) -> crate::Result<Forecast> {
         Forecast::new(self.settings(), store, info)
             .map_err(|refused| Error::new(ErrorKind::InvalidSetting, refused.to_string()))

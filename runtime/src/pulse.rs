@@ -1,4 +1,4 @@
-//! Watching an event loop that this library does not run: a language's, or a user interface's.
+//! Watches an event loop that this library does not run: a language's, or a user interface's.
 //!
 //! Leases are renewed on a separate thread, whatever the program does. A program that hangs would therefore lead until
 //! it is killed; a watched program must show within a lease that its event loop responds.

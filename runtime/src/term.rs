@@ -1,4 +1,4 @@
-//! One uninterrupted leadership, as its holder sees it.
+//! A term, as its holder sees it.
 
 use std::fmt;
 use std::future::{Future, poll_fn};

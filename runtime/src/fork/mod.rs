@@ -1,4 +1,4 @@
-//! Whether this process is the one a handle was made in, or a child forked from it.
+//! Detects whether this process created a handle, or is a child forked from that process.
 //!
 //! A child inherits the memory of its parent: the deadline of a leader, the record of a campaign. It
 //! inherits neither the threads that renew the lease nor the right to use it.

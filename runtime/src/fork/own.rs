@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::ForkGuard;
 
-/// A value behind a lock, which a forked child does not inherit: it begins with a new one.
+/// A value behind a lock. A forked child does not inherit it, but begins with a new one.
 ///
 /// An inherited lock may be held by a thread that the child does not have, and then it is never released.
 pub(crate) struct Own<T: 'static> {

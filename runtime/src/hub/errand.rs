@@ -33,7 +33,7 @@ pub(super) enum Done {
     Reconnected(bool),
     /// The watch of that number has begun, or failed.
     Watching(u64, Result<BoxStream<'static, WatchEvent>, Fault>),
-    /// A read for observers, and the number of changes it must not be overtaken by.
+    /// A read for observers, with the number of changes for detecting that the watch overtook it.
     Looked(Arc<str>, u64, Result<Entry, Fault>),
     /// Whether the candidates were registered.
     Registered(bool),

@@ -1,7 +1,7 @@
 //! The log lines of a campaign, and their levels.
 //!
 //! error: a person must act; warn: a promise is at risk; info: a term begins or ends; debug: a decision;
-//! trace: a message. A candidate that waits and is well logs nothing above debug.
+//! trace: a message. A healthy candidate that waits logs nothing above debug.
 
 use incumbent_core::campaign::{Event, Warning};
 use incumbent_core::session::Request;

@@ -1,4 +1,4 @@
-//! The driver's loop.
+//! The loop of the driver's thread.
 
 mod commands;
 mod observers;

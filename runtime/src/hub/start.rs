@@ -22,7 +22,7 @@ pub(crate) struct Opening {
     pub(crate) meter: Meter,
 }
 
-/// Opens a store on a thread of its own, where its connection lives too.
+/// Opens a store and its connection on a separate thread.
 pub(crate) async fn open(opening: Opening) -> Result<(Requests, Capabilities)> {
     let (mut ready, opened) = oneshot::channel();
     let notifier = Notifier::new();

@@ -147,7 +147,7 @@ impl Faults {
         self.plan().delay = delay;
     }
 
-    /// From now on writes are refused for want of a permission, until
+    /// From now on writes are refused for lack of a permission, until
     /// [`allow_writes`](Self::allow_writes). Reads and watches go on.
     pub fn deny_writes(&self, reason: impl Into<String>) {
         self.plan().denied = Some(reason.into());
@@ -203,7 +203,7 @@ impl Faults {
         }
     }
 
-    /// Nothing panics while the lock is held.
+    /// No code panics while it holds the lock.
     fn plan(&self) -> MutexGuard<'_, Plan> {
         self.shared.plan.lock().unwrap_or_else(PoisonError::into_inner)
     }

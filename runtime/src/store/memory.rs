@@ -99,7 +99,7 @@ struct Row {
 }
 
 impl Memory {
-    /// Opens a store; `clock` decides when its records are over.
+    /// Opens a store; its records expire by `clock`.
     ///
     /// # Errors
     /// [`InvalidSetting`](ErrorKind::InvalidSetting) where a store of that name is open with other

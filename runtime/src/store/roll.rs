@@ -107,7 +107,7 @@ impl Shared {
         self.birth.is_forked()
     }
 
-    /// Nothing panics while the lock is held.
+    /// No code panics while it holds the lock.
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Registration>> {
         self.standing.lock().unwrap_or_else(PoisonError::into_inner)
     }

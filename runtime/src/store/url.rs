@@ -19,8 +19,8 @@ const FORMS: &str = "memory:, memory:NAME, sqlite:PATH, nats://HOST:4222/BUCKET"
 ///
 /// | URL | store |
 /// |---|---|
-/// | `memory:` | in memory, shared with nobody |
-/// | `memory:NAME` | in memory, shared by who opens the same name in this process |
+/// | `memory:` | in memory, not shared |
+/// | `memory:NAME` | in memory, shared by all openings of the same name in this process |
 /// | `sqlite:PATH` | a SQLite file, shared by the processes of this machine |
 /// | `nats://HOST:4222/BUCKET` | a NATS JetStream key-value bucket; see `NatsSettings::from_url` |
 ///

@@ -189,7 +189,7 @@ impl Script {
             page.closed = true;
             self.standing.end(Reason::Closed);
         }
-        // A waiter that is gone needs no answer.
+        // A caller that no longer waits needs no answer.
         page.waiting.drain(..).for_each(|reply| drop(reply.send(Ok(()))));
     }
 

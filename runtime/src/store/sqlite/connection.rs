@@ -121,7 +121,7 @@ impl Connection {
         &self.path
     }
 
-    /// Opens the file again before its next use.
+    /// Closes the file, so that it is opened again at its next use.
     pub(super) fn forget(&mut self) {
         self.leave();
         self.generation += 1;

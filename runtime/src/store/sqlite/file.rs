@@ -1,4 +1,4 @@
-//! Opening the file.
+//! Opens the file.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -45,7 +45,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// The time limit of opening, while other processes open at the same time.
 const OPENING: Duration = Duration::from_secs(20);
 
-/// One opening of one file.
+/// An opened file.
 #[derive(Debug)]
 pub(super) struct Database {
     pub(super) sql: Connection,
@@ -55,7 +55,7 @@ pub(super) struct Database {
     pub(super) identity: Identity,
     /// The known state of the file, from earlier openings as well.
     pub(super) known: Option<Known>,
-    /// The last transaction after which the file may have been changed, and the time when that was found.
+    /// The last transaction, if the file may have been changed after it, and the time of that finding.
     pub(super) doubt: Option<(Instant, Last)>,
     /// Whether locks are waited for.
     pub(super) patient: Arc<AtomicBool>,

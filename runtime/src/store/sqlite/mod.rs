@@ -1,12 +1,12 @@
-//! The store of several processes on one machine: one SQLite file, `sqlite:elections.db`.
+//! The store for several processes on one machine: one SQLite file, `sqlite:elections.db`.
 //!
 //! Each write compares and writes in one transaction and is on the disk before it is acknowledged. Revisions come from a
 //! counter in the file, so they grow across all keys, and over deletions, expiries, crashes and reboots. A record expires
 //! by the machine's suspend-aware clock, the same for every process. The file stores the boot that this clock counts from;
 //! after another boot every earlier lease is over, since no leader can have survived it.
 //!
-//! A connection is two threads, so that the tasks of a runtime never wait for a disk or a lock:
-//! one writes, one reads and watches.
+//! A connection is two threads, so that the tasks of a runtime never wait for a disk or a lock: one writes, the other reads
+//! and watches.
 //!
 //! ```text
 //!  Adapter ──write──▶ writer ──commit──▶ elections.db ◀──read── reader ◀──read, watch── Adapter

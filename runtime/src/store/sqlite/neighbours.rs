@@ -46,7 +46,7 @@ pub(super) fn tell(path: &Path) {
     }
 }
 
-/// Nothing panics while the lock is held.
+/// No code panics while it holds the lock.
 fn readers() -> MutexGuard<'static, Vec<Reader>> {
     READERS.get().lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -125,7 +125,7 @@ mod tests {
         let process = Process { number: child.id(), started, ..here() };
         assert!(process.lives());
         child.kill().unwrap();
-        // Until it is a zombie.
+        // Until the process is a zombie.
         while process.lives() {
             std::thread::yield_now();
         }

@@ -33,8 +33,7 @@ const LAYOUT: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-/// The number of connections that one which stores its candidates checks for ended ones: each check costs some files of
-/// /proc.
+/// The limit of connections that are checked at each storing of candidates: a check costs some files of /proc.
 const LOOKED_AT: u32 = 16;
 
 /// A connection of a process, in one boot of the machine.
@@ -152,8 +151,8 @@ fn has_table(sql: &Connection) -> Result<bool, Cause> {
     Ok(found.is_some())
 }
 
-/// The ended connections that still have rows. Of many connections it checks a few; the rest are left to later changes, and
-/// there are as many of those.
+/// The ended connections that still have rows. Of many connections only a few are checked; the rest are left to later
+/// changes, and each connection makes such changes.
 fn gone(reading: &Transaction<'_>, own: &Home) -> Result<Vec<Home>, Cause> {
     let homes: Vec<_> = reading
         .prepare_cached(

@@ -34,7 +34,7 @@ const FEW: u32 = 8;
 const A_TRANSACTION: Duration = Duration::from_millis(4);
 
 /// The time after a change from which a later change is visible in the file's time. Clocks of file systems tick every 10 ms
-/// at worst, except FAT's; there the next change may be needed to find one.
+/// at worst, except FAT's, where a change may only be found with the next one.
 const SETTLED: i64 = 50_000_000;
 
 /// The watches of one connection.

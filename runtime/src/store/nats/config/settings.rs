@@ -76,18 +76,18 @@ impl NatsSettings {
     ///
     /// | parameter | meaning |
     /// |---|---|
-    /// | `context` | a context of the `nats` tool, for whatever the URL does not say |
+    /// | `context` | a context of the `nats` tool, for the settings that the URL leaves out |
     /// | `creds` | a credentials file |
     /// | `nkey` | a file with an nkey's seed |
     /// | `token` | a token |
     /// | `tls_ca` | a file of certificates to trust instead of the system's |
     /// | `tls_cert`, `tls_key` | the client's certificate and its key, as files |
     /// | `tls_first` | `true`: TLS before the server's greeting |
-    /// | `inbox_prefix` | what reply subjects begin with, instead of `_INBOX` |
+    /// | `inbox_prefix` | the prefix of reply subjects, instead of `_INBOX` |
     /// | `domain` | the JetStream domain |
-    /// | `api_prefix` | what the JetStream API's subjects begin with, instead of `$JS.API` |
-    /// | `connect_timeout` | how long a server may take to answer, for instance `5s` |
-    /// | `ping_interval` | how often the connection is tried, for instance `500ms` |
+    /// | `api_prefix` | the prefix of the JetStream API's subjects, instead of `$JS.API` |
+    /// | `connect_timeout` | the time limit for connecting to a server, for instance `5s` |
+    /// | `ping_interval` | the interval of pings on the connection, for instance `500ms` |
     /// | `fail_fast` | `true`: fail at once where no server answers, instead of waiting for one |
     ///
     /// A URL without a host, `nats:///BUCKET`, uses the context that `context` names, or `$NATS_CONTEXT`, or the one

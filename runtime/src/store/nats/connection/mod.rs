@@ -243,7 +243,7 @@ impl Connection {
         let _ = link.wait_for(|link| link.up && link.number > before).await;
     }
 
-    /// Ends the connection, also for streams that still hold the client.
+    /// Ends the connection, also for streams that still use the client.
     pub(in crate::store::nats) async fn close(&self) {
         self.closed.store(true, Ordering::Release);
         // An error means that it has ended already.

@@ -20,7 +20,7 @@ use super::event::{Action, ConnectionEvent};
 pub(in crate::store::nats) enum Interruption {
     /// The request's connection is lost.
     Disconnected,
-    /// The server refused a message on this subject; `certain`: this very message.
+    /// The server refused a message on this subject; if `certain`, this very message.
     PublishDenied { certain: bool },
     /// The client may not receive replies.
     RepliesDenied { subject: String },
@@ -97,7 +97,7 @@ impl Table {
         for request in self.requests.values_mut().filter(concerned) {
             request.end(Interruption::PublishDenied { certain });
         }
-        // The refusal accounts for one of them, but all are interrupted, as it is unknown for which.
+        // The refusal accounts for one of them. It is unknown for which, so all are interrupted.
         let first = self.requests.iter_mut().find(|(_, request)| concerned(request)).map(|(id, _)| *id);
         if let Some(first) = first {
             self.requests.remove(&first);

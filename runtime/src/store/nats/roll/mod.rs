@@ -2,10 +2,10 @@
 //!
 //! Nothing is stored, and nothing is sent before a call:
 //!
-//! | subject | whose | what |
+//! | subject | subscribers | message |
 //! |---|---|---|
-//! | `_incumbent.roll.BUCKET` | heard by every connection that has candidates | the call, with the life of the bucket it is about |
-//! | `_incumbent.roll.BUCKET.TOKEN` | heard by who called, with a token of its own | the answers, as many messages as it takes |
+//! | `_incumbent.roll.BUCKET` | every connection that has candidates | the call, with the incarnation of the bucket it concerns |
+//! | `_incumbent.roll.BUCKET.TOKEN` | the caller, with a random token | the answers, as many messages as needed |
 //!
 //! The answers do not go to an inbox. The caller names the subject of its answers, so a candidate would
 //! publish, with its own permissions, to any subject that a caller chose. Beside the subject of the call

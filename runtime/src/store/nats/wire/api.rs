@@ -116,7 +116,7 @@ impl Api {
         }
     }
 
-    /// Asks for the bucket's stream.
+    /// Requests the description of the bucket's stream.
     pub(in crate::store::nats) async fn stream_info<T: DeserializeOwned>(&self) -> Result<T, Failure> {
         self.ask(&format!("STREAM.INFO.{}", self.bucket.stream), &serde_json::json!({})).await
     }
@@ -136,7 +136,7 @@ impl Failure {
         Fault { kind, detail }
     }
 
-    /// The same, for a caller that is opening the store.
+    /// The error to return while opening the store, with the remedy.
     pub(in crate::store::nats) fn error(self, bucket: &Bucket) -> Error {
         let missing = matches!(&self, Self::Api(error) if error.err_code == STREAM_NOT_FOUND);
         if missing {

@@ -1,7 +1,7 @@
 //! The outcome of a write by NATS's answer.
 //!
-//! The codes are those of the server's `errors.json`. Only an answer that *proves* the write was
-//! not applied is anything but `Unknown`.
+//! The codes are those of the server's `errors.json`. Every answer is `Unknown`, except an
+//! acknowledgement and those that *prove* that the write was not applied.
 
 use incumbent_core::Revision;
 use incumbent_core::store::{Fault, FaultKind, Outcome};
