@@ -94,8 +94,8 @@ impl Clock {
         }
     }
 
-    /// Returns once the clock shows `at` or later. After a suspension of the machine it may return up to a second late: a
-    /// timer only wakes, and the woken task reads the clock.
+    /// Returns once the clock shows `at` or later. After a suspension of the machine it may return up to a second late:
+    /// tokio's timer only wakes the task, and the task reads this clock.
     ///
     /// The machine's clock needs a tokio runtime with its time driver enabled.
     pub async fn sleep_until(&self, at: Instant) {

@@ -55,7 +55,7 @@ impl Leave {
 pub(crate) trait Driver: Send + Sync {
     fn send(&self, command: Command);
 
-    /// Whether it needs the end of work whose term is over, because it releases only then.
+    /// Whether the driver needs the report of work that ends after its term, because it releases only then.
     fn waits_for_work(&self) -> bool {
         true
     }

@@ -16,7 +16,7 @@ pub enum ErrorKind {
     Authentication,
     /// The store does not answer.
     StoreUnavailable,
-    /// The store refuses the credentials or lacks a permission.
+    /// The store refuses the credentials, or a permission is missing.
     PermissionDenied,
     /// The bucket, file or topic does not exist; `incumbent init` creates it.
     NotFound,
@@ -69,7 +69,7 @@ pub struct Error {
 }
 
 impl Error {
-    /// An error of `kind`; `message` says what is wrong and what to do.
+    /// An error of `kind`; `message` gives the error and the remedy.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), source: None }
     }
@@ -86,7 +86,7 @@ impl Error {
         self.kind
     }
 
-    /// What is wrong, and what to do; without the source.
+    /// The description of the error and the remedy; without the source.
     pub fn message(&self) -> &str {
         &self.message
     }

@@ -55,7 +55,7 @@ struct Reader {
     reads: Reads,
 }
 
-/// How a reader of events holds terms.
+/// The way in which a reader of events holds terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reads {
     /// Holds a term after it has read its `Won`.

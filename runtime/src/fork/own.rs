@@ -1,4 +1,4 @@
-//! A value that each process has for itself, a forked child too.
+//! A value that each process, including a forked child, has for itself.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, Ordering};

@@ -44,7 +44,7 @@ pub(super) struct Hub {
     wake: Option<Instant>,
     slots: HashMap<CampaignId, Slot>,
     seats: HashMap<Arc<str>, Seat>,
-    /// When to read each key again for its observers.
+    /// The times at which keys are read again for their observers.
     checks: Checks,
     under_way: FuturesUnordered<Errand>,
     /// The number of the newest watch.

@@ -23,7 +23,7 @@ pub(super) struct Seat {
     /// The last observation that was sent.
     told: Option<Observation>,
     revision: Option<Revision>,
-    /// When the record of that revision should have expired.
+    /// The instant by which the record of that revision should have expired.
     due: Option<Instant>,
     /// Number of changes seen: identifies an answer that the watch has overtaken.
     changes: u64,

@@ -159,7 +159,7 @@ impl Database {
     }
 }
 
-/// Refuses a file of another time namespace: its clock cannot be distinguished from an advanced one.
+/// Refuses a file of another time namespace in this boot: the shift of its clock would look like elapsed time.
 fn refuse_other_namespace(database: &Database) -> Result<(), Cause> {
     let (_, theirs) = table::head_of_any_boot(&database.sql)?;
     let ours = &database.boot;

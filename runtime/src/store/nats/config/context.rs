@@ -10,7 +10,7 @@ use super::credentials::Credentials;
 use super::secret::Secret;
 use crate::{Error, ErrorKind, Result};
 
-/// Where contexts are searched; read from the process's environment, or made up by a test.
+/// The places where contexts are searched; read from the process's environment, or made up by a test.
 #[derive(Clone, Debug, Default)]
 pub(in crate::store::nats) struct Environment {
     /// `$XDG_CONFIG_HOME`, or `~/.config`.
