@@ -23,8 +23,8 @@ use crate::queue::{Subscription, Told};
 pub struct Observation {
     /// The election's key.
     pub election: Arc<str>,
-    /// The holder, with the revision of its first record and with its metadata; `None` while the election
-    /// has no leader.
+    /// The holder, with the revision at which it was first observed and with its metadata; `None` while
+    /// the election has no leader.
     pub leader: Option<Leader>,
     /// The first observation of this state, on the store's clock.
     pub since: Instant,
