@@ -1,4 +1,4 @@
-//! One participant of an election, as its user holds it.
+//! One participant of an election: the user's handle.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,13 +13,12 @@ use crate::leave::{LeaveRequest, closed, forked};
 use crate::standing::{Reads, Standing};
 use crate::term::Term;
 
-/// One participant of an election. It campaigns from the moment [`Store::campaign`](crate::Store::campaign)
-/// returns it until it is closed, over and over: a candidate that lost a term is in the race for the next.
+/// One participant of an election. It campaigns from the moment [`Store::campaign`](crate::Store::campaign) returns it
+/// until it is closed: a candidate that lost a term campaigns for the next.
 ///
-/// Cheap to clone; all clones are the same candidate. Dropping the last one ends its term at once, tells
-/// `Lost`, and gives the election up in the background as soon as the last [`Term`] is dropped, if the process lasts
-/// long enough; otherwise the next leader waits for the lease to run out. [`close`](Self::close) does the same in good
-/// order.
+/// Cheap to clone; all clones are the same candidate. Dropping the last one ends its term at once, emits `Lost`, and
+/// releases the lease in the background as soon as the last [`Term`] is dropped, if the process lasts long enough;
+/// otherwise the next leader waits for the lease to run out. [`close`](Self::close) does the same in good order.
 ///
 /// ```
 /// use incumbent::{CampaignOptions, Store, Term};
@@ -57,34 +56,33 @@ impl Candidate {
         &self.inner.standing.election
     }
 
-    /// The candidate's name, as others see it.
+    /// The candidate's public name.
     pub fn name(&self) -> &str {
         &self.inner.standing.candidate
     }
 
     /// Whether this candidate leads *now*.
     ///
-    /// It compares the proven deadline with the clock at every call: no lock, no I/O, and no trust in a
-    /// timer. It turns false by itself when the process was stopped for too long, and is never true in a
-    /// forked child. What it cannot do is stop the clock between the answer and what you do with it: send
-    /// the [token](Term::token) along where that matters.
+    /// Compares the proven deadline with the clock at every call: no lock, no I/O, and no trust in a timer. The answer
+    /// turns false by itself when the process was stopped for too long, and is never true in a forked child. It cannot
+    /// stop the clock between the answer and its use: send the [token](Term::token) along where that matters.
     pub fn is_leader(&self) -> bool {
         self.inner.standing.is_leader()
     }
 
-    /// Where the campaign stands.
+    /// The state of the campaign.
     pub fn state(&self) -> State {
         self.inner.standing.state()
     }
 
-    /// Who holds the seat, as far as this candidate has seen.
+    /// The present leader, as far as this candidate has seen.
     pub fn leader(&self) -> Option<Leader> {
         self.inner.standing.leader()
     }
 
     /// The present term; `None` while this candidate does not lead.
     ///
-    /// Like every [`Term`] it holds up a drain as long as it is kept.
+    /// Like every [`Term`], it holds up a drain while it is kept.
     pub fn term(&self) -> Option<Term> {
         self.inner.standing.term()
     }
@@ -106,20 +104,20 @@ impl Candidate {
         Err(closed())
     }
 
-    /// What happens from now on, as a stream of its own for every caller; see [`Events`].
+    /// The events from now on, as a separate stream for every caller; see [`Events`].
     pub fn events(&self) -> Events {
         self.inner.standing.subscribe(Reads::LookingOn)
     }
 
-    /// The same, but that the term of a `Won` is held from the moment it is told, read or not: a drain waits until
-    /// the event was read and its term dropped. For whoever finishes the work of a term when it drains, and would
-    /// come too late where the leader leaves before the win was read.
+    /// Like [`events`](Self::events), but the term of a `Won` is held from the moment it is emitted, read or not: a
+    /// drain waits until the event was read and its term dropped. For code that finishes the work of a term when it
+    /// drains, and would come too late where the leader leaves before the win was read.
     pub fn holding_events(&self) -> Events {
         self.inner.standing.subscribe(Reads::Holding)
     }
 
-    /// Calls `handlers` for what happens from now on, beginning with what holds now, until the campaign
-    /// is over; see [`Handlers`].
+    /// Calls `handlers` for the events from now on, beginning with the present state, until the campaign is over; see
+    /// [`Handlers`].
     ///
     /// # Panics
     /// When called outside of a tokio runtime.
@@ -128,11 +126,11 @@ impl Candidate {
         handlers.start(events, &self.inner.standing);
     }
 
-    /// Gives the leadership up, if this candidate has it, and stays in the election behind the others.
+    /// Gives up the leadership, if this candidate has it, and stays in the election behind the other candidates.
     ///
-    /// Returns once the work has drained and the record is released; in a handler or the work of
-    /// [`lead`](Self::lead), as soon as the term is draining. A [`Term`] that the caller keeps itself is drained too:
-    /// drop it first. Nothing is requested before the first poll; see [`request_resign`](Self::request_resign).
+    /// Returns once the work has drained and the record is released; in a handler or the work of [`lead`](Self::lead),
+    /// as soon as the term is draining. A [`Term`] that the caller keeps is drained too: drop it first. Nothing is
+    /// requested before the first poll; see [`request_resign`](Self::request_resign).
     ///
     /// # Errors
     /// `Closed` when the campaign is over, `Forked` in a forked child.
@@ -167,8 +165,8 @@ impl Candidate {
         self.leave(true, Command::Close)
     }
 
-    /// Says whether this candidate is well; it is at first. An unhealthy candidate does not campaign, an
-    /// unhealthy leader drains and leaves.
+    /// Sets whether this candidate is healthy; it is at first. An unhealthy candidate does not campaign, an unhealthy
+    /// leader drains and leaves.
     pub fn set_healthy(&self, is_well: bool) {
         self.send(Command::Health(is_well));
     }
@@ -176,14 +174,14 @@ impl Candidate {
     /// Accepts that tokens may start again after the store was reset, for a candidate that stays out
     /// because of it ([`Warning::StoreReset`](crate::Warning::StoreReset)).
     ///
-    /// Only do it where nothing remembers the tokens from before.
+    /// Only do this where no system remembers the tokens from before.
     pub fn accept_reset(&self) {
         self.send(Command::Accept);
     }
 
-    /// Leaves the election for good: drains, releases it, waits for the handlers to return (2 s at most). Work that
-    /// has not ended when the drain time is over is waited for 2 s more; then the lease is left to run out. Further
-    /// calls wait for the same.
+    /// Leaves the election permanently: drains, releases the lease, waits for the handlers to return (2 s at most).
+    /// Work that has not ended when the drain time is over is waited for 2 s more; then the lease is left to run out.
+    /// Further calls wait for the same.
     ///
     /// # Errors
     /// `Forked` in a forked child.
@@ -191,8 +189,8 @@ impl Candidate {
         self.request_close().await
     }
 
-    /// Returns when the campaign is over, whoever ended it; at once in a forked child. Waiting for it does not
-    /// keep the candidate.
+    /// Returns when the campaign is over, whatever ended it; at once in a forked child. The future does not keep the
+    /// candidate alive.
     pub fn closed(&self) -> impl Future<Output = ()> + Send + use<> {
         let standing = &self.inner.standing;
         let over = (!standing.birth.is_forked()).then(|| standing.over());

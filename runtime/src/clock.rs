@@ -1,7 +1,7 @@
-//! The clock every deadline is counted on.
+//! The clock that every deadline is counted on.
 //!
-//! It reads the time since the machine was started, *including* the time it was suspended, so a
-//! lease runs down while a laptop sleeps. The wall clock is never asked.
+//! It reads the time since the machine was started, *including* the time it was suspended, so a lease runs down while a
+//! laptop sleeps. The wall clock is never read.
 //!
 //! | platform | clock | counts suspension | shared by all processes |
 //! |---|---|---|---|
@@ -10,12 +10,12 @@
 //! | Windows | [`std::time::Instant`] (`QueryPerformanceCounter`) | yes | no |
 //! | others | [`std::time::Instant`] | not promised | no |
 //!
-//! On Darwin `CLOCK_MONOTONIC` counts suspension too, but follows adjustments of the wall clock;
-//! `CLOCK_UPTIME_RAW` stops while the machine sleeps (clock_gettime(3) of macOS). What no clock of a
-//! guest can count is a pause of the whole virtual machine, or a snapshot restored.
+//! On Darwin `CLOCK_MONOTONIC` counts suspension too, but follows adjustments of the wall clock; `CLOCK_UPTIME_RAW` stops
+//! while the machine sleeps (clock_gettime(3) of macOS). No clock of a guest can count a pause of the whole virtual
+//! machine, or a restored snapshot.
 //!
-//! [`counts_suspend`](Clock::counts_suspend) says whether suspension is counted here, and
-//! [`boot_id`](Clock::boot_id) between which processes instants can be compared.
+//! [`counts_suspend`](Clock::counts_suspend) returns whether suspension is counted here. Instants of two processes can be
+//! compared if their [`boot_id`](Clock::boot_id) is the same.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,12 +24,12 @@ use std::time::Duration;
 use incumbent_core::Instant;
 use tokio::sync::Notify;
 
-/// Stands between the boot and the time namespace in a [boot id](Clock::boot_id), where the namespace shows another time than
+/// Separates the boot from the time namespace in a [boot id](Clock::boot_id), where the namespace shows another time than
 /// the machine's own.
 pub(crate) const NAMESPACE: char = '+';
 
-/// The longest single sleep of [`Clock::sleep_until`]. The timers of tokio stand still while the
-/// machine is suspended, so after a resume a sleeper is at most this late.
+/// The longest single sleep of [`Clock::sleep_until`]. Tokio's timers stand still while the machine is suspended, so after
+/// a resume a sleeper is at most this late.
 const NAP: Duration = Duration::from_secs(1);
 
 /// A monotonic clock that counts the time the machine spends suspended.
@@ -68,8 +68,8 @@ impl Clock {
         Self { source: Source::Manual(Arc::new(manual)), boot: Some("manual".into()) }
     }
 
-    /// The same clock, said to run after the boot named `id`: with another name than before, tests
-    /// of a store that outlives the machine see a reboot.
+    /// The same clock, running after the boot named `id`: with another name than before, tests of a store that outlives the
+    /// machine see a reboot.
     #[must_use]
     pub fn in_boot(mut self, id: &str) -> Self {
         self.boot = Some(id.into());
@@ -84,7 +84,7 @@ impl Clock {
         })
     }
 
-    /// Moves a manual clock on and wakes who sleeps on it; does nothing to the machine's.
+    /// Moves a manual clock on and wakes its sleepers; does nothing to the machine's clock.
     pub fn advance(&self, span: Duration) {
         if let Source::Manual(manual) = &self.source {
             let later = |now| Some((Instant::from_nanos(now) + span).as_nanos());
@@ -94,10 +94,10 @@ impl Clock {
         }
     }
 
-    /// Returns once the clock shows `at` or later. After a suspension of the machine it may return
-    /// up to a second late: a timer only wakes, and whoever it wakes reads the clock.
+    /// Returns once the clock shows `at` or later. After a suspension of the machine it may return up to a second late:
+    /// tokio's timer only wakes the task, and the task reads this clock.
     ///
-    /// On the machine's clock it needs a tokio runtime with its time driver enabled.
+    /// The machine's clock needs a tokio runtime with its time driver enabled.
     pub async fn sleep_until(&self, at: Instant) {
         match &self.source {
             Source::System => {
@@ -107,7 +107,7 @@ impl Clock {
             }
             Source::Manual(manual) => loop {
                 let mut moved = std::pin::pin!(manual.moved.notified());
-                // Enrolled before the clock is read, so that an advance in between is not missed.
+                // Enabled before the clock is read, so that an advance in between is not missed.
                 moved.as_mut().enable();
                 if self.now() >= at {
                     return;
@@ -126,9 +126,9 @@ impl Clock {
         }
     }
 
-    /// Which boot of the machine the clock counts from: two processes may compare their instants
-    /// if, and only if, their ids are equal. On Linux a process in a time namespace whose clock is shifted has an id of its
-    /// own. `None` where every process has a clock of its own, or that cannot be known.
+    /// The boot of the machine that the clock counts from: two processes may compare their instants if, and only if, their
+    /// ids are equal. On Linux a process in a time namespace whose clock is shifted has a separate id. `None` where each
+    /// process has its own clock, or where the boot cannot be known.
     pub fn boot_id(&self) -> Option<&str> {
         self.boot.as_deref().or_else(|| machine::boot_id())
     }
@@ -160,12 +160,12 @@ mod machine {
         .as_deref()
     }
 
-    /// By how much this process's time namespace shifts the clock, which the boot id does not say
-    /// (time_namespaces(7)): empty for the machine's own time, `None` where it cannot be known.
+    /// The shift of the clock in this process's time namespace, which the boot id does not contain (time_namespaces(7)):
+    /// empty for the machine's own time, `None` where it cannot be known.
     fn shift() -> Option<String> {
         let own = match fs::read_link("/proc/self/ns/time") {
             Ok(own) => own,
-            // Before Linux 5.6 there are none.
+            // Linux before 5.6 has no time namespaces.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Some(String::new()),
             Err(_) => return None,
         };

@@ -1,4 +1,4 @@
-//! What a candidate's handles ask of whoever drives its campaign.
+//! Commands of a candidate's handles to the driver of its campaign.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,39 +8,39 @@ use tokio::sync::oneshot;
 
 use crate::{Error, Result};
 
-/// Where an answer goes; a driver that is gone drops it.
+/// The channel for an answer; a driver that has ended drops it.
 pub(crate) type Reply = oneshot::Sender<Result<()>>;
 
-/// Something a handle asks for.
+/// A request of a handle.
 #[derive(Debug)]
 pub(crate) enum Command {
     Resign(Leave),
     HandOver(String, Leave),
     Close(Leave),
-    /// The last handle was dropped: its term is over already; leave as soon as its work has ended. What is still
-    /// told of that comes by this driver, which is to be kept until the campaign is over.
+    /// The last handle was dropped: its term is over already; leave as soon as its work has ended. The end of
+    /// that work is reported through this driver, so it is kept until the campaign is over.
     Abandon(Arc<dyn Driver>),
     Health(bool),
-    /// Whether the event loop of the candidate's program turns.
+    /// Whether the event loop of the candidate's program responds.
     Turns(bool),
     Accept,
-    /// The work of this term has ended, which may be told after the term was lost.
+    /// The work of this term has ended, perhaps reported after the term was lost.
     Drained(Token),
     /// The work of this term failed.
     HandlerFailed(Token),
 }
 
-/// Who waits for a leave.
+/// The replies to a caller that leaves.
 #[derive(Debug)]
 pub(crate) struct Leave {
     /// Answered as soon as the leave has begun, or was refused.
     pub(crate) begun: Reply,
-    /// Answered once the seat is given back.
+    /// Answered once the lease is released.
     pub(crate) done: Reply,
 }
 
 impl Leave {
-    /// Answers that it will not be.
+    /// Answers both with the refusal.
     pub(crate) fn refuse(self, error: &Error) {
         for reply in [self.begun, self.done] {
             // A caller that no longer waits needs no answer.
@@ -49,13 +49,13 @@ impl Leave {
     }
 }
 
-/// Whoever drives a campaign: the hub of a store, or a test's script.
+/// Drives a campaign: the hub of a store, or a test's script.
 ///
 /// Sending never waits and never calls user code.
 pub(crate) trait Driver: Send + Sync {
     fn send(&self, command: Command);
 
-    /// Whether it is to hear of the end of work whose term is over, because it gives back only then.
+    /// Whether the driver needs the report of work that ends after its term, because it releases only then.
     fn waits_for_work(&self) -> bool {
         true
     }

@@ -3,7 +3,7 @@
 use std::error::Error as StdError;
 use std::fmt;
 
-/// What went wrong, in a class a program can act on. Each has a stable [code](Self::code).
+/// The class of an error, which a program can act on. Each has a stable [code](Self::code).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
     /// A store's URL cannot be read, or names a parameter that does not exist.
@@ -16,11 +16,11 @@ pub enum ErrorKind {
     Authentication,
     /// The store does not answer.
     StoreUnavailable,
-    /// The store refuses: authentication or a permission.
+    /// The store refuses the credentials, or a permission is missing.
     PermissionDenied,
-    /// The bucket, file or topic does not exist; `incumbent init` makes it.
+    /// The bucket, file or topic does not exist; `incumbent init` creates it.
     NotFound,
-    /// The store is set up so that an election on it would be unsafe.
+    /// The store's configuration makes an election on it unsafe.
     UnsafeStore,
     /// This build, store or server version cannot do what is asked.
     Unsupported,
@@ -30,7 +30,7 @@ pub enum ErrorKind {
     Forked,
     /// Only the leader may do this.
     NotLeader,
-    /// The store is there and cannot serve: it is full, locked or damaged.
+    /// The store is reachable but cannot serve: it is full, locked or damaged.
     Broken,
 }
 
@@ -54,7 +54,7 @@ impl ErrorKind {
         }
     }
 
-    /// Whether the same call can succeed later without anybody changing anything.
+    /// Whether the same call can succeed later without any change by an operator.
     pub const fn is_temporary(self) -> bool {
         matches!(self, Self::StoreUnavailable | Self::Broken)
     }
@@ -69,7 +69,7 @@ pub struct Error {
 }
 
 impl Error {
-    /// An error of `kind`; `message` says what is wrong and what to do.
+    /// An error of `kind`; `message` gives the error and the remedy.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), source: None }
     }
@@ -81,12 +81,12 @@ impl Error {
         self
     }
 
-    /// What kind of error.
+    /// The kind of the error.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 
-    /// What is wrong, and what to do; without the source.
+    /// The description of the error and the remedy; without the source.
     pub fn message(&self) -> &str {
         &self.message
     }

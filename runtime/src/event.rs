@@ -1,4 +1,4 @@
-//! What a candidate tells its user, as a stream.
+//! The events of a candidate, as a stream.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -12,46 +12,47 @@ use incumbent_core::campaign::{Leader, Reason, State, Warning};
 use crate::queue::{Subscription, Told};
 use crate::term::{Tenure, Term};
 
-/// Something the user of a candidate should know.
+/// An event of a candidate.
 #[derive(Clone, Debug)]
 pub enum Event {
     /// This candidate leads, from now until `Lost`.
     Won(Term),
-    /// This leader leaves of its own will. It still leads, and has until `until` to finish its work.
+    /// This leader leaves voluntarily. It still leads, and has until `until` to finish its work.
     Draining {
         /// The term that is ending.
         term: Term,
-        /// When it ends at the latest, on the store's clock.
+        /// The end of the term at the latest, on the store's clock.
         until: Instant,
-        /// Why.
+        /// The reason.
         reason: Reason,
     },
-    /// This candidate leads no more. Told exactly once for every `Won`.
+    /// This candidate leads no more. Emitted exactly once for every `Won`.
     Lost {
         /// The term that ended.
         term: Term,
-        /// Why.
+        /// The reason.
         reason: Reason,
     },
-    /// The seat is known to be held by somebody else than before, or by nobody.
+    /// The leader is known to be another candidate than before, or there is none.
     LeaderChanged(Option<Leader>),
     /// The campaign entered another state.
     StateChanged(State),
-    /// Something a person should look at.
+    /// A condition that a person should look at.
     Warning(Warning),
 }
 
 /// The events of a candidate, from the moment of [`Candidate::events`](crate::Candidate::events) on.
 ///
-/// It begins with what held at that moment: the term, where the candidate leads; the leader, where one
-/// is known; the state; and warning that nobody has been told yet. It ends when the campaign is over.
+/// It begins with the state at that moment: the term, where the candidate leads; the leader, where one
+/// is known; the state; and the warnings that no subscriber has read yet. It ends when the campaign is
+/// over.
 ///
 /// The driver never waits for a reader. A reader that falls 1024 events behind loses the oldest that
-/// are neither `Won` nor `Lost`; where only those are left, the oldest `Won` is taken out together
-/// with its `Lost`, so the two always alternate. [`missed`](Self::missed) counts them.
+/// are neither `Won` nor `Lost`. Where only those are left, the oldest `Won` is removed together with
+/// its `Lost`, so the two always alternate. [`missed`](Self::missed) counts the removed events.
 ///
-/// An event that was not read yet does not hold up a drain, except among
-/// [`holding_events`](crate::Candidate::holding_events); a [`Term`] that was read from one does.
+/// An unread event does not hold up a drain, except among
+/// [`holding_events`](crate::Candidate::holding_events); a [`Term`] that was read from an event does.
 pub struct Events(pub(crate) Subscription<Notice>);
 
 impl Events {
@@ -60,7 +61,7 @@ impl Events {
         StreamExt::next(self).await
     }
 
-    /// How many events were taken out because this reader did not keep up.
+    /// The number of events that were removed because this reader did not keep up.
     pub fn missed(&self) -> u64 {
         self.0.missed()
     }
@@ -80,11 +81,11 @@ impl std::fmt::Debug for Events {
     }
 }
 
-/// An event on its way to a reader; unlike an [`Event`] it does not hold its term, but for one kind.
+/// An event on its way to a reader. Unlike an [`Event`] it does not hold its term, except for one kind.
 #[derive(Clone)]
 pub(crate) enum Notice {
     Won(Arc<Tenure>),
-    /// The same for a reader that asked for it: its term is held while it waits to be read.
+    /// `Won` for a reader of `holding_events`: its term is held while the event waits to be read.
     Held(Term),
     Draining(Arc<Tenure>, Instant, Reason),
     Lost(Arc<Tenure>, Reason),
@@ -116,7 +117,7 @@ impl Told for Notice {
             waiting.remove(oldest);
             return 1;
         }
-        // Nothing but alternating `Won` and `Lost`: the reader has read the `Won` of a `Lost` in front.
+        // Only alternating `Won` and `Lost` are left: for a `Lost` in front, the reader has read the `Won`.
         let oldest = usize::from(matches!(waiting.front(), Some(Self::Lost(..))));
         waiting.drain(oldest..oldest + 2).count() as u64
     }

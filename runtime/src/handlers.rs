@@ -1,4 +1,4 @@
-//! Functions of the user's, called one after another on a task of their own.
+//! The user's handlers, called one after another on a task of their own.
 
 use std::any::Any;
 use std::fmt;
@@ -20,9 +20,9 @@ type Handler<Args> = Box<dyn FnMut(Args) -> BoxFuture<'static, ()> + Send>;
 /// Functions to call when something happens to a candidate; see
 /// [`Candidate::attach`](crate::Candidate::attach).
 ///
-/// They are called one at a time, in the order of the events, on a task of their own: one that is slow
-/// or blocks its thread delays those after it and nothing else. Work that lasts as long as a term
-/// belongs in [`Candidate::lead`](crate::Candidate::lead), or on a task that `on_won` spawns.
+/// They are called one at a time, in the order of the events, on a task of their own: a handler that is slow
+/// or blocks its thread delays only the handlers after it. Work that lasts as long as a term belongs in
+/// [`Candidate::lead`](crate::Candidate::lead), or on a task that `on_won` spawns.
 ///
 /// A handler that panics is reported by `tracing` as an error. Those after it are still called.
 ///
@@ -51,7 +51,7 @@ impl Handlers {
         Self::default()
     }
 
-    /// Called when the candidate is told that it leads.
+    /// Called when the candidate becomes the leader.
     pub fn on_won<F, Fut>(mut self, mut handler: F) -> Self
     where
         F: FnMut(Term) -> Fut + Send + 'static,
@@ -61,9 +61,9 @@ impl Handlers {
         self
     }
 
-    /// Called when the leader begins to leave of its own will, with the instant at which the term ends at
-    /// the latest. The term is held until this handler has returned, from the moment it is won: also where the
-    /// leader leaves before any handler has heard of the win.
+    /// Called when the leader begins to leave voluntarily, with the instant at which the term ends at the
+    /// latest. The term is held from the moment it is won until this handler has returned, even where the
+    /// leader leaves before any handler was called for the win.
     pub fn on_draining<F, Fut>(mut self, mut handler: F) -> Self
     where
         F: FnMut(Term, Instant) -> Fut + Send + 'static,
@@ -93,7 +93,7 @@ impl Handlers {
         self
     }
 
-    /// Called when there is something a person should look at.
+    /// Called for a condition that a person should look at.
     pub fn on_warning<F, Fut>(mut self, mut handler: F) -> Self
     where
         F: FnMut(Warning) -> Fut + Send + 'static,
@@ -109,7 +109,7 @@ impl Handlers {
         self
     }
 
-    /// Whether a drain waits for one of them.
+    /// Whether a drain waits for a handler.
     pub(crate) fn has_drain(&self) -> bool {
         self.draining.is_some()
     }
@@ -173,7 +173,7 @@ async fn call<Args>(
     }
 }
 
-/// What a panic said.
+/// The message of a panic.
 pub(crate) fn message(panic: &(dyn Any + Send)) -> &str {
     panic
         .downcast_ref::<&str>()

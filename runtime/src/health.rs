@@ -1,4 +1,4 @@
-//! The candidate's own health check, asked again and again.
+//! The candidate's health check, called periodically.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Weak};
@@ -12,7 +12,7 @@ use crate::standing::Standing;
 
 type Check = dyn Fn() -> BoxFuture<'static, bool> + Send + Sync;
 
-/// A rule that says whether the candidate is well, and how often to ask it.
+/// The user's check, and the interval between two calls.
 #[derive(Clone)]
 pub(crate) struct HealthCheck {
     interval: Duration,
@@ -28,7 +28,7 @@ impl HealthCheck {
         Self { interval, check: Arc::new(move || check().boxed()) }
     }
 
-    /// Asks until the campaign is over, and tells the driver what changed.
+    /// Calls the check until the campaign is over, and reports changes to the driver.
     pub(crate) fn start(self, standing: &Arc<Standing>, driver: Weak<dyn Driver>) {
         let over = standing.over();
         let keep = self.keep_asking(Arc::clone(standing), driver);
@@ -39,7 +39,7 @@ impl HealthCheck {
     }
 
     async fn keep_asking(self, standing: Arc<Standing>, driver: Weak<dyn Driver>) {
-        // A candidate starts out healthy.
+        // A candidate is healthy at first.
         let mut was_well = true;
         loop {
             let is_well = self.ask(&standing).await;

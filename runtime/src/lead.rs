@@ -17,18 +17,18 @@ use crate::{ErrorKind, Result};
 impl Candidate {
     /// Does `work` in every term of this candidate, until the campaign is over.
     ///
-    /// The work is dropped the moment its term ends, and not resumed after the deadline even if the
-    /// process was stopped in between. While the term drains it runs on, and the term ends when it returns;
-    /// [`Term::draining`] tells it that it is time to.
+    /// The work is dropped the moment its term ends, and not resumed after the deadline even if the process
+    /// was stopped in between. While the term drains it runs on, and the term ends when it returns;
+    /// [`Term::draining`] reports that it is time to finish.
     ///
-    /// What becomes of the term when the work ends by itself:
-    /// - it returns `()` or `Ok`: the term goes on, led by whoever else works for it. To leave instead,
-    ///   call [`resign`](Self::resign) as the last thing.
-    /// - it returns an error, or panics: that is logged, and the term ends with
+    /// The term, when the work ends by itself:
+    /// - after `()` or `Ok` it goes on, for other work of the application. To leave instead, call
+    ///   [`resign`](Self::resign) as the last step.
+    /// - after an error or a panic, which is logged, it ends with
     ///   [`Reason::HandlerFailed`](crate::Reason::HandlerFailed).
     ///
-    /// Dropping the future that this returns while leading drops the work, and resigns: nobody would lead
-    /// otherwise. So pin it where it is one branch of a loop around `select!`.
+    /// Dropping the returned future while leading drops the work and resigns, because no work would be left
+    /// for the term. So pin it where it is one branch of a loop around `select!`.
     ///
     /// ```
     /// # use incumbent::{CampaignOptions, Store};
@@ -76,9 +76,9 @@ impl Candidate {
     }
 }
 
-/// What the work of a term returns: nothing, or a result.
+/// The result type of a term's work: nothing, or a `Result`.
 pub trait WorkResult {
-    /// What went wrong; `None` for nothing.
+    /// The failure; `None` for success.
     fn failure(self) -> Option<String>;
 }
 
@@ -100,7 +100,7 @@ impl<E: fmt::Display> WorkResult for std::result::Result<(), E> {
     }
 }
 
-/// Gives the seat up when the work is dropped with the term still going on.
+/// Resigns when the work is dropped while its term still runs.
 struct Seat<'a> {
     candidate: &'a Candidate,
     ended: CancellationToken,

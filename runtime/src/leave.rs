@@ -1,4 +1,4 @@
-//! Waiting for a candidate to leave, from outside of its handlers and from inside.
+//! Waiting for a candidate to leave, from inside and outside of its handlers.
 
 use std::fmt;
 use std::future::Future;
@@ -11,11 +11,11 @@ use crate::driver::Leave;
 use crate::{Error, ErrorKind, Result};
 
 tokio::task_local! {
-    /// Set while code of the user's runs that a draining term waits for.
+    /// Set while the user's code runs that a draining term waits for.
     static INSIDE: ();
 }
 
-/// Runs a handler, or the work of a term, so that a [`LeaveRequest`] awaited in it does not wait for it.
+/// Runs a handler, or the work of a term, so that a [`LeaveRequest`] that it awaits does not wait for it.
 pub(crate) async fn inside<T>(work: impl Future<Output = T>) -> T {
     INSIDE.scope((), work).await
 }
@@ -24,16 +24,17 @@ fn is_inside() -> bool {
     INSIDE.try_with(|()| ()).is_ok()
 }
 
-/// A request to leave that was sent already: of [`request_resign`](crate::Candidate::request_resign),
+/// A request to leave that is sent already, by [`request_resign`](crate::Candidate::request_resign),
 /// [`request_hand_over`](crate::Candidate::request_hand_over) or
-/// [`request_close`](crate::Candidate::request_close). Dropping this stops the waiting and takes nothing back.
+/// [`request_close`](crate::Candidate::request_close). Dropping it stops the waiting but does not cancel the
+/// request.
 ///
-/// Awaited, it returns once the work has drained and the record is released. Awaited *inside* a handler
-/// or the work of [`lead`](crate::Candidate::lead), it returns as soon as the term is draining, since the
-/// term cannot end before that very code does.
+/// Awaited, it returns once the work has drained and the record is released. Awaited *inside* a handler or the
+/// work of [`lead`](crate::Candidate::lead), it returns as soon as the term is draining, because the term
+/// cannot end before that code does.
 pub struct LeaveRequest {
     waiting: Waiting,
-    /// Known to be awaited inside of what the leave waits for.
+    /// Awaited inside the work that the leave waits for.
     is_inside: bool,
 }
 
@@ -43,8 +44,8 @@ enum Waiting {
 }
 
 impl LeaveRequest {
-    /// A leave to ask of a driver, and what to wait for. A driver that goes away in the middle has
-    /// closed the campaign, which is just what a leave that is `closing` wants.
+    /// A leave to send to a driver, and the request that waits for it. A driver that ends before its answer
+    /// has closed the campaign, which fulfils a leave that is `closing`.
     pub(crate) fn ask(closing: bool) -> (Leave, Self) {
         let (begin, begun) = oneshot::channel();
         let (finish, done) = oneshot::channel();
@@ -59,8 +60,8 @@ impl LeaveRequest {
         Self { waiting, is_inside: false }
     }
 
-    /// The same, known to be awaited inside of the work that a drain waits for, as if in
-    /// [`lead`](crate::Candidate::lead): it returns as soon as the term is draining. For whoever runs that
+    /// The same request, known to be awaited inside the work that a drain waits for, as in
+    /// [`lead`](crate::Candidate::lead): it returns as soon as the term is draining. For code that runs that
     /// work by other means, such as the bindings of other languages.
     #[must_use = "the request is sent already; this only waits"]
     pub fn inside(mut self) -> Self {

@@ -1,9 +1,9 @@
 //! Leader election on the infrastructure you already run.
 //!
 //! At most one of the candidates of an election leads at any time. A leader holds a lease that it renews,
-//! knows by the clock until when it leads, and stops by then whatever happens to the network, to the
-//! store or to its own process; and every term has a [fencing token](Token) by which a resource can
-//! refuse a leader of the past.
+//! knows by the clock until when it leads, and stops by then whatever happens to the network, to the store
+//! or to its own process. Every term has a [fencing token](Token) by which a resource can refuse an
+//! earlier leader.
 //!
 //! ```
 //! use incumbent::{CampaignOptions, Store};
@@ -22,14 +22,14 @@
 //! # store.close().await }
 //! ```
 //!
-//! - [`Store`] is a system that arbitrates, opened by URL.
-//! - [`Candidate`] takes part in an election: ask it [whether it leads](Candidate::is_leader), wait for a
-//!   [`Term`], do [work that lives as long as a term](Candidate::lead), read its [events](Candidate::events)
-//!   or [attach handlers](Candidate::attach).
+//! - [`Store`] is a system that arbitrates between candidates, opened by URL.
+//! - [`Candidate`] takes part in an election: check [whether it leads](Candidate::is_leader), wait for a
+//!   [`Term`], do [work that lasts as long as a term](Candidate::lead), read its
+//!   [events](Candidate::events) or [attach handlers](Candidate::attach).
 //! - [`Observer`] watches an election without taking part.
 //!
-//! The rules of an election are not here but in [`core`], which does no I/O and knows no clock; this crate
-//! gives them a store, a clock and a thread.
+//! The rules of an election are in [`core`], which does no I/O and knows no clock; this crate gives them a
+//! store, a clock and a thread.
 
 #![deny(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -82,7 +82,7 @@ pub use pulse::Pulse;
 pub use term::{Term, TermEnded};
 pub use view::TermView;
 
-/// The examples of the READMEs, so that they run.
+/// Runs the examples of the READMEs.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 struct Readme;

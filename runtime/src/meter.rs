@@ -1,4 +1,4 @@
-//! Who is told what became of every write.
+//! The listener for the outcome of every write.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,23 +8,23 @@ use incumbent_core::store::{Action, Outcome};
 
 use crate::notifier::Notifier;
 
-/// A write that was answered, or given up.
+/// A write that was answered, or whose limit has passed.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct WriteEvent<'a> {
     /// The election's key.
     pub election: &'a str,
-    /// What was written.
+    /// The kind of the write.
     pub action: &'a Action,
-    /// What became of it; `Unknown` where no answer came.
+    /// The outcome; `Unknown` without an answer.
     pub outcome: &'a Outcome,
-    /// How long the answer took, or was waited for.
+    /// The time until the answer, or until the limit.
     pub took: Duration,
 }
 
 type Listener = dyn Fn(&WriteEvent<'_>) + Send + Sync;
 
-/// Who is told, if anybody is.
+/// The listener, if there is one.
 #[derive(Clone, Default)]
 pub(crate) struct Meter(Option<Arc<Listener>>);
 
@@ -33,7 +33,7 @@ impl Meter {
         Self(Some(Arc::new(listener)))
     }
 
-    /// Has the listener called with that, by the notifier.
+    /// Calls the listener on the notifier's thread.
     pub(crate) fn tell(
         &self,
         notifier: &Notifier,

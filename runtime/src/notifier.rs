@@ -1,15 +1,15 @@
-//! The thread that runs what belongs to the user: log subscribers and listeners.
+//! The thread that runs the user's log subscribers and listeners.
 //!
-//! A driver renews leases, so nothing that a user wrote may run on its thread: a log subscriber that writes to a
-//! pipe nobody empties would cost every term of the store. The driver puts a notice into a bounded queue instead,
-//! and never waits. One thread for each driver, started with the first notice, takes them out in their order.
+//! A driver renews leases, so no user code may run on its thread: a log subscriber that blocks on a full pipe would
+//! cost every term of the store. The driver puts a notice into a bounded queue instead, and never waits. One thread
+//! for each driver, started with the first notice, runs the notices in their order.
 //!
-//! Log lines get into the queue by [`Relay`], a subscriber that is the default of the driver's thread. So the lines of
-//! the client libraries that run there (async-nats) take the same way as our own, and every line of a driver reaches
-//! the user's subscriber from this one thread.
+//! Log lines get into the queue through [`Relay`], a subscriber that is the default of the driver's thread. So the
+//! lines of the client libraries that run there (async-nats) take the same way as this crate's own, and every line of
+//! a driver reaches the user's subscriber from this one thread.
 //!
-//! What it does not do: keep every notice. Where the user's code holds the thread up, notices beyond the limit are
-//! dropped and counted, and a warning gives their number.
+//! It does not keep every notice. Where the user's code blocks the thread, notices beyond the limit are dropped and
+//! counted, and a warning gives their number.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -24,22 +24,21 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::{Interest, NoSubscriber};
 use tracing::{Event, Metadata, Subscriber};
 
-/// The most that waits. A term comes to about four lines, so this is enough for a few hundred terms in the time a
-/// subscriber blocks.
+/// The limit of the queue. A term logs about four lines, so it holds a few hundred terms while a subscriber blocks.
 const LIMIT: usize = 4096;
-/// The most fields of a line that are kept: what `tracing` itself allows.
+/// The most fields of a line that are kept: the limit of `tracing`.
 const FIELDS: usize = 32;
 
 type Notice = Box<dyn FnOnce() + Send>;
 
-/// A way to have something run on the notifier's thread. The thread ends when the last one is dropped, after what was
-/// put into the queue before.
+/// A handle to the notifier's thread. The thread ends when the last one is dropped, after the notices that were queued
+/// before.
 #[derive(Clone)]
 pub(crate) struct Notifier(Arc<Sender>);
 
 struct Sender {
     queue: Arc<Queue>,
-    /// Where the opener of the store logs.
+    /// The subscriber of the caller that opened the store.
     logs: Dispatch,
 }
 
@@ -53,25 +52,25 @@ struct Queue {
 struct Inner {
     waiting: VecDeque<Notice>,
     dropped: u64,
-    /// The thread runs, or is about to.
+    /// The thread runs, or is being started.
     started: bool,
-    /// No more will come.
+    /// No more notices will come.
     over: bool,
 }
 
 impl Notifier {
-    /// A notifier whose lines go where the caller's own go.
+    /// A notifier that logs to the caller's own subscriber.
     pub(crate) fn new() -> Self {
         let logs = dispatcher::get_default(Dispatch::clone);
         Self(Arc::new(Sender { queue: Arc::default(), logs }))
     }
 
-    /// Sends what the present thread logs to the notifier, until the guard is dropped.
+    /// Relays the log lines of the present thread to the notifier, until the guard is dropped.
     pub(crate) fn relay_logs(&self) -> dispatcher::DefaultGuard {
         dispatcher::set_default(&Dispatch::new(Relay { notifier: self.clone() }))
     }
 
-    /// Has `notice` run on the notifier's thread, after all that came before. Never waits.
+    /// Runs `notice` on the notifier's thread, after all earlier ones. Never waits.
     pub(crate) fn notify(&self, notice: impl FnOnce() + Send + 'static) {
         let queue = &self.0.queue;
         let mut inner = queue.lock();
@@ -88,12 +87,12 @@ impl Notifier {
         queue.changed.notify_one();
     }
 
-    /// Returns once all that came before has run; at once where the queue is full.
+    /// Returns once all earlier notices have run; at once where the queue is full.
     pub(crate) async fn flush(&self) {
         if self.0.queue.lock().started {
             let (done, flushed) = oneshot::channel::<()>();
             self.notify(move || drop(done));
-            // Dropped either way: when it has run, or where there was no room for it.
+            // Dropped either way: after the notice has run, or because the queue was full.
             let _ = flushed.await;
         }
     }
@@ -102,7 +101,7 @@ impl Notifier {
         let (queue, logs) = (Arc::clone(&self.0.queue), self.0.logs.clone());
         let thread = std::thread::Builder::new().name("incumbent-notify".into());
         if thread.spawn(move || queue.run(&logs)).is_err() {
-            // Without a thread nobody can be notified; the next notice tries again.
+            // Without a thread the notices are lost; the next one tries to start it again.
             let mut inner = self.0.queue.lock();
             inner.started = false;
             inner.dropped += inner.waiting.len() as u64;
@@ -130,10 +129,10 @@ impl Queue {
     }
 
     fn run(&self, logs: &Dispatch) {
-        // Where there was no subscriber when the store was opened, the lines go to one that is installed later.
+        // Without a subscriber at opening, the lines go to one that is installed later.
         let _default = (!logs.is::<NoSubscriber>()).then(|| dispatcher::set_default(logs));
         while let Some((notice, dropped)) = self.next() {
-            // A panic of the user's code is reported by the panic hook, and concerns no other notice.
+            // A panic of the user's code is reported by the panic hook, and does not affect other notices.
             let _ = catch_unwind(AssertUnwindSafe(notice));
             if dropped > 0 {
                 let warn = || {
@@ -148,7 +147,7 @@ impl Queue {
         }
     }
 
-    /// The next notice, and how many were dropped since the one before.
+    /// The next notice, and the number dropped since the one before.
     fn next(&self) -> Option<(Notice, u64)> {
         let mut inner = self.lock();
         loop {
@@ -163,26 +162,27 @@ impl Queue {
     }
 }
 
-/// A subscriber that runs nothing of the user's: it keeps each line, and has the notifier hand it on.
+/// A subscriber that runs no user code: it copies each line and queues it for the notifier.
 ///
-/// Spans are not kept: none of ours is entered on a driver's thread.
+/// Spans are not kept: this crate enters none on a driver's thread.
 struct Relay {
     notifier: Notifier,
 }
 
 impl Subscriber for Relay {
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
-        // Asked once for each line of the program. With the user's own answer no line costs more than without us.
+        // Called once for each log statement of the program. With the answer of the user's subscriber, no line costs
+        // more than without the relay.
         self.notifier.0.logs.register_callsite(metadata)
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {
-        // Nothing beyond what the user's own subscriber asks for.
+        // Adds no level to those that the user's own subscriber asks for.
         Some(LevelFilter::OFF)
     }
 
     fn enabled(&self, _: &Metadata<'_>) -> bool {
-        // The user's own filter is asked on the notifier's thread.
+        // The user's own filter is called on the notifier's thread.
         true
     }
 
@@ -205,7 +205,7 @@ impl Subscriber for Relay {
     fn exit(&self, _: &Id) {}
 }
 
-/// A log line on its way.
+/// A queued log line.
 struct Line {
     metadata: &'static Metadata<'static>,
     values: Vec<(Field, Box<dyn Value + Send>)>,
@@ -218,11 +218,11 @@ impl Line {
         }
     }
 
-    /// Hands the line to the subscriber of the present thread.
+    /// Logs the line to the subscriber of the present thread.
     fn log(&self) {
         let metadata = self.metadata;
         let fields = metadata.fields();
-        // The array must be full; a field without a value counts as not there.
+        // The array must be full; a field without a value counts as absent.
         let Some(filler) = fields.iter().next() else { return };
         let mut values: [(&Field, Option<&dyn Value>); FIELDS] = [(&filler, None); FIELDS];
         for (slot, (field, value)) in values.iter_mut().zip(&self.values) {

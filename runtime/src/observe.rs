@@ -15,26 +15,26 @@ use crate::clock::Clock;
 use crate::hub::Requests;
 use crate::queue::{Subscription, Told};
 
-/// Who leads an election, as an observer sees it.
+/// The leader of an election, as an observer sees it.
 ///
-/// It says what the store holds. A leader that crashed is there until its record expires, and one that
-/// has won may still be waiting until it is told so.
+/// It shows the content of the store. A leader that crashed is shown until its record expires, and a
+/// candidate that has won may still be waiting until it may lead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observation {
     /// The election's key.
     pub election: Arc<str>,
-    /// Who holds the seat, with the revision at which it was first seen to and with what it publishes;
-    /// `None`: the seat is vacant.
+    /// The holder, with the revision at which it was first observed and with its metadata; `None` while
+    /// the election has no leader.
     pub leader: Option<Leader>,
-    /// When this was first seen, on the store's clock.
+    /// The first observation of this state, on the store's clock.
     pub since: Instant,
 }
 
-/// The changes of an election's seat; made by [`Store::observe`](crate::Store::observe).
+/// The changes of an election's leader; returned by [`Store::observe`](crate::Store::observe).
 ///
-/// It begins with who holds the seat now, and then tells every change of the holder, of what it publishes,
-/// and every vacancy as soon as the store shows it: a release or a deletion at once, an expiry at once
-/// where the store tells of it and when the lease is over elsewhere. It ends when the store is closed.
+/// It begins with the present holder, and then emits every change of the holder or its metadata, and every
+/// vacancy as soon as the store shows it: a release or a deletion at once; an expiry at once where the
+/// store reports expiries, and otherwise when the lease is over. It ends when the store is closed.
 ///
 /// An observer that falls 1024 observations behind loses the oldest.
 pub struct Observer {
@@ -50,7 +50,7 @@ impl Observer {
         StreamExt::next(self).await
     }
 
-    /// For how long what `observation` says has been so.
+    /// The time since `observation` began to hold.
     pub fn age(&self, observation: &Observation) -> Duration {
         self.clock.now().since(observation.since)
     }

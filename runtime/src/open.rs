@@ -25,11 +25,10 @@ use crate::{Error, ErrorKind, Result};
 
 /// A store that is open for elections.
 ///
-/// One connection, one watch and one thread, however many elections run on it. The thread is the store's
-/// own, so nothing that the program does on its runtime can keep a renewal waiting; log subscribers and listeners
-/// are called on another, which is started for the first log line. The store stays open
-/// until it is [closed](Self::close), or until every handle to it, every [`Candidate`] and every
-/// [`Observer`] is dropped.
+/// One connection, one watch and one thread, however many elections run on it. The thread is separate from the
+/// program's runtime, so no work there can delay a renewal; log subscribers and listeners are called on another
+/// thread, which is started for the first log line. The store stays open until it is [closed](Self::close), or until
+/// every handle to it, every [`Candidate`] and every [`Observer`] is dropped.
 ///
 /// Cheap to clone; all clones are the same store.
 #[derive(Clone)]
@@ -44,12 +43,12 @@ struct Shared {
     next_campaign: AtomicU64,
 }
 
-/// Who holds the seat of an election; see [`Store::list`].
+/// The leader of an election; see [`Store::list`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ElectionInfo {
     /// The election's key.
     pub election: String,
-    /// Who holds the seat; `None`: nobody does.
+    /// The present holder; `None` while there is none.
     pub leader: Option<Leader>,
 }
 
@@ -62,13 +61,12 @@ impl Store {
         Self::builder().open(url).await
     }
 
-    /// How to open a store, where the defaults do not fit.
+    /// A builder, for openings where the defaults do not fit.
     pub fn builder() -> StoreBuilder {
         StoreBuilder::default()
     }
 
-    /// Opens a store that an adapter of your own speaks to. Its futures run on the store's own thread: one that blocks
-    /// keeps renewals waiting.
+    /// Opens a store through your own adapter. Its futures run on the store's thread: one that blocks delays renewals.
     ///
     /// # Errors
     /// `Broken` when the operating system refuses a thread.
@@ -76,21 +74,21 @@ impl Store {
         Self::builder().clock(clock).adapter(adapter)
     }
 
-    /// Campaigns in the election of that key, from now until the candidate is closed or dropped.
+    /// Campaigns in the election of that key until the candidate is closed or dropped.
     ///
-    /// Where the store does not answer yet, the candidate is returned all the same: it tells the warning
-    /// and campaigns as soon as the store does. With [`StoreBuilder::fail_fast`] that is an error.
+    /// Where the store does not answer yet, the candidate is returned all the same: it emits a warning and campaigns
+    /// as soon as the store answers. With [`StoreBuilder::fail_fast`] that is an error.
     ///
     /// # Errors
-    /// `InvalidName` for a key or a name the store cannot hold; `InvalidSetting` for settings that do not
-    /// fit together or not to the store; `PermissionDenied` or `Broken` where somebody has to act first;
-    /// `StoreUnavailable` with `fail_fast`; `Closed`; `Forked`.
+    /// `InvalidName` for a key or a name the store cannot hold; `InvalidSetting` for settings that do not fit each
+    /// other or the store; `PermissionDenied` or `Broken` where an operator has to act first; `StoreUnavailable` with
+    /// `fail_fast`; `Closed`; `Forked`.
     pub async fn campaign(&self, election: &str, options: CampaignOptions) -> Result<Candidate> {
         self.check_process()?;
         let id = self.shared.next_campaign.fetch_add(1, Ordering::Relaxed);
         let standing = Standing::new(election.into(), options.candidate(), self.shared.clock.clone());
         let driver: Arc<dyn Driver> = Arc::new(Link::new(id, self.requests.clone()));
-        // Made before it is known to the hub: should this future be dropped, the candidate is abandoned.
+        // Created before the hub knows it: if this future is dropped, the candidate is abandoned.
         let candidate = Candidate::new(Arc::clone(&standing), Arc::clone(&driver));
         let (health, watched) = (options.health.clone(), options.watched.clone());
         let (reply, answer) = oneshot::channel();
@@ -122,7 +120,7 @@ impl Store {
         Ok(Observer { seen, clock: self.shared.clock.clone(), _store: self.requests.clone() })
     }
 
-    /// Who holds the seat of that election now, read from whoever leads the store.
+    /// The present leader of that election, read from the server that leads the store.
     ///
     /// # Errors
     /// `InvalidName`, `StoreUnavailable`, `PermissionDenied`, `Broken`, `Closed`, `Forked`.
@@ -130,7 +128,7 @@ impl Store {
         Ok(self.entry(election).await?.live().map(Leader::of))
     }
 
-    /// What the key of an election holds now, read from whoever leads the store.
+    /// The present entry under the key of an election, read from the server that leads the store.
     ///
     /// # Errors
     /// Those of [`leader`](Self::leader).
@@ -138,8 +136,9 @@ impl Store {
         self.ask(|reply| Request::Read { election: election.into(), reply }).await
     }
 
-    /// How long ago the live record of an election was written, by the store's own clocks, and which one that is: what
-    /// is left of the holder's lease is its length less that. None where the seat is vacant, or the store cannot say.
+    /// The time since the live record of an election was written, by the store's own clocks, and the record's
+    /// revision. The remainder of the holder's lease is its length less that time. `None` where there is no live
+    /// record, or the store cannot know.
     ///
     /// # Errors
     /// Those of [`leader`](Self::leader).
@@ -158,7 +157,7 @@ impl Store {
             .collect())
     }
 
-    /// What the keys of all elections of the store hold, by key.
+    /// The entries of all elections of the store, by key.
     ///
     /// # Errors
     /// Those of [`list`](Self::list).
@@ -169,13 +168,13 @@ impl Store {
         Ok(elections)
     }
 
-    /// Who stands in that election, of all connections to the store: the leader, and who waits. The one that has
-    /// stood longest comes first.
+    /// The candidates of that election on all connections to the store: the leader and those that wait. The
+    /// longest-standing candidate comes first.
     ///
-    /// Waiting candidates write nothing to the store, so this asks around, as the store can: in NATS the other
-    /// connections, which takes a quarter of a second and finds those that can answer in it. It is for a person to
-    /// look at; who leads is not decided by it. Candidates of other software are not seen. `None` where the store has
-    /// no way to know, or may not be asked.
+    /// Waiting candidates write nothing to the store, so this asks the other connections where the store can: in NATS
+    /// that takes a quarter of a second and finds the connections that answer within it. The list is for people; it
+    /// has no part in deciding who leads. Candidates of other software are not seen. `None` where the store cannot
+    /// find out, or does not permit the query.
     ///
     /// ```
     /// # use incumbent::{CampaignOptions, Store};
@@ -204,7 +203,7 @@ impl Store {
         self.ask(|reply| Request::RollCall { election: None, reply }).await
     }
 
-    /// What the store says of itself: its age, its limits, which life of it this is.
+    /// The store's properties: its age, its limits, its incarnation.
     ///
     /// # Errors
     /// `StoreUnavailable`, `PermissionDenied`, `Broken`, `Closed`, `Forked`.
@@ -212,12 +211,12 @@ impl Store {
         self.ask(|reply| Request::Inspect { reply }).await
     }
 
-    /// What the store can do.
+    /// The store's capabilities.
     pub fn capabilities(&self) -> Capabilities {
         self.shared.capabilities
     }
 
-    /// The clock that the instants of this store's terms, events and observations are read from.
+    /// The clock of the instants in this store's terms, events and observations.
     pub fn clock(&self) -> &Clock {
         &self.shared.clock
     }
@@ -237,7 +236,7 @@ impl Store {
             return LeaveRequest::refused(error);
         }
         let (leave, request) = LeaveRequest::ask(true);
-        // A hub that is gone drops the request, and with it what the caller waits for.
+        // A hub that has ended drops the request, and thereby the caller's receivers.
         let _ = self.requests.send(Request::Close(leave));
         request
     }
@@ -264,7 +263,7 @@ impl fmt::Debug for Store {
     }
 }
 
-/// How to open a store.
+/// Settings for opening a store.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> incumbent::Result<()> {
@@ -281,28 +280,28 @@ pub struct StoreBuilder {
 }
 
 impl StoreBuilder {
-    /// A store that does not answer at first is an error, instead of being waited for.
+    /// Returns an error for a store that does not answer at first, instead of waiting for it.
     pub fn fail_fast(mut self, fail_fast: bool) -> Self {
         self.fail_fast = fail_fast;
         self
     }
 
-    /// The clock to count on; the machine's by default.
+    /// The clock for all deadlines; the machine's by default.
     pub fn clock(mut self, clock: Clock) -> Self {
         self.clock = clock;
         self
     }
 
-    /// The shortest lease that will be used, for what a connection does ahead of any campaign: how often
-    /// it is probed, how soon it is given up. By default what the store suggests.
+    /// The shortest lease that will be used, for settings of the connection made before any campaign: the interval of
+    /// its probes, and the time until it is given up. By default the store's suggestion.
     pub fn expected_lease(mut self, lease: Duration) -> Self {
         self.lease = Some(lease);
         self
     }
 
-    /// Tell `listener` what became of every write of every campaign, for metrics. It is called in the order of the
-    /// answers, on the thread that also writes the store's log lines: one that blocks holds those up, and no renewal.
-    /// Beyond 4096 calls and lines that wait for it, further ones are dropped, and a warning gives their number.
+    /// Calls `listener` with the outcome of every write of every campaign, for metrics. It is called in the order of
+    /// the answers, on the thread that also writes the store's log lines: one that blocks delays those, and no
+    /// renewal. Beyond 4096 waiting calls and lines, further ones are dropped, and a warning gives their number.
     pub fn on_write(mut self, listener: impl Fn(&WriteEvent<'_>) + Send + Sync + 'static) -> Self {
         self.meter = Meter::new(listener);
         self
@@ -317,8 +316,8 @@ impl StoreBuilder {
         self.open_settings(url.parse()?).await
     }
 
-    /// Opens the store that `settings` describe. What they say themselves of failing fast, or of the
-    /// expected lease, is in force where this builder says nothing.
+    /// Opens the store that `settings` describe. Their own `fail_fast` and expected lease apply where this builder
+    /// sets none.
     ///
     /// # Errors
     /// Those of [`open`](Self::open).
@@ -341,7 +340,7 @@ impl StoreBuilder {
         Ok(Store::new(requests, capabilities, clock))
     }
 
-    /// Opens a store that an adapter of your own speaks to.
+    /// Opens a store through your own adapter.
     ///
     /// # Errors
     /// `Broken` when the operating system refuses a thread.

@@ -1,4 +1,4 @@
-//! What a candidate wants.
+//! The options of a candidate.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,14 +11,13 @@ use crate::health::HealthCheck;
 use crate::pulse::{LoopWatch, Pulse};
 use crate::{Error, ErrorKind};
 
-/// For how many failures in a row a custom back-off is asked in advance.
+/// The number of consecutive failures for which a custom back-off is evaluated in advance.
 const ASKED: u32 = 64;
 
-/// What a candidate wants: its name, how careful it is with time, what it publishes.
+/// The options of a candidate: its name, its timing, its metadata.
 ///
-/// Every setting has a default that suits a lease of 5 s or more. What does not fit together, or not
-/// to the store, is refused by [`Store::campaign`](crate::Store::campaign) with the setting, its
-/// value, the limit and the remedy.
+/// Every setting has a default that suits a lease of 5 s or more. [`Store::campaign`](crate::Store::campaign) refuses
+/// settings that do not fit each other or the store, and its error names the setting, its value, the limit and the remedy.
 ///
 /// ```
 /// use std::time::Duration;
@@ -78,45 +77,45 @@ impl CampaignOptions {
         }
     }
 
-    /// The candidate's name, which others see; `HOST-PID` by default. Give every candidate its own.
+    /// The candidate's public name; `HOST-PID` by default. Give each candidate a different one.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// The bounds and defaults of everything that has to do with time.
+    /// The bounds and defaults of all timing settings.
     pub fn preset(mut self, preset: Preset) -> Self {
         self.preset = preset;
         self
     }
 
-    /// The lease time `T`: how long nobody else leads after a leader crashed. By default the store's maximum
-    /// age where all its records share that, else the preset's, and never more than the store's maximum age.
+    /// The lease duration `T`: the time without a leader after a leader crashed. By default the store's maximum age where
+    /// all its records share that, else the preset's, and never more than the store's maximum age.
     pub fn lease(mut self, lease: Duration) -> Self {
         self.lease = Some(lease);
         self
     }
 
-    /// How far the clocks of the store's servers may disagree; `T/20` by default, at most 1 s.
+    /// The largest disagreement between the clocks of the store's servers; `T/20` by default, at most 1 s.
     pub fn skew(mut self, skew: Duration) -> Self {
         self.skew = Some(skew);
         self
     }
 
-    /// How much each clock may gain or lose, in parts per million; 5,000 (0.5 %) by default. The margin allows for two such
-    /// clocks: this machine's, and that of the store or of a candidate that waits.
+    /// The largest gain or loss of each clock, in parts per million; 5,000 (0.5 %) by default. The margin allows for two
+    /// such clocks: this machine's, and that of the store or of a waiting candidate.
     pub fn drift_ppm(mut self, ppm: u32) -> Self {
         self.drift_ppm = Some(ppm);
         self
     }
 
-    /// What is lost between reading the clock and acting on it; `T/20` by default, at most 250 ms.
+    /// The time between reading the clock and acting on it; `T/20` by default, at most 250 ms.
     pub fn slack(mut self, slack: Duration) -> Self {
         self.slack = Some(slack);
         self
     }
 
-    /// How long a new holder waits before it is told that it leads; automatic by default.
+    /// The time that a new holder waits before it leads; automatic by default.
     pub fn win_delay(mut self, delay: WinDelay) -> Self {
         self.win_delay = delay;
         self
@@ -128,43 +127,43 @@ impl CampaignOptions {
         self
     }
 
-    /// How long a leader that leaves of its own will may take to finish its work; 10 s by default.
+    /// The time for a leader that leaves voluntarily to finish its work; 10 s by default.
     pub fn drain(mut self, drain: Duration) -> Self {
         self.drain = Some(drain);
         self
     }
 
-    /// How often a candidate reads the key though the watch is silent; by default when the record it
-    /// last saw should have expired.
+    /// The interval between a candidate's reads of the key while the watch is silent; by default it reads when the record
+    /// it last saw should have expired.
     pub fn interval(mut self, interval: Duration) -> Self {
         self.interval = Some(interval);
         self
     }
 
-    /// How long a candidate waits after its n-th failure in a row, counting from 1; by default 100 ms,
-    /// doubled up to 1 s, ±20 %.
+    /// The wait of a candidate after its n-th consecutive failure, counting from 1; by default 100 ms, doubled up to 1 s,
+    /// ±20 %.
     ///
-    /// The rule is asked here, for 1 to 64 failures; its last answer stands for all further ones. User
-    /// code never runs on the driver.
+    /// The rule is called here, for 1 to 64 failures, and its last answer applies to all further ones. User code never runs
+    /// on the driver.
     pub fn backoff(mut self, rule: impl FnMut(u32) -> Duration) -> Self {
         self.backoff = Wait::Table((1..=ASKED).map(rule).collect());
         self
     }
 
-    /// A candidate always waits this long after a failure.
+    /// The same wait after every failure.
     pub fn fixed_backoff(mut self, wait: Duration) -> Self {
         self.backoff = Wait::Fixed(wait);
         self
     }
 
-    /// Adds to what the leader publishes about itself, for [`Store::observe`](crate::Store::observe):
-    /// a key (letters, digits, `-`) and a text of one line; 4096 bytes altogether.
+    /// Adds to the leader's public metadata, for [`Store::observe`](crate::Store::observe): a key (letters, digits, `-`)
+    /// and a text of one line; 4096 bytes altogether.
     pub fn metadata(mut self, key: impl Into<String>, text: impl Into<String>) -> Self {
         self.metadata.push((key.into(), text.into()));
         self
     }
 
-    /// Asks `check` every `interval` whether this candidate is well. An unhealthy candidate does not
+    /// Calls `check` every `interval` to find out whether this candidate is healthy. An unhealthy candidate does not
     /// campaign; an unhealthy leader drains and leaves.
     ///
     /// The check runs on a task of its own, on the runtime that calls
@@ -179,28 +178,27 @@ impl CampaignOptions {
         self
     }
 
-    /// Watches an event loop that is not tokio's, such as that of a user interface: while this candidate leads, one
-    /// that does not turn for `limit` makes it unhealthy until the loop turns again. Without a limit that is the lease
-    /// time in force.
+    /// Watches an event loop that is not tokio's, such as that of a user interface: while this candidate leads, a loop that
+    /// does not respond for `limit` makes it unhealthy until the loop responds again. The default limit is the lease
+    /// duration in force.
     ///
-    /// The loop is asked four times in the limit, and not at all while no candidate of it leads. It is not the
-    /// [health check](Self::health_check) nor what [`set_healthy`](crate::Candidate::set_healthy) says: a candidate
-    /// is healthy where both find it so.
+    /// The loop is probed four times per limit, and not at all while none of its candidates leads. The watch is independent
+    /// of the [health check](Self::health_check) and of [`set_healthy`](crate::Candidate::set_healthy): a candidate is
+    /// healthy where both agree.
     pub fn watch_loop(mut self, pulse: &Pulse, limit: Option<Duration>) -> Self {
         self.watched = Some(LoopWatch::new(pulse, limit));
         self
     }
 
-    /// The candidate's name as others will see it.
+    /// The candidate's public name.
     pub(crate) fn candidate(&self) -> String {
         self.name.clone().unwrap_or_else(default_name)
     }
 
-    /// The settings of one campaign.
-    /// What these options come to on a store, in numbers.
+    /// The resulting settings of one campaign on a store, in numbers.
     ///
     /// # Errors
-    /// `InvalidSetting` for what [`Store::campaign`](crate::Store::campaign) would refuse.
+    /// `InvalidSetting` for settings that [`Store::campaign`](crate::Store::campaign) would refuse.
     pub fn forecast(&self, store: Capabilities, info: &StoreInfo) -> crate::Result<Forecast> {
         Forecast::new(self.settings(), store, info)
             .map_err(|refused| Error::new(ErrorKind::InvalidSetting, refused.to_string()))
@@ -253,7 +251,7 @@ impl Wait {
     }
 }
 
-/// `HOST-PID`, without what a name cannot hold.
+/// `HOST-PID`, without characters that a name cannot hold.
 fn default_name() -> String {
     format!("{}-{}", host(), std::process::id())
 }

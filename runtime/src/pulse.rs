@@ -1,12 +1,12 @@
-//! Watching an event loop that this library does not run: a language's, or a user interface's.
+//! Watches an event loop that this library does not run: a language's, or a user interface's.
 //!
-//! Leases are renewed on a thread of their own, whatever the program does. A program that hangs would therefore lead
-//! until it is killed; a watched one is given a lease to show that its event loop turns.
+//! Leases are renewed on a separate thread, whatever the program does. A program that hangs would therefore lead until
+//! it is killed; a watched program must show within a lease that its event loop responds.
 //!
-//! The loop is asked, from outside, to answer; it needs no timer of its own. It is asked only while a candidate of it
-//! leads, four times in the limit, once for all its candidates. A loop hangs where four quarters of the limit have
-//! passed on *this* side and it has not answered. A quarter counts as one however long it took: a process that was
-//! stopped, a machine that slept, and one that is too busy to run anything leave the loop the time it had before.
+//! The loop is probed from outside; it needs no timer of its own. It is probed only while one of its candidates leads,
+//! four times per limit, once for all its candidates. A loop hangs if it has not answered after four quarters of the
+//! limit on *this* side. A quarter counts as one however long it took: so neither a stopped process, nor a sleeping
+//! machine, nor one too busy to run anything shortens the loop's time.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -20,12 +20,12 @@ use crate::event::Event;
 use crate::standing::{Reads, Standing};
 use crate::view::TermView;
 
-/// How many times a loop is asked in the limit: a hang is noticed at the latest a quarter of the limit after it.
+/// The number of probes per limit: a hang is noticed at the latest a quarter of the limit after it.
 const QUARTERS: u32 = 4;
 
-/// Tells whether an event loop turns; see [`CampaignOptions::watch_loop`](crate::CampaignOptions::watch_loop).
+/// Detects whether an event loop responds; see [`CampaignOptions::watch_loop`](crate::CampaignOptions::watch_loop).
 ///
-/// There is one for each event loop, shared by all its candidates. Clones are the same pulse.
+/// One for each event loop, shared by all its candidates. Clones are the same pulse.
 #[derive(Clone)]
 pub struct Pulse {
     inner: Arc<Inner>,
@@ -34,23 +34,23 @@ pub struct Pulse {
 struct Inner {
     ask: Box<dyn Fn() -> bool + Send + Sync>,
     state: Mutex<State>,
-    /// The loop has answered, or is over.
+    /// The loop has answered, or has ended.
     changed: Notify,
 }
 
 struct State {
-    /// How often the loop has answered.
+    /// The number of the loop's answers.
     beats: u64,
-    /// When it was asked last, and whether that is still unanswered.
+    /// The last probe, and whether it is still unanswered.
     asked: Option<Instant>,
     is_unanswered: bool,
-    /// The loop is over: it can neither turn nor hang.
+    /// The loop has ended: it can neither respond nor hang.
     is_over: bool,
 }
 
 impl Pulse {
-    /// A pulse whose `ask` has the event loop call [`beat`](Self::beat) at its next turn, and says whether there still
-    /// is such a loop. It is called on the runtime that campaigns, and must return at once.
+    /// Creates a pulse. `ask` makes the event loop call [`beat`](Self::beat) at its next turn, and returns whether the
+    /// loop still exists. It is called on the runtime that campaigns, and must return at once.
     pub fn new(ask: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         let state = State { beats: 0, asked: None, is_unanswered: false, is_over: false };
         Self {
@@ -58,7 +58,7 @@ impl Pulse {
         }
     }
 
-    /// Says that the event loop turns. Called on the loop; a few dozen nanoseconds.
+    /// Reports that the event loop responds. Called on the loop; a few dozen nanoseconds.
     pub fn beat(&self) {
         let mut state = self.inner.lock();
         state.beats = state.beats.wrapping_add(1);
@@ -67,13 +67,13 @@ impl Pulse {
         self.inner.changed.notify_waiters();
     }
 
-    /// Says that the event loop is over, and was ended by the program: nothing is watched any more.
+    /// Reports that the program has ended the event loop: the watch ends.
     pub fn stop(&self) {
         self.inner.lock().is_over = true;
         self.inner.changed.notify_waiters();
     }
 
-    /// Returns when the loop has not answered for `limit`; never where it is over.
+    /// Returns when the loop has not answered for `limit`; never after it has ended.
     async fn hangs(&self, limit: Duration) {
         let quarter = limit / QUARTERS;
         loop {
@@ -82,7 +82,8 @@ impl Pulse {
                 let answered = state.asked.filter(|_| !state.is_unanswered);
                 (state.beats, answered.map(|asked| asked + quarter))
             };
-            // It answered less than a quarter ago, perhaps for another candidate: asked again when that is over.
+            // It answered less than a quarter ago, perhaps for another candidate: the next probe is due after that
+            // quarter.
             if let Some(due) = due.filter(|due| *due > Instant::now()) {
                 tokio::time::sleep_until(due).await;
                 continue;
@@ -101,13 +102,13 @@ impl Pulse {
         }
     }
 
-    /// Whether there is a loop, and it has not answered since.
+    /// Whether the loop exists and has not answered since.
     fn is_silent_since(&self, beats: u64) -> bool {
         let state = self.inner.lock();
         state.beats == beats && !state.is_over
     }
 
-    /// Asks the loop to answer, where it was not asked already; whether there is a loop.
+    /// Probes the loop, unless a probe is unanswered. Returns whether the loop exists.
     fn ask(&self) -> bool {
         let mut state = self.inner.lock();
         if state.is_over {
@@ -126,12 +127,12 @@ impl Pulse {
         is_there
     }
 
-    /// Returns when a loop that hung turns again, or is over.
+    /// Returns when a hung loop responds again, or has ended.
     async fn turns(&self) {
         let hung_at = self.inner.lock().beats;
         loop {
             let mut changed = std::pin::pin!(self.inner.changed.notified());
-            // Enrolled before the state is read, so that an answer in between is not missed.
+            // Enabled before the state is read, so that an answer in between is not missed.
             changed.as_mut().enable();
             if !self.is_silent_since(hung_at) {
                 return;
@@ -157,11 +158,11 @@ impl fmt::Debug for Pulse {
     }
 }
 
-/// An event loop that is watched for a candidate.
+/// The watch of an event loop for a candidate.
 #[derive(Clone)]
 pub(crate) struct LoopWatch {
     pulse: Pulse,
-    /// The lease where there is none.
+    /// `None`: the lease duration.
     limit: Option<Duration>,
 }
 
@@ -170,7 +171,7 @@ impl LoopWatch {
         Self { pulse: pulse.clone(), limit }
     }
 
-    /// Watches until the campaign is over, and tells the driver what changed.
+    /// Watches until the campaign is over, and reports changes to the driver.
     pub(crate) fn start(self, standing: &Arc<Standing>, driver: Weak<dyn Driver>) {
         let over = standing.over();
         let watching = self.keep_watching(Arc::clone(standing), driver);
@@ -184,7 +185,7 @@ impl LoopWatch {
         let mut events = standing.subscribe(Reads::Inside);
         while let Some(event) = events.next().await {
             let Event::Won(term) = event else { continue };
-            // Looked at only: a term that is held here would hold up its drain.
+            // A view, because a term that is held here would hold up its drain.
             let view = term.view();
             drop(term);
             let limit = self.limit.unwrap_or_else(|| standing.lease_time());
@@ -224,7 +225,7 @@ mod tests {
 
     const LIMIT: Duration = Duration::from_secs(8);
 
-    /// A loop that is asked, and answers when the test says so.
+    /// A loop that answers when the test says so.
     struct Loop {
         pulse: Pulse,
         asked: Arc<AtomicU32>,
@@ -245,7 +246,7 @@ mod tests {
             self.asked.load(Ordering::SeqCst)
         }
 
-        /// Answers whatever it is asked, for so long.
+        /// Answers every probe, for that time.
         async fn answers_for(&self, span: Duration) {
             let end = Instant::now() + span;
             while Instant::now() < end {
@@ -257,7 +258,7 @@ mod tests {
         }
     }
 
-    /// How long it takes until the loop is said to hang; none within a minute.
+    /// The time until the hang is noticed; `None` if not within a minute.
     async fn noticed(pulse: &Pulse) -> Option<Duration> {
         let began = Instant::now();
         let hangs = tokio::time::timeout(Duration::from_secs(60), pulse.hangs(LIMIT)).await;
@@ -267,7 +268,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_loop_that_never_answers_hangs_when_the_limit_is_over() {
         let event_loop = event_loop();
-        // Within what tokio's timers round to.
+        // Within the rounding of tokio's timers.
         let noticed = noticed(&event_loop.pulse).await.unwrap();
         assert!((LIMIT..LIMIT + Duration::from_millis(10)).contains(&noticed), "{noticed:?}");
         assert_eq!(event_loop.asked(), 1);
@@ -312,7 +313,7 @@ mod tests {
     async fn a_process_that_was_stopped_leaves_the_loop_the_time_it_had() {
         let event_loop = event_loop();
         let mut hangs = Box::pin(event_loop.pulse.hangs(LIMIT));
-        // It is asked, and then nothing runs for an hour, neither the loop nor this side.
+        // The loop is probed, and then nothing runs for an hour, neither the loop nor this side.
         assert!(futures_util::poll!(&mut hangs).is_pending());
         tokio::time::advance(Duration::from_secs(3600)).await;
         assert!(futures_util::poll!(&mut hangs).is_pending(), "an hour is one quarter");

@@ -1,4 +1,4 @@
-//! A bounded queue from a driver to one subscriber: it never makes the driver wait.
+//! A bounded queue from a driver to one subscriber, in which the driver never waits.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -7,12 +7,12 @@ use std::task::{Context, Poll, Waker};
 
 use futures_util::Stream;
 
-/// The most that is kept for a subscriber that does not read.
+/// The limit for a subscriber that does not read.
 pub(crate) const LIMIT: usize = 1024;
 
-/// What may wait in a queue.
+/// An item of a queue.
 pub(crate) trait Told: Sized {
-    /// Takes something out of a queue that is full, and says how many.
+    /// Removes items from a full queue, and returns their number.
     fn shed(waiting: &mut VecDeque<Self>) -> u64;
 }
 
@@ -25,7 +25,7 @@ struct Inner<T> {
     missed: u64,
     /// The subscriber is gone.
     deaf: bool,
-    /// Nothing more will come.
+    /// No more items will come.
     over: bool,
 }
 
@@ -36,7 +36,7 @@ impl<T: Told> Queue<T> {
         (Arc::clone(&queue), Subscription(queue))
     }
 
-    /// Adds to the queue, and says whom to wake; what comes after [`end`](Self::end) is dropped.
+    /// Adds to the queue and returns the task to wake; items after [`end`](Self::end) are dropped.
     #[must_use = "the subscriber waits until it is woken"]
     pub(crate) fn push(&self, item: T) -> Option<Waker> {
         let mut inner = self.lock();
@@ -50,7 +50,7 @@ impl<T: Told> Queue<T> {
         inner.waker.take()
     }
 
-    /// Nothing more will come; what waits can still be read.
+    /// Ends the queue; waiting items can still be read.
     #[must_use = "the subscriber waits until it is woken"]
     pub(crate) fn end(&self) -> Option<Waker> {
         let mut inner = self.lock();
@@ -58,7 +58,7 @@ impl<T: Told> Queue<T> {
         inner.waker.take()
     }
 
-    /// Whether nobody reads any more.
+    /// Whether the subscriber is gone.
     pub(crate) fn is_deaf(&self) -> bool {
         self.lock().deaf
     }
@@ -72,7 +72,7 @@ impl<T: Told> Queue<T> {
 pub(crate) struct Subscription<T: Told>(Arc<Queue<T>>);
 
 impl<T: Told> Subscription<T> {
-    /// How many were taken out because the subscriber did not keep up.
+    /// The number of items that were removed because the subscriber did not keep up.
     pub(crate) fn missed(&self) -> u64 {
         self.0.lock().missed
     }
@@ -99,7 +99,7 @@ impl<T: Told> Drop for Subscription<T> {
         let mut inner = self.0.lock();
         inner.deaf = true;
         let unread = (std::mem::take(&mut inner.waiting), inner.waker.take());
-        // What was never read, and who was to be woken, may own what takes locks of its own when it goes.
+        // Unread items and the waker may own values whose destructors take locks.
         drop(inner);
         drop(unread);
     }
@@ -132,7 +132,7 @@ mod tests {
         assert!(queue.push(1).is_none());
         assert!(subscription.next().now_or_never().is_some());
         assert!(subscription.next().now_or_never().is_none());
-        // Somebody waits now.
+        // The subscriber waits now.
         assert!(queue.push(2).is_some());
         assert!(queue.end().is_none());
         assert!(queue.push(3).is_none());

@@ -1,4 +1,4 @@
-//! Where a candidate stands: what its driver writes and its handles read.
+//! The state of a candidate that its driver writes and its handles read.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -17,10 +17,10 @@ use crate::fork::ForkGuard;
 use crate::queue::Queue;
 use crate::term::{Tenure, Term, leads};
 
-/// How much warning is kept for the first subscriber.
+/// The number of warnings kept for the first subscriber.
 const EARLY_WARNINGS: usize = 16;
 
-/// Where a candidate stands. The driver keeps it, and every handle shares it.
+/// The state of a candidate, written by the driver and shared by every handle.
 pub(crate) struct Standing {
     pub(crate) election: Arc<str>,
     pub(crate) candidate: String,
@@ -40,13 +40,13 @@ pub(crate) struct Standing {
 struct Book {
     state: State,
     leader: Option<Leader>,
-    /// The present term, and before it for a moment one whose `Lost` is still to be told.
+    /// The present term, and before it briefly one whose `Lost` is not emitted yet.
     held: Vec<Held>,
-    /// The terms that a dropped candidate left behind, whose work may not have ended.
+    /// The terms of a dropped candidate whose work may not have ended.
     left: Vec<Arc<Tenure>>,
     early: Vec<Warning>,
     readers: Vec<Reader>,
-    /// The campaign is over, for the handles at least: nothing more is told.
+    /// The campaign is over, at least for the handles: no more events are emitted.
     over: bool,
 }
 
@@ -55,14 +55,15 @@ struct Reader {
     reads: Reads,
 }
 
-/// What a reader of events does to a term.
+/// The way in which a reader of events holds terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reads {
-    /// Nothing, until it has read of it.
+    /// Holds a term after it has read its `Won`.
     LookingOn,
-    /// Holds it from the moment it is won.
+    /// Holds a term from the moment it is won.
     Holding,
-    /// Nothing, for the library itself: a warning that only such a reader has read is kept for the first of the user's.
+    /// For the library itself: as `LookingOn`, but a warning that only such readers have read is kept for the user's
+    /// first reader.
     Inside,
 }
 
@@ -108,7 +109,7 @@ impl Standing {
         if self.birth.is_forked() { None } else { self.book().leader.clone() }
     }
 
-    /// The present term; `None` once its deadline has passed, told or not.
+    /// The present term; `None` once its deadline has passed, whether or not the loss was reported.
     pub(crate) fn term(&self) -> Option<Term> {
         if !self.is_leader() {
             return None;
@@ -132,7 +133,7 @@ impl Standing {
         self.over.clone()
     }
 
-    /// A stream of events that begins with what holds now.
+    /// A stream of events that begins with the present state.
     pub(crate) fn subscribe(&self, reads: Reads) -> Events {
         let (queue, subscription) = Queue::new();
         if self.birth.is_forked() {
@@ -140,7 +141,7 @@ impl Standing {
             return Events(subscription);
         }
         let mut book = self.book();
-        // Nobody waits on a queue that was just made, so there is nobody to wake.
+        // A new queue has no waker.
         let tell = |notice| drop(queue.push(reads.notice(notice)));
         for held in &book.held {
             tell(Notice::Won(Arc::clone(&held.tenure)));
@@ -163,11 +164,11 @@ impl Standing {
         Events(subscription)
     }
 
-    /// Takes in what came of one step of the machine. Says whether the work of a term that drains, or is over, has
-    /// ended, because no handle holds the term.
+    /// Applies the events of one step of the campaign. Returns whether the work of a term that drains, or is over,
+    /// has ended, because no handle holds the term.
     ///
-    /// The lease is made known *before* anything is told: whoever is told of a win leads, and whoever is
-    /// told of a loss does not. It all happens at one moment, so who subscribes sees the step as a whole.
+    /// The lease is published *before* any event: a reader of `Won` leads, and a reader of `Lost` does not. One lock
+    /// covers the step, so that a new subscriber sees it as a whole.
     pub(crate) fn update(
         &self,
         lease: Option<Lease>,
@@ -184,8 +185,8 @@ impl Standing {
         }
         for event in events {
             if is_over {
-                // A candidate that was dropped has nobody left to tell. Its work was told that the term is over, and
-                // what is left of it is waited for.
+                // A dropped candidate has no readers. Its work has seen that the term is over, and the rest of that
+                // work is waited for.
                 if let campaign::Event::Draining { term, .. } | campaign::Event::Lost { term, .. } = event {
                     let left = book.left.iter().find(|tenure| tenure.token() == term.token);
                     if left.is_none_or(|tenure| tenure.has_ended()) {
@@ -258,7 +259,7 @@ impl Standing {
         }
     }
 
-    /// Ends the campaign for its handles: a term is lost now, told once, and nothing is told after.
+    /// Ends the campaign for its handles: a term is lost now and reported once, and no event follows.
     pub(crate) fn end(&self, reason: Reason) {
         if self.birth.is_forked() {
             return;
@@ -304,7 +305,7 @@ impl Standing {
 }
 
 impl Book {
-    /// Puts a notice into every reader's queue, and says whom to wake once the book is free.
+    /// Puts a notice into every reader's queue, and returns the tasks to wake once the lock is released.
     fn spread(&mut self, notice: &Notice) -> Vec<Waker> {
         self.readers.retain(|reader| !reader.queue.is_deaf());
         if let Notice::Warning(warning) = notice
@@ -319,7 +320,7 @@ impl Book {
 }
 
 impl Reads {
-    /// A notice as such a reader has it.
+    /// The notice in the form for this kind of reader.
     fn notice(self, notice: Notice) -> Notice {
         match (self, notice) {
             (Self::Holding, Notice::Won(tenure)) => Notice::Held(Tenure::hold(&tenure)),
@@ -328,11 +329,11 @@ impl Reads {
     }
 }
 
-/// Whether the work of a term is waited for.
+/// Whether a term's work is still waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Drain {
     /// A handle holds the term, or no term is leaving.
     Held,
-    /// None does: the work has ended.
+    /// No handle holds it: the work has ended.
     Done,
 }

@@ -1,4 +1,4 @@
-//! One uninterrupted leadership, as its holder sees it.
+//! A term, as its holder sees it.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -19,14 +19,13 @@ use crate::view::TermView;
 
 /// One uninterrupted leadership: from `Won` to `Lost`.
 ///
-/// Code that works for the term keeps a clone. When the leader leaves of its own will, the term is
-/// *draining* until the last clone is dropped, or [`drained`](Self::drained) is called, or the drain
-/// time is over; the lease is held and renewed meanwhile. Where no clone is kept there is
-/// nothing to wait for, and the term ends at once.
+/// Code that works for the term keeps a clone. When the leader leaves voluntarily, the term is *draining* until
+/// the last clone is dropped, or [`drained`](Self::drained) is called, or the drain time is over; the lease is
+/// held and renewed meanwhile. Where no clone is kept there is nothing to wait for, and the term ends at once.
 ///
-/// The election is given up only once the work has ended: where the drain time is over before the last clone is
-/// dropped, the term is lost and no longer renewed, and another candidate leads when the clone is dropped, or when
-/// the lease has run out. The term of a [`Lost`](crate::Event::Lost) event is not such a clone.
+/// The lease is released only once the work has ended. Where the drain time is over before the last clone is
+/// dropped, the term is lost and no longer renewed; another candidate leads when the clone is dropped, or when the
+/// lease has run out. The term of a [`Lost`](crate::Event::Lost) event is not such a clone.
 ///
 /// ```
 /// # use incumbent::{CampaignOptions, Store};
@@ -49,7 +48,7 @@ pub struct Term {
 /// A term ended before the work that was run in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TermEnded {
-    /// Why.
+    /// The reason.
     pub reason: Reason,
 }
 
@@ -65,52 +64,51 @@ impl Term {
         &self.tenure.election
     }
 
-    /// When the candidate was told that it leads, on the store's clock.
+    /// The instant of the `Won`, on the store's clock.
     pub fn started(&self) -> Instant {
         self.tenure.started
     }
 
-    /// How long ago the candidate was told that it leads, whether or not the term is over by now.
+    /// The time since the `Won`, whether or not the term is over by now.
     pub fn age(&self) -> Duration {
         self.tenure.age()
     }
 
-    /// Until when the lease is proven so far, on the store's clock; renewals move it on. The clock's
-    /// origin once the term has ended.
+    /// The end of the lease as proven so far, on the store's clock; renewals extend it. The clock's origin once
+    /// the term has ended.
     pub fn deadline(&self) -> Instant {
         self.tenure.deadline()
     }
 
-    /// How long the lease is proven for; zero once the term has ended.
+    /// The time left until the [deadline](Self::deadline); zero once the term has ended.
     pub fn remaining(&self) -> Duration {
         self.tenure.remaining()
     }
 
-    /// Whether the term is not over *now*, by the clock and not by a timer; without a lock. Never
-    /// true in a forked child.
+    /// Whether the term lasts *now*, by the clock and not by a timer; without a lock. Never true in a forked child.
     pub fn is_current(&self) -> bool {
         self.tenure.is_current()
     }
 
-    /// Why the term ended; `None` while it has not.
+    /// The reason for the end of the term; `None` while it lasts.
     ///
     /// It can be `None` for a moment after [`is_current`](Self::is_current) turned false by the clock.
     pub fn reason(&self) -> Option<Reason> {
         self.tenure.reason()
     }
 
-    /// Until when a draining leader may finish its work; `None` while it is not draining.
+    /// The time by which a draining leader must finish its work; `None` while it is not draining.
     pub fn drains_until(&self) -> Option<Instant> {
         self.tenure.drains_until()
     }
 
-    /// How long a draining leader may still take to finish its work; `None` while it is not draining.
+    /// The time left for a draining leader to finish its work; `None` while it is not draining.
     pub fn drain_remaining(&self) -> Option<Duration> {
         self.tenure.drain_remaining()
     }
 
-    /// Returns when the leader begins to leave of its own will, or the term is over: time to stop
-    /// taking on new work. At once in a forked child.
+    /// Returns when the leader begins to leave voluntarily, or the term is over: time to stop taking on new work.
+    /// At once in a forked child.
     pub async fn draining(&self) {
         self.tenure.drain_begun().await;
     }
@@ -120,19 +118,19 @@ impl Term {
         self.tenure.over().await
     }
 
-    /// Cancelled the moment the term ends. Cancelling it ends nothing but its own listeners.
+    /// A token that is cancelled the moment the term ends. Cancelling it yourself affects only its own listeners.
     pub fn cancellation(&self) -> CancellationToken {
         self.tenure.ended.child_token()
     }
 
-    /// Says that the work of the term has ended, whatever other clones are kept: a draining term ends now, and one
+    /// Reports that the work of the term has ended, even if clones are kept: a draining term ends now, and one
     /// that was lost because its drain time was over is released. Does nothing to a term that is not draining.
     pub fn drained(&self) {
         self.tenure.send_drained();
     }
 
-    /// Ends the term because its work failed, with [`Reason::HandlerFailed`]; nothing is drained. The election is
-    /// given up when the last clone is dropped.
+    /// Ends the term because its work failed, with [`Reason::HandlerFailed`]; nothing is drained. The lease is
+    /// released when the last clone is dropped.
     pub fn fail(&self) {
         self.tenure.send_failed();
     }
@@ -156,7 +154,7 @@ impl Term {
         .await
     }
 
-    /// The same term for somebody who only looks on, and does not hold up a drain.
+    /// A view of the term, which does not hold up a drain.
     pub fn view(&self) -> TermView {
         TermView::of(&self.tenure)
     }
@@ -173,8 +171,8 @@ impl Drop for Term {
         if !self.holds {
             return;
         }
-        // Both this and the driver's check when a term is leaving write one of the two before reading the
-        // other, sequentially consistent: one of them sees that no holder is left.
+        // This and the driver's check of a leaving term each write one of the two values before reading the other,
+        // sequentially consistent. So at least one of them sees that no holder is left.
         let last = self.tenure.holders.fetch_sub(1, Ordering::SeqCst) == 1;
         if last && self.tenure.is_leaving.load(Ordering::SeqCst) {
             self.tenure.send_ended();
@@ -209,8 +207,8 @@ impl fmt::Display for TermEnded {
 
 impl std::error::Error for TermEnded {}
 
-/// What all clones of a term share, with the driver and with the queues of events; unlike a
-/// [`Term`], having it does not hold up a drain.
+/// The state that all clones of a term share with the driver and with the queues of events. Unlike a [`Term`], it
+/// does not hold up a drain.
 pub(crate) struct Tenure {
     token: Token,
     election: Arc<str>,
@@ -222,7 +220,7 @@ pub(crate) struct Tenure {
     /// In nanoseconds; zero once the term is over.
     deadline: AtomicU64,
     holders: AtomicUsize,
-    /// It drains, or has ended: the driver waits for the last holder.
+    /// The term drains, or has ended: the driver waits for the last holder.
     is_leaving: AtomicBool,
     drains_until: OnceLock<Instant>,
     draining: CancellationToken,
@@ -261,7 +259,7 @@ impl Tenure {
         Term { tenure: Arc::clone(tenure), holds: true }
     }
 
-    /// A handle that does not.
+    /// A handle that does not count as a holder.
     pub(crate) fn look(tenure: &Arc<Self>) -> Term {
         Term { tenure: Arc::clone(tenure), holds: false }
     }
@@ -270,33 +268,33 @@ impl Tenure {
         self.token
     }
 
-    /// Moves the deadline, or with zero takes the right to lead away.
+    /// Moves the deadline; zero ends the right to lead.
     pub(crate) fn set_deadline(&self, deadline: Instant) {
         self.deadline.store(deadline.as_nanos(), Ordering::Release);
     }
 
-    /// Begins a drain, and says whether its work has ended. [`wake`](Self::wake) follows.
+    /// Begins a drain, and returns whether its work has ended. Call [`wake`](Self::wake) next.
     pub(crate) fn drain(&self, until: Instant) -> bool {
         self.drains_until.get_or_init(|| until);
         self.has_ended()
     }
 
-    /// Ends the term, and says whether its work has ended. [`wake`](Self::wake) follows.
+    /// Ends the term, and returns whether its work has ended. Call [`wake`](Self::wake) next.
     pub(crate) fn end(&self, reason: Reason) -> bool {
         self.set_deadline(Instant::ZERO);
         self.reason.get_or_init(|| reason);
         self.has_ended()
     }
 
-    /// Whether the work of a term that is leaving has ended, since no handle holds it. Where one still does, the
-    /// drop of the last one says so.
+    /// Whether the work of a leaving term has ended, because no handle holds it. Otherwise the drop of the last
+    /// handle reports it.
     pub(crate) fn has_ended(&self) -> bool {
         self.is_leaving.store(true, Ordering::SeqCst);
         self.holders.load(Ordering::SeqCst) == 0
     }
 
-    /// Wakes whoever waits for what [`drain`](Self::drain) or [`end`](Self::end) did; called with no
-    /// lock held, because a waker may do as it likes.
+    /// Wakes the tasks that wait for [`drain`](Self::drain) or [`end`](Self::end). Called with no lock held,
+    /// because a waker may run any code.
     pub(crate) fn wake(&self) {
         if self.reason.get().is_some() {
             self.ended.cancel();
@@ -362,7 +360,7 @@ impl Tenure {
         self.send(Command::Drained(self.token));
     }
 
-    /// The last holder is gone.
+    /// Reports that the last holder is gone.
     fn send_ended(&self) {
         let is_over = self.reason().is_some();
         if !is_over || self.driver.upgrade().is_some_and(|driver| driver.waits_for_work()) {
@@ -384,7 +382,7 @@ impl Tenure {
     }
 }
 
-/// Whether a deadline is still ahead, in the process that earned it.
+/// Whether a deadline is still ahead, in the process that acquired it.
 ///
 /// The deadline is loaded *before* the clock is read: the answer is then true of the moment of the
 /// load, however long the thread is stopped between the two.

@@ -1,4 +1,4 @@
-//! A term as somebody sees it who does not work for it.
+//! A term for code that does not work for it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use incumbent_core::{Instant, Token};
 
 use crate::term::{Tenure, Term};
 
-/// A [`Term`] for somebody who only looks on: keeping it does not hold up a drain.
+/// A view of a [`Term`]: keeping it does not hold up a drain.
 ///
-/// For languages whose values live until a garbage collector comes by, and for whoever keeps terms in a
-/// list. Whoever works for the term [holds](Self::hold) it meanwhile.
+/// For languages with garbage collection, and for code that keeps terms in a list. Code that works for
+/// the term [holds](Self::hold) it meanwhile.
 ///
 /// ```
 /// # use incumbent::{CampaignOptions, Store};
@@ -35,7 +35,7 @@ impl TermView {
         Self { tenure: Arc::clone(tenure) }
     }
 
-    /// The term for somebody who works for it: a drain waits for what this returns.
+    /// The term for code that works for it: a drain waits for the returned handle.
     pub fn hold(&self) -> Term {
         Tenure::hold(&self.tenure)
     }

@@ -1,4 +1,4 @@
-//! Whether this process is the one a handle was made in, or a child forked from it.
+//! Detects whether this process created a handle, or is a child forked from that process.
 //!
 //! A child inherits the memory of its parent: the deadline of a leader, the record of a campaign. It
 //! inherits neither the threads that renew the lease nor the right to use it.
@@ -7,7 +7,7 @@ mod own;
 
 pub(crate) use own::Own;
 
-/// The process something was made in. Asking costs one relaxed load, so `is_leader` can afford it.
+/// The process that a value was created in. The check costs one relaxed load, so `is_leader` can afford it.
 ///
 /// ```
 /// use incumbent::fork::ForkGuard;
@@ -25,7 +25,7 @@ impl Default for ForkGuard {
 }
 
 impl ForkGuard {
-    /// Guards what is made now, in this process.
+    /// Guards a value that is created now, in this process.
     pub fn new() -> Self {
         Self(generation::of_this_process())
     }
@@ -45,7 +45,7 @@ mod generation {
     use std::sync::Once;
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    /// How many forks lie between the first process that asked and this one.
+    /// The number of forks between the first process that created a guard and this one.
     static FORKS: AtomicU32 = AtomicU32::new(0);
 
     pub(super) fn now() -> u32 {

@@ -1,18 +1,18 @@
-//! What each process has of its own, a forked child too.
+//! A value that each process, including a forked child, has for itself.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::ForkGuard;
 
-/// A value behind a lock, which a forked child does not inherit: it begins with a new one.
+/// A value behind a lock. A forked child does not inherit it, but begins with a new one.
 ///
-/// An inherited lock may be held by a thread that the child does not have, and then it is never given back.
+/// An inherited lock may be held by a thread that the child does not have, and then it is never released.
 pub(crate) struct Own<T: 'static> {
     newest: AtomicPtr<Process<T>>,
 }
 
-/// The value of one process. What is left of its parents is never freed: their threads may have been at work in it.
+/// The value of one process. The values of its parents are never freed: their threads may have been using them.
 struct Process<T> {
     birth: ForkGuard,
     value: Mutex<T>,
@@ -28,7 +28,7 @@ impl<T: Default> Own<T> {
     pub(crate) fn get(&'static self) -> &'static Mutex<T> {
         let mut newest = self.newest.load(Ordering::Acquire);
         loop {
-            // SAFETY: it is null, or came from a box that was leaked below and is never freed.
+            // SAFETY: the pointer is null, or came from a box that was leaked below and is never freed.
             if let Some(process) = unsafe { newest.as_ref() }.filter(|process| !process.birth.is_forked()) {
                 return &process.value;
             }
@@ -37,7 +37,7 @@ impl<T: Default> Own<T> {
             match self.newest.compare_exchange(newest, ours, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => newest = ours,
                 Err(faster) => {
-                    // SAFETY: it is the box that was leaked above, and nobody else has heard of it.
+                    // SAFETY: this is the box that was leaked above, and no other thread has seen it.
                     drop(unsafe { Box::from_raw(ours) });
                     newest = faster;
                 }
@@ -74,11 +74,11 @@ mod tests {
         let child = unsafe { libc::fork() };
         if child == 0 {
             let is_new = LIST.get().try_lock().is_ok_and(|list| list.is_empty());
-            // SAFETY: it ends the child without running anything of the parent's.
+            // SAFETY: `_exit` ends the child without running any of the parent's code.
             unsafe { libc::_exit(i32::from(!is_new)) };
         }
         let mut status = -1;
-        // SAFETY: it is a child of ours, and the status is written to a place of ours.
+        // SAFETY: `child` is a child of this process, and the status is written to a local variable.
         assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
         assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0, "{status}");
         assert_eq!(*held, [7]);

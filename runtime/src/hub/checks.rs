@@ -1,11 +1,11 @@
-//! When to look at which observed election again.
+//! The instants at which observed elections are read again.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use incumbent_core::Instant;
 
-/// One instant an election, ordered by time.
+/// One instant per election, ordered by time.
 #[derive(Debug, Default)]
 pub(super) struct Checks {
     at: HashMap<Arc<str>, Instant>,
@@ -27,12 +27,12 @@ impl Checks {
         }
     }
 
-    /// When the first is due.
+    /// The earliest instant.
     pub(super) fn next(&self) -> Option<Instant> {
         self.order.first().map(|(at, _)| *at)
     }
 
-    /// Those that are due, which are then forgotten.
+    /// Removes and returns the elections that are due.
     pub(super) fn take_due(&mut self, now: Instant) -> Vec<Arc<str>> {
         let mut due = Vec::new();
         while let Some((_, key)) = self.order.first().filter(|(at, _)| *at <= now).cloned() {

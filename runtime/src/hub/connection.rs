@@ -1,11 +1,11 @@
-//! What a NATS connection tells of itself, for the hub and for the log.
+//! The connection events of NATS, for the hub and for the log.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{Request, Requests};
 use crate::store::nats::ConnectionEvent;
 
-/// Tells the hub of every connection, and logs the rest. Does not keep the hub going.
+/// Reports every connection to the hub, and logs the rest. Does not keep the hub alive.
 pub(super) fn listener(requests: &Requests) -> impl Fn(ConnectionEvent) + Send + Sync + use<> {
     let hub = requests.sender.as_ref().map(|sender| sender.downgrade());
     let failing = AtomicBool::new(false);

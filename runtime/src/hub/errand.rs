@@ -1,4 +1,4 @@
-//! Work of the adapter on behalf of the session and of callers: futures on the driver's own task, each with a limit.
+//! The adapter's work on behalf of the session and of callers: futures on the driver's own task, each with a limit.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,25 +19,25 @@ use crate::notifier::Notifier;
 use crate::store::{Adapter, Roll, WatchEvent};
 use crate::{Error, ErrorKind, Result};
 
-/// How long a read for an observer, or for a caller, may take.
+/// The time limit of a read for an observer or for a caller.
 const QUESTION: Duration = Duration::from_secs(5);
-/// How long a closed campaign waits for its handlers to return.
+/// The time that a closed campaign waits for its handlers to return.
 const HANDLERS: Duration = Duration::from_secs(2);
 
-/// What came of an errand.
+/// The result of a request to the adapter.
 pub(super) enum Done {
     Wrote(CampaignId, Attempt, Outcome),
     Read(CampaignId, ReadId, Result<Entry, Fault>),
     Inspected(u64, Result<StoreInfo, Fault>),
     /// Whether there is a new connection.
     Reconnected(bool),
-    /// The watch of that number stands, or cannot be had.
+    /// The watch of that number has begun, or failed.
     Watching(u64, Result<BoxStream<'static, WatchEvent>, Fault>),
-    /// A read for observers, and the number of changes it must not be overtaken by.
+    /// A read for observers, with the number of changes for detecting that the watch overtook it.
     Looked(Arc<str>, u64, Result<Entry, Fault>),
     /// Whether the candidates were registered.
     Registered(bool),
-    /// The handlers of a closed campaign have returned, or are waited for no longer.
+    /// The handlers of a closed campaign have returned, or the wait for them is over.
     Joined(CampaignId),
     /// A caller has its answer.
     Told,
@@ -45,18 +45,18 @@ pub(super) enum Done {
 
 pub(super) type Errand = BoxFuture<'static, Done>;
 
-/// Makes errands.
+/// Makes the futures.
 pub(super) struct Errands {
     pub(super) adapter: Arc<dyn Adapter>,
     pub(super) clock: Clock,
-    /// Who is told what became of writes.
+    /// Receives the outcomes of writes.
     pub(super) meter: Meter,
-    /// What runs the code of users.
+    /// Runs the code of users.
     pub(super) notifier: Notifier,
 }
 
 impl Errands {
-    /// A write. Where no answer comes within the limit, its outcome is unknown.
+    /// A write. Without an answer within the limit, its outcome is unknown.
     pub(super) fn write(&self, id: CampaignId, key: &Arc<str>, write: Write, limit: Duration) -> Errand {
         let (adapter, key, attempt) = (Arc::clone(&self.adapter), Arc::clone(key), write.attempt);
         let (clock, meter, notifier) = (self.clock.clone(), self.meter.clone(), self.notifier.clone());
@@ -119,7 +119,7 @@ impl Errands {
         join.map(move |_| Done::Joined(id)).boxed()
     }
 
-    /// Asks the store on behalf of a caller, who has the answer as soon as it is there.
+    /// Asks the store on behalf of a caller, and sends the caller the answer.
     pub(super) fn answer<T: Send + 'static>(
         &self,
         reply: oneshot::Sender<Result<T>>,
@@ -161,7 +161,7 @@ pub(super) async fn within<T>(clock: Clock, limit: Duration, work: impl Future<O
     }
 }
 
-/// A fault as an error of a call.
+/// Converts a fault to the error of a call.
 pub(super) fn error(fault: Fault) -> Error {
     let kind = match fault.kind {
         FaultKind::Denied => ErrorKind::PermissionDenied,

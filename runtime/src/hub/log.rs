@@ -1,7 +1,7 @@
-//! What is logged of a campaign, and how loud.
+//! The log lines of a campaign, and their levels.
 //!
 //! error: a person must act; warn: a promise is at risk; info: a term begins or ends; debug: a decision;
-//! trace: a message. A candidate that waits and is well logs nothing above debug.
+//! trace: a message. A healthy candidate that waits logs nothing above debug.
 
 use incumbent_core::campaign::{Event, Warning};
 use incumbent_core::session::Request;
@@ -52,7 +52,7 @@ pub(super) fn considered(standing: &Standing, request: &Request, accepted: bool)
     }
 }
 
-/// Whether it stays as it is until somebody acts.
+/// Whether the condition lasts until a person acts.
 fn needs_a_person(warning: &Warning) -> bool {
     match warning {
         Warning::Store(fault) => fault.kind != FaultKind::Unreachable,

@@ -15,15 +15,15 @@
 //!   Notifier: the user's log subscriber and listeners     a thread of their own
 //! ```
 //!
-//! The thread is the store's own for one reason: nothing that runs on the user's runtime, a handler that
-//! blocks its thread least of all, may keep a renewal waiting. So the code of users does not run here: handlers
-//! and the work of a term run on their runtime, log subscribers and listeners on the thread of the
-//! [`Notifier`](crate::notifier). What is called here are the wakers of their runtime, and the adapter where it is one of
-//! their own. A forked child inherits no thread, so it has no hub, and sends nothing.
+//! The store has its own thread for one reason: nothing that runs on the user's runtime, such as a handler that blocks
+//! its thread, may delay a renewal. So the code of users does not run here: handlers and the work of a term run on their
+//! runtime, log subscribers and listeners on the thread of the [`Notifier`](crate::notifier). This thread calls only the
+//! wakers of their runtime, and their adapter where they bring one. A forked child inherits no thread, so it has no hub
+//! and sends nothing.
 //!
-//! Timers of tokio do not count the time a machine is suspended, so the hub sleeps a second at most
-//! ([`Clock::sleep_until`](crate::Clock::sleep_until)): a lease that ran out meanwhile is told as lost within
-//! a second of the resume. `is_leader` has been right since the resume itself, because it trusts no timer.
+//! Tokio's timers do not count the time a machine is suspended, so the hub sleeps a second at most
+//! ([`Clock::sleep_until`](crate::Clock::sleep_until)): the loss of a lease that ran out meanwhile is reported within a
+//! second of the resume. `is_leader` has been right since the resume itself, because it trusts no timer.
 
 mod checks;
 #[cfg(feature = "nats")]
@@ -54,14 +54,14 @@ pub(crate) use self::start::{Opening, open, start};
 
 pub(crate) use incumbent_core::session::CampaignId;
 
-/// Where an answer goes; a hub that is gone drops it.
+/// The channel for an answer; a hub that has ended drops it.
 pub(crate) type Answer<T> = oneshot::Sender<Result<T>>;
 
-/// Something a handle asks of the hub.
+/// A request of a handle to the hub.
 pub(crate) enum Request {
     /// A new candidate.
     Enter(Box<Enter>),
-    /// For the candidate of this number.
+    /// For the candidate with this number.
     To(CampaignId, Command),
     Observe {
         election: String,
@@ -79,7 +79,7 @@ pub(crate) enum Request {
     List {
         reply: Answer<Vec<WatchEvent>>,
     },
-    /// Who stands, in one election or in all.
+    /// The candidates of one election or of all.
     RollCall {
         election: Option<String>,
         reply: Answer<Option<Vec<CandidateInfo>>>,
@@ -87,7 +87,7 @@ pub(crate) enum Request {
     Inspect {
         reply: Answer<StoreInfo>,
     },
-    /// The adapter has a new connection, without having been asked for one.
+    /// The adapter has a new connection that the hub did not ask for.
     #[cfg(feature = "nats")]
     Connected,
     Close(Leave),
@@ -97,14 +97,14 @@ pub(crate) enum Request {
 pub(crate) struct Enter {
     pub(crate) id: CampaignId,
     pub(crate) standing: Arc<Standing>,
-    /// Weak, so that the hub does not keep itself going.
+    /// Weak, so that the hub does not keep itself alive.
     pub(crate) link: Weak<dyn Driver>,
     pub(crate) options: CampaignOptions,
-    /// Answered once the campaign runs, or cannot.
+    /// Answered once the campaign runs, or is refused.
     pub(crate) reply: Answer<()>,
 }
 
-/// The way to a hub. The hub ends when the last one is dropped.
+/// The channel to a hub. The hub ends when the last one is dropped.
 #[derive(Clone)]
 pub(crate) struct Requests {
     sender: Option<mpsc::UnboundedSender<Request>>,
@@ -117,7 +117,7 @@ impl Requests {
         (Self { sender: Some(sender), birth: ForkGuard::new() }, receiver)
     }
 
-    /// Hands a request over; an error means that the hub has ended.
+    /// Sends a request; an error means that the hub has ended.
     pub(crate) fn send(&self, request: Request) -> Result<(), ()> {
         self.sender.as_ref().ok_or(())?.send(request).map_err(drop)
     }
@@ -130,13 +130,13 @@ impl Requests {
 impl Drop for Requests {
     fn drop(&mut self) {
         if self.birth.is_forked() {
-            // Dropping it wakes the hub, by locks that its thread may have held when the process forked.
+            // Dropping the sender wakes the hub, through locks that its thread may have held when the process forked.
             std::mem::forget(self.sender.take());
         }
     }
 }
 
-/// A candidate's way to its campaign on the hub.
+/// A candidate's channel to its campaign on the hub.
 pub(crate) struct Link {
     id: CampaignId,
     requests: Requests,
@@ -150,7 +150,7 @@ impl Link {
 
 impl Driver for Link {
     fn send(&self, command: Command) {
-        // A hub that has ended has ended every campaign; what waits for an answer sees it dropped.
+        // A hub that has ended has ended every campaign; a caller that waits for an answer sees it dropped.
         let _ = self.requests.send(Request::To(self.id, command));
     }
 }

@@ -1,4 +1,4 @@
-//! The driver's loop.
+//! The loop of the driver's thread.
 
 mod commands;
 mod observers;
@@ -25,14 +25,14 @@ use crate::meter::Meter;
 use crate::notifier::Notifier;
 use crate::store::{Adapter, Roll, WatchEvent};
 
-/// How long closing the connection may take.
+/// The time limit for closing the connection.
 const CLOSING: Duration = Duration::from_secs(2);
-/// How long others may be told meanwhile that nobody stands here any more.
+/// The time, within that limit, for notifying other processes that no candidate stands here any more.
 const FAREWELL: Duration = Duration::from_secs(1);
-/// How long log subscribers and listeners may take for what they were not yet given.
+/// The time for log subscribers and listeners to receive what is still queued.
 pub(super) const LAST_NOTICES: Duration = Duration::from_secs(1);
 
-/// Carries out what the session of a store asks, and serves its observers.
+/// Carries out the outputs of a store's session, and serves its observers.
 pub(super) struct Hub {
     clock: Clock,
     capabilities: Capabilities,
@@ -40,18 +40,18 @@ pub(super) struct Hub {
     errands: Errands,
     requests: mpsc::UnboundedReceiver<Request>,
     session: Session,
-    /// When the session wants to be woken.
+    /// The next wake-up that the session asked for.
     wake: Option<Instant>,
     slots: HashMap<CampaignId, Slot>,
     seats: HashMap<Arc<str>, Seat>,
-    /// When to read which key again for its observers.
+    /// The times at which keys are read again for their observers.
     checks: Checks,
     under_way: FuturesUnordered<Errand>,
-    /// The watch that was asked for last.
+    /// The number of the newest watch.
     watch: u64,
-    /// What it shows, once it stands.
+    /// The changes of that watch, once it has begun.
     watched: Option<BoxStream<'static, WatchEvent>>,
-    /// The candidates that stand.
+    /// The registered candidates.
     roll: Roll,
     /// Every handle was dropped.
     deserted: bool,
@@ -103,8 +103,8 @@ impl Hub {
                 event = next(&mut self.watched) => self.watched(event),
                 () = sleep(&self.clock, wake) => {}
             }
-            // In every turn, so that no flood of other work keeps a timer waiting; and each once, so
-            // that no timer keeps other work waiting.
+            // Checked in every turn, so that a flood of other work does not delay a timer; and each
+            // only once, so that no timer delays other work.
             let now = self.clock.now();
             if self.wake.is_some_and(|wake| wake <= now) {
                 self.feed(Input::Tick);
@@ -123,7 +123,7 @@ impl Hub {
         let (roll, registered) = (self.roll.clone(), self.session.is_registered());
         let close = async {
             if !registered {
-                // What others are told is worth neither an error nor the time to close.
+                // A failed notice to other processes is neither an error nor a reason to delay closing.
                 let _ = within(self.clock.clone(), FAREWELL, adapter.enlist(&roll)).await;
             }
             adapter.close().await;
@@ -132,7 +132,7 @@ impl Hub {
             () = close => {}
             () = self.clock.sleep_until(until) => {}
         }
-        // What was logged of it all is out before a caller goes on, perhaps to end the program.
+        // Flush the log before a caller goes on, perhaps to end the program.
         within(self.clock.clone(), LAST_NOTICES, self.errands.notifier.flush()).await;
         for waiter in self.closing.take().into_iter().flatten() {
             let _ = waiter.send(Ok(()));
@@ -153,7 +153,7 @@ impl Hub {
             Some(Request::Connected) => self.feed(Input::Connected),
             Some(Request::Close(Leave { begun, done })) => {
                 self.close(Some(done));
-                // Not before the drains were told. A caller that no longer waits needs no answer.
+                // Not before the drains were reported. A caller that no longer waits needs no answer.
                 let _ = begun.send(Ok(()));
             }
             None => {
@@ -181,12 +181,12 @@ impl Hub {
             }
             Done::Reconnected(true) => self.feed(Input::Reconnected),
             Done::Reconnected(false) => self.feed(Input::NotReconnected),
-            // Another watch was asked for meanwhile.
+            // A newer watch was started meanwhile.
             Done::Watching(number, _) if number != self.watch => {}
             Done::Watching(number, Ok(stream)) => {
                 self.watched = Some(stream);
                 self.feed(Input::Watching { number });
-                // What vanished while there was no watch is shown by none.
+                // A key that vanished while there was no watch is shown by no watch, so read all of them.
                 let keys: Vec<_> = self.seats.keys().cloned().collect();
                 keys.iter().for_each(|key| self.look(key));
             }
@@ -216,7 +216,7 @@ impl Hub {
         self.feed(Input::Watched { number, election: key, entry });
     }
 
-    /// Hands an input to the session, and carries out everything that it asks.
+    /// Gives an input to the session, and carries out all of its outputs.
     fn feed(&mut self, input: Input) {
         self.hand_in(input);
         loop {
@@ -259,7 +259,7 @@ impl Hub {
         self.under_way.push(errand);
     }
 
-    /// Makes known what there is to know of a candidate.
+    /// Publishes an output about a candidate.
     fn publish(&mut self, output: Output) {
         match output {
             Output::Entered(id) => self.slots.get_mut(&id).into_iter().for_each(Slot::entered),
@@ -282,7 +282,7 @@ impl Hub {
                     log::considered(&slot.standing, &request, accepted);
                 }
             }
-            // The loop and `carry_out` have dealt with these.
+            // Handled in `feed` and `carry_out`.
             Output::Write { .. }
             | Output::Read { .. }
             | Output::Inspect { .. }
@@ -296,7 +296,7 @@ impl Hub {
 
 impl Drop for Hub {
     fn drop(&mut self) {
-        // Empty after an orderly close. After a panic, nobody is left who could renew: every term ends now.
+        // Empty after an orderly close. After a panic no thread is left to renew the leases: every term ends now.
         for slot in self.slots.values_mut() {
             let standing = &slot.standing;
             let (election, candidate) = (&*standing.election, &*standing.candidate);

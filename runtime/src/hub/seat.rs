@@ -1,4 +1,4 @@
-//! What is seen of a key by its observers.
+//! The observers' view of a key.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -13,21 +13,21 @@ use crate::queue::Queue;
 
 /// The lease of a holder that states none, in a store without a maximum age.
 const UNSTATED_LEASE: Duration = Duration::from_secs(30);
-/// When to read again after a read that failed, or told of a record that should be gone.
+/// The delay before reading again: after a failed read, or for a record that should be gone.
 const AGAIN: Duration = Duration::from_millis(500);
 
-/// The seat of one election, as its observers see it.
+/// One election, as its observers see it.
 pub(super) struct Seat {
     election: Arc<str>,
     readers: Vec<Arc<Queue<Observation>>>,
-    /// What was told last.
+    /// The last observation that was sent.
     told: Option<Observation>,
     revision: Option<Revision>,
-    /// When the record of that revision should be gone.
+    /// The instant by which the record of that revision should have expired.
     due: Option<Instant>,
-    /// Changes seen so far: tells an answer that was overtaken by the watch.
+    /// Number of changes seen: identifies an answer that the watch has overtaken.
     changes: u64,
-    /// The last answer was older than what is known.
+    /// The last answer was older than the known revision.
     doubted: bool,
     reading: bool,
 }
@@ -46,32 +46,33 @@ impl Seat {
         }
     }
 
-    /// Adds an observer, who is told at once what is known.
+    /// Adds an observer and sends it the last observation.
     pub(super) fn join(&mut self, reader: Arc<Queue<Observation>>) {
         if let Some(told) = &self.told {
-            // Its owner is not told of the observer yet, so nobody waits on it.
+            // The reader is not returned to its owner yet, so there is no waker.
             drop(reader.push(told.clone()));
         }
         self.readers.push(reader);
     }
 
-    /// Whether nobody observes any more.
+    /// Whether no observer is left.
     pub(super) fn is_deserted(&mut self) -> bool {
         self.readers.retain(|reader| !reader.is_deaf());
         self.readers.is_empty()
     }
 
-    /// Nothing more will be told.
+    /// Ends the streams of all observers.
     pub(super) fn end(&self) -> Vec<Waker> {
         self.readers.iter().filter_map(|reader| reader.end()).collect()
     }
 
-    /// Begins a read, unless one is under way: the number of changes it must not be overtaken by.
+    /// Begins a read, unless one is under way. Returns the number of changes, for detecting that
+    /// the watch overtook the read.
     pub(super) fn begin_read(&mut self) -> Option<u64> {
         (!std::mem::replace(&mut self.reading, true)).then_some(self.changes)
     }
 
-    /// Takes in the answer to a read; says when to read again, and whom to wake.
+    /// Processes the answer to a read. Returns when to read again, and the tasks to wake.
     pub(super) fn read(
         &mut self,
         now: Instant,
@@ -95,7 +96,7 @@ impl Seat {
         (due.map(|due| due.max(now + AGAIN)), woken)
     }
 
-    /// Takes in what is there; says when to make sure that it still is, and whom to wake.
+    /// Processes the present entry. Returns when to check it again, and the tasks to wake.
     pub(super) fn see(
         &mut self,
         now: Instant,
@@ -119,7 +120,7 @@ impl Seat {
     }
 }
 
-/// Whether it is the same holder that publishes the same; its revision moves on with every renewal.
+/// Whether both are the same holder with the same metadata; the revision changes with every renewal.
 fn is_same(one: Option<&Leader>, other: Option<&Leader>) -> bool {
     match (one, other) {
         (None, None) => true,
@@ -160,7 +161,7 @@ mod tests {
         (seat, subscription)
     }
 
-    /// What was told and not read yet: who, and since when.
+    /// The unread observations: the leader's name and the time.
     fn told(subscription: &mut Subscription<Observation>) -> Vec<(Option<String>, Instant)> {
         let unread = std::iter::from_fn(|| subscription.next().now_or_never().flatten());
         unread.map(|seen| (seen.leader.map(|leader| leader.name), seen.since)).collect()
@@ -171,7 +172,7 @@ mod tests {
         let (mut seat, mut reader) = seat();
         assert_eq!(seat.see(at(0), &live("a", 1), None).0, Some(at(10_000)));
         assert_eq!(seat.see(at(3_000), &live("a", 2), None).0, Some(at(13_000)));
-        // The watch may tell the same again, which proves nothing new.
+        // The watch may report the same entry twice, which proves nothing new.
         assert_eq!(seat.see(at(4_000), &live("a", 2), None).0, Some(at(13_000)));
         assert_eq!(told(&mut reader), [(Some("a".into()), at(0))]);
     }

@@ -1,4 +1,4 @@
-//! What the driver keeps of a candidate beside its campaign: its handles, and the callers that wait for it.
+//! The driver's state for a candidate beside its campaign: its handles, and the callers that wait for it.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
@@ -17,15 +17,15 @@ use crate::{Error, ErrorKind, Result};
 pub(super) struct Slot {
     pub(super) standing: Arc<Standing>,
     link: Weak<dyn Driver>,
-    /// Answered once the campaign has entered, or cannot.
+    /// Answered once the campaign has entered, or was refused.
     reply: Option<Answer<()>>,
     /// The last term that was led.
     pub(super) term: Option<Token>,
-    /// By which the work of a dropped candidate says that it has ended.
+    /// The driver through which a dropped candidate's work reports its end.
     pub(super) kept: Option<Arc<dyn Driver>>,
-    /// What the candidate says of itself, or its health check.
+    /// The health that the candidate or its health check reported.
     pub(super) is_well: bool,
-    /// The event loop that is watched for it turns.
+    /// The watched event loop is responsive.
     pub(super) turns: bool,
     /// Answered once the candidate neither drains nor releases.
     leaving: Vec<Reply>,
@@ -49,10 +49,10 @@ impl Slot {
         }
     }
 
-    /// The campaign has entered: its caller goes on.
+    /// The campaign has entered: answers its caller.
     pub(super) fn entered(&mut self) {
         if let Some(reply) = self.reply.take() {
-            // A caller that is gone has dropped its candidate, which the driver hears of as well.
+            // A caller that is gone has dropped its candidate, and the driver receives that as a command.
             let _ = reply.send(Ok(()));
         }
     }
@@ -83,18 +83,18 @@ impl Slot {
         self.standing.update(lease, events, &self.link) == Drain::Done
     }
 
-    /// Whether the candidate is healthy: both by what it says and by its event loop.
+    /// Whether the candidate is healthy by its own report and by its event loop.
     pub(super) fn is_healthy(&self) -> bool {
         self.is_well && self.turns
     }
 
-    /// A leave has begun; its caller is answered when it is done.
+    /// Answers that a leave has begun; the caller's second answer follows when it is done.
     pub(super) fn leaves(&mut self, leave: Leave) {
         let _ = leave.begun.send(Ok(()));
         self.leaving.push(leave.done);
     }
 
-    /// The campaign is about to be closed; the caller is answered when it is done.
+    /// Keeps the caller of a close; it is answered when the campaign is over.
     pub(super) fn closes(&mut self, done: Reply) {
         self.closing.push(done);
     }
@@ -106,7 +106,7 @@ impl Slot {
         }
     }
 
-    /// The campaign is over, and for the handles too.
+    /// Ends the campaign, for the handles too.
     pub(super) fn end(&mut self) {
         self.reply = None;
         self.kept = None;
@@ -121,15 +121,15 @@ impl Slot {
 
 const NO_RANDOM_NUMBERS: &str = "the operating system gives no random numbers, which a campaign needs";
 
-/// A campaign's nonce and the seed of its random choices. The numbers are the operating system's; the process and the
-/// time of day tell two machines apart that were cloned with their random numbers.
+/// A campaign's nonce and the seed of its random choices. The numbers are the operating system's; the process id and
+/// the time of day distinguish two machines that were cloned with the state of their random generators.
 pub(super) fn draw(name: &str, key: &str, now: Instant) -> Result<(Nonce, u64)> {
     let mut drawn = [0; 3];
     for number in &mut drawn {
         *number = getrandom::u64()
             .map_err(|error| Error::new(ErrorKind::Broken, NO_RANDOM_NUMBERS).caused_by(error))?;
     }
-    // Cut to its low 64 bits, which are those that differ. A clock before 1970 says nothing.
+    // Cut to its low 64 bits, which are those that differ. A clock before 1970 counts as zero.
     let today =
         SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |today| today.as_nanos() as u64);
     let process = [u64::from(std::process::id()), today];

@@ -1,4 +1,4 @@
-//! How a hub gets its thread and its store.
+//! Starts a hub: its thread and its store.
 
 use incumbent_core::store::Capabilities;
 use tokio::sync::oneshot;
@@ -22,7 +22,7 @@ pub(crate) struct Opening {
     pub(crate) meter: Meter,
 }
 
-/// Opens a store on a thread of its own, where its connection lives too.
+/// Opens a store and its connection on a separate thread.
 pub(crate) async fn open(opening: Opening) -> Result<(Requests, Capabilities)> {
     let (mut ready, opened) = oneshot::channel();
     let notifier = Notifier::new();
@@ -31,19 +31,19 @@ pub(crate) async fn open(opening: Opening) -> Result<(Requests, Capabilities)> {
         let (clock, fail_fast, meter) = (opening.clock.clone(), opening.fail_fast, opening.meter.clone());
         let adapter = tokio::select! {
             adapter = opening.open(&requests, &notifier) => adapter,
-            // The caller has given up.
+            // The caller has stopped waiting.
             () = ready.closed() => return,
         };
         let adapter = match adapter {
             Ok(adapter) => adapter,
             Err(error) => {
-                // The caller may end the program with this error, and what was logged before belongs to it.
+                // The caller may end the program with this error, so flush the log lines that belong to it.
                 within(clock, LAST_NOTICES, notifier.flush()).await;
                 return drop(ready.send(Err(error)));
             }
         };
         let hub = Hub::new(adapter, clock, fail_fast, meter, notifier, receiver);
-        // Where the caller has given up meanwhile, the only way to the hub is dropped with the answer.
+        // If the caller has stopped waiting meanwhile, the only channel to the hub is dropped with the answer.
         drop(ready.send(Ok((requests, hub.capabilities()))));
         hub.run().await;
     })?;
@@ -93,7 +93,7 @@ fn on_own_thread(notifier: Notifier, work: impl Future<Output = ()> + Send + 'st
         let _relay = notifier.relay_logs();
         drop(notifier);
         runtime.block_on(work);
-        // Whatever an adapter still has running on a blocking thread is not waited for.
+        // Work that an adapter still has on a blocking thread is not waited for.
         runtime.shutdown_background();
     };
     thread.spawn(run).map_err(refused).map(drop)

@@ -1,4 +1,4 @@
-//! A boxed store is a store.
+//! Implements the store traits for boxed stores.
 
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;

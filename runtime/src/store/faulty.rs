@@ -1,4 +1,4 @@
-//! A store with faults, made on demand: for tests of programs that must survive them.
+//! A store that injects faults, for tests of programs that must survive them.
 //!
 //! ```
 //! use incumbent::clock::Clock;
@@ -30,17 +30,17 @@ use tokio::sync::watch;
 use super::{Adapter, CandidateInfo, EntryInfo, Roll, StoreAdmin, WatchEvent};
 use crate::Result;
 
-/// A store that behaves as the one inside it, but for the faults its [`Faults`] make.
+/// A store that behaves as the inner one, except for the faults that its [`Faults`] inject.
 #[derive(Debug)]
 pub struct Faulty<A> {
     faults: Faults,
     inner: Arc<A>,
 }
 
-/// The handle that makes faults. A clone makes them on the same store.
+/// The handle that injects faults. A clone injects them into the same store.
 ///
-/// Each fault of writes is asked for a number of writes; writes meet what was asked for in the order
-/// it was asked for, one fault each. A partition, a delay and stale reads last until they are ended.
+/// Each fault of writes is requested for a number of writes, and writes meet the faults in the order of
+/// the requests, one fault each. A partition, a delay and stale reads last until they are ended.
 #[derive(Clone)]
 pub struct Faults {
     shared: Arc<Shared>,
@@ -50,13 +50,13 @@ pub struct Faults {
 #[derive(Debug)]
 struct Shared {
     plan: Mutex<Plan>,
-    /// Whether messages get through; its changes wake who waits for it.
+    /// Whether messages get through; a change wakes the requests that wait for it.
     line: watch::Sender<Line>,
 }
 
 #[derive(Debug, Default)]
 struct Plan {
-    /// What the next writes meet, and how many of them.
+    /// The faults of the next writes, and the number of writes for each.
     writes: VecDeque<(WriteFault, usize)>,
     held: VecDeque<(String, Write)>,
     delay: Duration,
@@ -67,9 +67,9 @@ struct Plan {
 #[derive(Clone, Copy, Debug, Default)]
 struct Line {
     cut: bool,
-    /// How often it was cut: whoever waits for an answer meanwhile gets none.
+    /// The number of cuts: a request that waits for its answer across a cut gets none.
     cuts: u64,
-    /// How often the watches were killed: those begun before tell nothing any more.
+    /// The number of times that watches were killed: earlier watches are silent.
     kills: u64,
 }
 
@@ -94,7 +94,7 @@ impl Plan {
 }
 
 impl<A: Adapter> Faulty<A> {
-    /// Wraps `store`. It has no faults until its handle makes some.
+    /// Wraps `store`. It has no faults until the handle injects some.
     pub fn new(store: A) -> (Self, Faults) {
         let shared = Shared { plan: Mutex::default(), line: watch::Sender::new(Line::default()) };
         let inner = Arc::new(store);
@@ -109,7 +109,7 @@ impl<A: Adapter> Faulty<A> {
 }
 
 impl Faults {
-    /// The next `count` writes are done as they should be, and answered [`Outcome::Unknown`].
+    /// The next `count` writes are applied, and answered [`Outcome::Unknown`].
     pub fn lose_answers(&self, count: usize) {
         self.plan_writes(WriteFault::LoseAnswer, count);
     }
@@ -125,8 +125,8 @@ impl Faults {
         self.plan_writes(WriteFault::Hold, count);
     }
 
-    /// Lets the writes that were [held](Self::hold_requests) reach the store now, oldest first, and
-    /// tells what became of them. Whoever sent them has long been told [`Outcome::Unknown`].
+    /// Delivers the [held](Self::hold_requests) writes to the store now, oldest first, and returns
+    /// their outcomes. Their senders received [`Outcome::Unknown`] before.
     pub async fn deliver_held(&self) -> Vec<Outcome> {
         let mut outcomes = Vec::new();
         loop {
@@ -141,13 +141,13 @@ impl Faults {
         self.plan_writes(WriteFault::Busy, count);
     }
 
-    /// From now on every answer comes this much later, on tokio's clock; zero ends it. What was asked
-    /// is done at once all the same.
+    /// From now on every answer comes this much later, on tokio's clock; zero ends it. The request
+    /// itself is carried out at once.
     pub fn delay_answers(&self, delay: Duration) {
         self.plan().delay = delay;
     }
 
-    /// From now on writes are refused for want of a permission, until
+    /// From now on writes are refused for lack of a permission, until
     /// [`allow_writes`](Self::allow_writes). Reads and watches go on.
     pub fn deny_writes(&self, reason: impl Into<String>) {
         self.plan().denied = Some(reason.into());
@@ -158,8 +158,9 @@ impl Faults {
         self.plan().denied = None;
     }
 
-    /// Cuts the line: nothing reaches the store, nothing is answered and watches are silent, until
-    /// [`heal`](Self::heal). What was already done, and not yet answered, is not answered either.
+    /// Cuts the connection: nothing reaches the store, nothing is answered and watches are silent,
+    /// until [`heal`](Self::heal). Requests already carried out but not yet answered are not answered
+    /// either.
     pub fn partition(&self) {
         self.shared.line.send_modify(|line| {
             line.cut = true;
@@ -167,20 +168,21 @@ impl Faults {
         });
     }
 
-    /// Mends the line. Who still waits for an answer is told that the connection broke: writes are
-    /// [`Outcome::Unknown`], reads fail as unreachable. Watches go on and make up for what they missed.
+    /// Restores the connection. Requests that still wait for an answer fail: writes are
+    /// [`Outcome::Unknown`], reads are unreachable. Watches go on and deliver the changes that they
+    /// missed.
     pub fn heal(&self) {
         self.shared.line.send_modify(|line| line.cut = false);
     }
 
-    /// Every watch there is tells nothing any more, and does not end either. New ones are well.
+    /// Every present watch becomes silent without ending. New watches work.
     pub fn kill_watches(&self) {
         self.shared.line.send_modify(|line| line.kills += 1);
     }
 
-    /// From now on reads and lists tell what the store holds at this moment, as a server does that
-    /// has lost touch with the others, until [`fresh_reads`](Self::fresh_reads). Writes and watches
-    /// go on as before.
+    /// From now on reads and lists return the present content of the store, as a server does that has
+    /// lost contact with its cluster, until [`fresh_reads`](Self::fresh_reads). Writes and watches go
+    /// on as before.
     ///
     /// # Errors
     /// Where the store cannot be read.
@@ -201,19 +203,19 @@ impl Faults {
         }
     }
 
-    /// Nothing panics while the lock is held.
+    /// No code panics while it holds the lock.
     fn plan(&self) -> MutexGuard<'_, Plan> {
         self.shared.plan.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a request over the line; `None` where the line is cut, once it is mended.
+    /// Sends a request; `None` where the connection is cut, after it is restored.
     async fn request(&self) -> Option<Sent> {
         let line = *self.shared.line.borrow();
         self.mended().await;
         (!line.cut).then_some(Sent { cuts: line.cuts })
     }
 
-    /// Takes the answer back: late, if so asked, and not at all where the line was cut meanwhile.
+    /// Returns the answer: late if a delay is set, and `None` where the connection was cut meanwhile.
     async fn answer<T>(&self, sent: Sent, answer: T) -> Option<T> {
         let delay = self.plan().delay;
         if !delay.is_zero() {
@@ -223,7 +225,7 @@ impl Faults {
         (self.shared.line.borrow().cuts == sent.cuts).then_some(answer)
     }
 
-    /// Asks a question that changes nothing.
+    /// Sends a request that changes nothing.
     async fn ask<T>(&self, question: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
         let Some(sent) = self.request().await else { return Err(broken_line()) };
         let answer = question.await;
@@ -245,7 +247,7 @@ impl Faults {
     }
 }
 
-/// A request that got through.
+/// A request that was delivered.
 struct Sent {
     cuts: u64,
 }
@@ -359,7 +361,7 @@ impl<A: Adapter> Adapter for Faulty<A> {
     }
 }
 
-/// An operator has a line of his own, which is well.
+/// An operator has a separate connection without faults.
 #[async_trait]
 impl<A: Adapter + StoreAdmin> StoreAdmin for Faulty<A> {
     async fn put(&self, key: &str, value: &[u8]) -> Result<Revision, Fault> {

@@ -1,15 +1,16 @@
-//! Incarnations of the stores this crate makes itself: nanoseconds since 1970, always growing.
+//! Incarnations of the stores that this crate creates: nanoseconds since 1970, always growing.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use incumbent_core::Incarnation;
 
-/// The largest incarnation this process has made or met. The wall clock may be set back between
-/// two lives of a store; whoever saw the first of them still makes a larger second one.
+/// The largest incarnation that this process has created or read. The wall clock may be set back
+/// between two incarnations of a store; a process that saw the first still creates a larger second
+/// one.
 static LARGEST: AtomicU64 = AtomicU64::new(0);
 
-/// An incarnation for a store made now, larger than every one this process knows.
+/// An incarnation for a new store, larger than every one this process knows.
 pub(crate) fn next() -> Incarnation {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let now = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
@@ -18,7 +19,7 @@ pub(crate) fn next() -> Incarnation {
     Incarnation(larger(largest.unwrap_or_else(|largest| largest)))
 }
 
-/// Remembers an incarnation met in a store, so that the next one made is larger.
+/// Remembers an incarnation read from a store, so that the next new one is larger.
 #[cfg(feature = "sqlite")]
 pub(crate) fn met(incarnation: Incarnation) {
     LARGEST.fetch_max(incarnation.0, Ordering::AcqRel);

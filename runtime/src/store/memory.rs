@@ -1,8 +1,8 @@
 //! The store of one process: `memory:` and `memory:NAME`.
 //!
-//! For programs whose candidates are tasks of one process, and for tests. It lasts as long as
-//! somebody has it open, and it does nothing on its own: a record whose time is over is removed by
-//! the next caller, or by a watcher that wakes at that instant where expiry is told by markers.
+//! For programs whose candidates are tasks of one process, and for tests. It lasts while a handle
+//! has it open, and has no thread: an expired record is removed by the next caller, or by a watcher
+//! that wakes at that instant where markers report expiry.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -23,20 +23,20 @@ use crate::clock::Clock;
 use crate::fork::Own;
 use crate::{Error, ErrorKind, Result};
 
-/// The longest lease, in a store that has no reason for a limit: a year.
+/// The longest lease, in a store that needs no limit: a year.
 const LONGEST_LEASE: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// How many changes a watcher may be behind before its watch ends.
+/// The number of changes that a watcher may be behind before its watch ends.
 const BACKLOG: usize = 1024;
 
-/// What a `memory:` URL says.
+/// The settings of a `memory:` URL.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemorySettings {
-    /// Who opens the same name in the same process has the same store. Without a name the store is
-    /// shared with nobody but the clones of the [`Memory`] opened.
+    /// Openings with the same name in one process share the store. Without a name the store is
+    /// shared only with the clones of the opened [`Memory`].
     pub name: Option<String>,
-    /// Expiry leaves a marker that is told to watchers; without it, a record just vanishes.
+    /// Expiry leaves a marker for watchers; without it, a record just vanishes.
     pub markers: bool,
 }
 
@@ -51,7 +51,7 @@ impl MemorySettings {
         Self { name: Some(name.into()), ..Self::default() }
     }
 
-    /// Whether expiry leaves a marker that watchers are told of.
+    /// Sets whether expiry leaves a marker for watchers.
     #[must_use]
     pub fn markers(mut self, markers: bool) -> Self {
         self.markers = markers;
@@ -59,7 +59,7 @@ impl MemorySettings {
     }
 }
 
-/// The named stores somebody has open, in this process: in a forked child those of its parent are nobody's.
+/// The named stores that are open in this process; a forked child begins without those of its parent.
 static NAMED: Own<HashMap<String, Weak<Shared>>> = Own::new();
 
 /// A connection to a store in memory. A clone is another connection to the same store.
@@ -74,11 +74,11 @@ struct Shared {
     markers: bool,
     clock: Clock,
     life: Mutex<Life>,
-    /// Of the connections that have candidates.
+    /// The registered candidates of each connection.
     rolls: Mutex<Vec<WeakRoll>>,
 }
 
-/// One life of the store, from its making to its [reset](Memory::reset).
+/// One incarnation of the store, from its creation to its [reset](Memory::reset).
 #[derive(Debug)]
 struct Life {
     incarnation: Incarnation,
@@ -94,12 +94,12 @@ struct Row {
     entry: Entry,
     /// The lease of the last live record under this key.
     lease: Duration,
-    /// When a live record is over; never for anything else.
+    /// The expiry of a live record; never for any other entry.
     over: Instant,
 }
 
 impl Memory {
-    /// Opens a store; `clock` decides when its records are over.
+    /// Opens a store; its records expire by `clock`.
     ///
     /// # Errors
     /// [`InvalidSetting`](ErrorKind::InvalidSetting) where a store of that name is open with other
@@ -125,7 +125,7 @@ impl Memory {
         Ok(Self::on(shared))
     }
 
-    /// Deletes the store and makes it anew, under everybody who has it open: all records are gone,
+    /// Deletes the store and creates it again while handles have it open: all records are gone,
     /// revisions start again, the incarnation is larger, and watches end.
     pub fn reset(&self) {
         let mut life = lock(&self.shared.life);
@@ -136,7 +136,7 @@ impl Memory {
         Self { shared, closed: CancellationToken::new() }
     }
 
-    /// The present life, its expired records removed, unless this connection is closed.
+    /// The present incarnation without its expired records, unless this connection is closed.
     fn life(&self) -> Result<MutexGuard<'_, Life>, Fault> {
         if self.closed.is_cancelled() {
             let detail = "this connection to the memory store is closed".to_owned();
@@ -152,7 +152,7 @@ impl Clone for Memory {
     }
 }
 
-/// Nothing panics while a lock of this module is held, so a poisoned one is as good as any.
+/// No code panics while it holds a lock of this module, so a poisoned lock is still consistent.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -196,12 +196,12 @@ impl Life {
         entries
     }
 
-    /// When the next record is over.
+    /// The next expiry.
     fn next_over(&self) -> Instant {
         self.rows.values().map(|row| row.over).min().unwrap_or(Instant::NEVER)
     }
 
-    /// Removes the records whose time is over.
+    /// Removes the expired records.
     fn sweep(&mut self, now: Instant, markers: bool) {
         if now < self.next_over() {
             return;
@@ -229,7 +229,7 @@ impl Life {
             message.lease.or_else(|| self.rows.get(key).map(|row| row.lease)).unwrap_or(FOREIGN_LEASE);
         let over = if message.kind == Kind::Live { now + lease } else { Instant::NEVER };
         self.rows.insert(key.to_owned(), Row { entry: entry.clone(), lease, over });
-        // An error says that nobody watches.
+        // An error means that there is no watcher.
         let _ = self.changes.send(WatchEvent { key: key.to_owned(), entry });
         self.newest
     }
@@ -356,7 +356,7 @@ struct Watch {
 
 impl Watch {
     /// The next change; `None` when the connection is closed, the store is reset, or this watcher
-    /// is so far behind that it has missed something.
+    /// is so far behind that it has missed a change.
     async fn next(mut self) -> Option<(WatchEvent, Self)> {
         loop {
             if let Some(watched) = self.first.pop_front() {
@@ -367,7 +367,7 @@ impl Watch {
                 biased;
                 () = self.closed.cancelled() => return None,
                 change = self.changes.recv() => return Some((change.ok()?, self)),
-                // Its marker comes as a change.
+                // The marker of the expiry comes as a change.
                 () = self.shared.clock.sleep_until(expiry), if expiry < Instant::NEVER => {}
             }
         }

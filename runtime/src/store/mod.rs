@@ -38,31 +38,31 @@ pub use url::{StoreSettings, open};
 
 use crate::Result;
 
-/// A store an election can run on.
+/// A store that an election can run on.
 ///
-/// An adapter carries records and classifies answers; it decides nothing. It never retries, never
-/// queues an unconditional write, and answers [`Outcome::Unknown`] when in doubt. Every future may be
-/// dropped at any time: that abandons the wait for the answer, not the write, which may still be
-/// applied. The hub bounds how long it waits, so an adapter needs no time limits of its own.
+/// An adapter carries records and classifies answers; it decides nothing. It never retries, never queues an
+/// unconditional write, and answers [`Outcome::Unknown`] when in doubt. Every future may be dropped at any time: that
+/// abandons the wait for the answer, not the write, and the write may still be applied. The hub bounds its waits, so an
+/// adapter needs no time limits.
 #[async_trait]
 pub trait Adapter: Send + Sync + 'static {
-    /// What the store can do. Constant while it is open.
+    /// The store's capabilities. Constant while it is open.
     fn capabilities(&self) -> Capabilities;
 
-    /// Whether the store can hold an election under this key: an error that says why not.
+    /// Checks that the store can hold an election under this key; the error gives the reason.
     fn check_key(&self, key: &str) -> Result<()>;
 
-    /// Whether the store can hold this candidate name: an error that says why not.
+    /// Checks that the store can hold this candidate name; the error gives the reason.
     fn check_name(&self, name: &str) -> Result<()>;
 
-    /// Asks the store which life of it this is, and for its settings.
+    /// Asks the store for its incarnation and its settings.
     ///
-    /// `asked_at` in the answer is read from the clock before the question leaves.
+    /// `asked_at` in the answer is read from the clock before the request is sent.
     async fn inspect(&self) -> Result<StoreInfo, Fault>;
 
-    /// What is unsafe about the settings of the store, by the newest answer to [`inspect`](Self::inspect); `None` where
-    /// nothing is. The hub asks after each inspection, and reports a change to every candidate. Opening such a store
-    /// is refused; those who have it open go on.
+    /// The unsafe setting of the store, by the newest answer to [`inspect`](Self::inspect); `None` for a safe store.
+    /// The hub calls this after each inspection, and reports a change to every candidate. An unsafe store cannot be
+    /// opened; a store that is already open stays open.
     fn flaw(&self) -> Option<Fault> {
         None
     }
@@ -70,11 +70,11 @@ pub trait Adapter: Send + Sync + 'static {
     /// Compares and writes in one step.
     async fn write(&self, key: &str, write: &Write) -> Outcome;
 
-    /// Reads the newest entry of a key, served by whoever leads the store, never from a replica or a cache.
+    /// Reads the newest entry of a key, served by the server that leads the store, never from a replica or a cache.
     async fn read(&self, key: &str) -> Result<Entry, Fault>;
 
-    /// How long ago the live record of a key was written, by the store's own clocks, and which one that is; none
-    /// where there is no live record, or the store cannot say.
+    /// The time since the live record of a key was written, by the store's own clocks, and the record's revision;
+    /// `None` where there is no live record, or the store cannot know.
     async fn written(&self, key: &str) -> Result<Option<EntryInfo>, Fault> {
         let _ = key;
         Ok(None)
@@ -83,29 +83,28 @@ pub trait Adapter: Send + Sync + 'static {
     /// The newest entry of every key.
     async fn list(&self) -> Result<Vec<WatchEvent>, Fault>;
 
-    /// Watches all keys: first what is there, then every change in order; of changes to one key in
-    /// quick succession a store may tell the newest only. The stream ends when it can no longer
-    /// promise that; the hub then watches again.
+    /// Watches all keys: first the present entries, then every change in order. Of changes to one key in quick
+    /// succession a store may deliver the newest only. The stream ends when the store can no longer promise that; the
+    /// hub then watches again.
     async fn watch(&self) -> Result<BoxStream<'static, WatchEvent>, Fault>;
 
     /// Leaves the present connection for a new one, to another server where there are several.
     /// Returns once connected again; the hub bounds the wait.
     async fn reconnect(&self);
 
-    /// Makes known who of this connection's candidates stands in an election, for the
-    /// [roll calls](Self::candidates) of others. Called after changes, once for several that come together; when
-    /// the watch began anew; and before the connection is closed. The roll itself is always up to date, so one that
-    /// is kept need not be taken again.
+    /// Announces this connection's candidates to the [roll calls](Self::candidates) of other connections. Called after
+    /// changes, once for several at the same time; when a new watch began; and before the connection is closed. The
+    /// roll is shared and always up to date, so an adapter that keeps it need not take it again.
     ///
-    /// No campaign waits for it or depends on it. After a failure it is called again, later. A store that has no
-    /// way to make it known does nothing.
+    /// No campaign waits for it or depends on it. After a failure it is called again later. A store without a way to
+    /// announce candidates does nothing.
     async fn enlist(&self, roll: &Roll) -> Result<(), Fault> {
         let _ = roll;
         Ok(())
     }
 
-    /// Who stands in the elections of the store, of all connections that say so; those of this very connection
-    /// may be left out. `None` where the store has no way to know.
+    /// The candidates of the store's elections, on all connections that answer; those of this connection may be left
+    /// out. `None` where the store cannot find out.
     async fn candidates(&self) -> Result<Option<Vec<CandidateInfo>>, Fault> {
         Ok(None)
     }
@@ -114,12 +113,12 @@ pub trait Adapter: Send + Sync + 'static {
     async fn close(&self);
 }
 
-/// How old a live record is, which is renewed as long as its holder is well.
+/// The age of a live record; its holder renews it while healthy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryInfo {
     /// The record's revision.
     pub revision: Revision,
-    /// How long ago it was written.
+    /// The time since it was written.
     pub ago: Duration,
 }
 
@@ -128,6 +127,6 @@ pub struct EntryInfo {
 pub struct WatchEvent {
     /// The election's key.
     pub key: String,
-    /// What is there.
+    /// The entry.
     pub entry: Entry,
 }

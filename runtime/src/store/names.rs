@@ -1,13 +1,12 @@
-//! Which keys and candidate names the stores of this crate's own making hold.
+//! The keys and candidate names that this crate's own stores can hold.
 
 use crate::{Error, ErrorKind, Result};
 
-/// The longest key or name, in bytes. NATS and etcd take less or more; these stores need only
-/// some bound.
+/// The longest key or name, in bytes: an arbitrary bound. NATS and etcd take less or more.
 const LONGEST: usize = 1024;
 
-/// Refuses what could not be told from nothing, or would garble a log: `what` is empty, longer than
-/// 1024 bytes, or holds control characters.
+/// Refuses a text that is empty, longer than 1024 bytes, or holds control characters, which would
+/// garble a log. `what` names it in the error.
 pub(crate) fn check(what: &str, text: &str) -> Result<()> {
     let fault = if text.is_empty() {
         "is empty; give it at least one character".to_owned()

@@ -6,8 +6,8 @@ use percent_encoding::percent_decode_str;
 
 use crate::{Error, ErrorKind, Result};
 
-/// The parameters of a URL. Each is [taken](Query::take) by name, which also makes it known;
-/// [`finish`](Query::finish) refuses what nobody took.
+/// The parameters of a URL. Each is [taken](Query::take) by name, and that also makes the name known;
+/// [`finish`](Query::finish) refuses parameters that were not taken.
 pub(crate) struct Query {
     scheme: &'static str,
     pairs: Vec<(String, String)>,
@@ -35,7 +35,7 @@ impl Query {
         Some(self.pairs.swap_remove(index).1)
     }
 
-    /// A text that says something.
+    /// A text that is not empty.
     #[cfg(feature = "nats")]
     pub(crate) fn text(&mut self, name: &'static str) -> Result<Option<String>> {
         match self.take(name) {
@@ -75,14 +75,13 @@ impl Query {
     }
 }
 
-/// Whether a text can be shown as the scheme or the parameter that somebody may have meant. Anything else may
-/// be a piece of a password that was not percent-encoded.
+/// Whether a text can be shown in a message as a misspelt scheme or parameter. Any other text may be a part
+/// of a password that was not percent-encoded.
 pub(crate) fn is_word(text: &str) -> bool {
     text.len() <= 32 && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-+.".contains(&b))
 }
 
-/// Reads a length of time as a URL writes it, a whole number and its unit: `ms`, `s`, `m` or `h`. `None` for
-/// anything else.
+/// Parses a duration in a URL, a whole number and its unit: `ms`, `s`, `m` or `h`. `None` for anything else.
 pub fn duration(text: &str) -> Option<Duration> {
     let digits = text.find(|c: char| !c.is_ascii_digit())?;
     let (number, unit) = text.split_at(digits);
@@ -96,7 +95,7 @@ pub fn duration(text: &str) -> Option<Duration> {
     Some(Duration::from_millis(number.parse::<u64>().ok()?.checked_mul(millis)?))
 }
 
-/// Undoes percent-encoding.
+/// Decodes percent-encoding.
 pub(crate) fn decode(scheme: &str, text: &str) -> Result<String> {
     percent_decode_str(text).decode_utf8().map(Into::into).map_err(|cause| {
         invalid(format!("the {scheme}: URL is not UTF-8 once its %XX are read")).caused_by(cause)

@@ -1,11 +1,11 @@
-//! What an operator asks of candidates: a record beside the election's key.
+//! An operator's requests to candidates: records beside the election's key.
 //!
-//! The key itself is the candidates' alone. Every candidate watches all keys of its store anyway, so a request beside
-//! the key reaches all of them. The record goes by itself, when a record of the store does.
+//! Only candidates write the key itself. Every candidate watches all keys of its store anyway, so a request beside the
+//! key reaches all of them. The record expires as any record of the store does.
 //!
-//! - `_incumbent.hand-over.KEY`: the leader that it names drains, and releases the seat to the successor.
-//! - `_incumbent.accept-reset.KEY`: the candidates that stay out because the store went back, having seen no larger
-//!   token than it names, let tokens start again.
+//! - `_incumbent.hand-over.KEY`: the leader that it names drains, and releases the lease to the successor.
+//! - `_incumbent.accept-reset.KEY`: lets tokens start again. It applies to candidates that stay out because the store
+//!   went back, and that have seen no larger token than it names.
 
 use incumbent_core::record::Nonce;
 use incumbent_core::store::Fault;
@@ -14,24 +14,25 @@ use incumbent_core::{Incarnation, Revision, Token};
 use super::StoreAdmin;
 use crate::{Error, ErrorKind, Result};
 
-/// What the keys begin with that no election can have.
+/// The prefix of keys that no election can have.
 const RESERVED: &str = "_incumbent.";
-/// What the key of a request to hand over begins with; the election's key follows.
+/// The prefix of the key of a hand-over request; the election's key follows.
 const HAND_OVER: &str = "_incumbent.hand-over.";
-/// What the key of an acceptance of a reset begins with.
+/// The prefix of the key of an acceptance of a reset.
 const ACCEPT_RESET: &str = "_incumbent.accept-reset.";
 
-/// A request that the leader hands the seat over.
+/// A request that the leader hands over the leadership.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HandOver {
-    /// The campaign that is asked, by the nonce in its record. Another one that leads by then is not meant.
+    /// The campaign that should hand over, by the nonce in its record. Another campaign that leads by then ignores the
+    /// request.
     pub leader: Nonce,
-    /// The name of the candidate that is to follow.
+    /// The name of the successor.
     pub to: String,
 }
 
 impl HandOver {
-    /// Asks the leader of that election. It honours the request as soon as its watch tells it.
+    /// Sends the request to the leader of that election. The leader honours it as soon as its watch shows it.
     ///
     /// # Errors
     /// Those of [`StoreAdmin::put`].
@@ -40,7 +41,7 @@ impl HandOver {
         store.put(&Self::key(election), text.as_bytes()).await
     }
 
-    /// Takes the request back, for a leader that has not heard of it.
+    /// Withdraws the request, for a leader that has not seen it yet.
     ///
     /// # Errors
     /// Those of [`StoreAdmin::delete`].
@@ -48,7 +49,7 @@ impl HandOver {
         store.delete(&Self::key(election)).await
     }
 
-    /// The key under which the request lies: what an operator must be permitted to write.
+    /// The key of the request: an operator needs permission to write it.
     pub fn key(election: &str) -> String {
         format!("{HAND_OVER}{election}")
     }
@@ -64,19 +65,19 @@ impl HandOver {
 /// An operator's statement that the tokens of an election may start again, after its store was restored or lost writes
 /// that it had acknowledged.
 ///
-/// A candidate that stays out ([`StoreReset`](crate::Warning::StoreReset), barred) honours it once, and only where
-/// it has seen no larger token than is named and the store is of the incarnation that is named. So a request that
-/// comes late, or again, is about no other reset.
+/// A candidate that stays out ([`StoreReset`](crate::Warning::StoreReset), barred) honours it once, and only if it has
+/// seen no larger token than `seen` and the store has this `incarnation`. So a late or repeated request applies to no
+/// other reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AcceptReset {
     /// The largest token that may be forgotten, as the candidates report it.
     pub seen: Token,
-    /// The incarnation of the store as it is now.
+    /// The present incarnation of the store.
     pub incarnation: Incarnation,
 }
 
 impl AcceptReset {
-    /// Asks the candidates of that election. They honour the request as soon as their watch shows it.
+    /// Sends the request to the candidates of that election. They honour it as soon as their watch shows it.
     ///
     /// # Errors
     /// Those of [`StoreAdmin::put`].
@@ -85,7 +86,7 @@ impl AcceptReset {
         store.put(&Self::key(election), text.as_bytes()).await
     }
 
-    /// The key under which the request lies: what an operator must be permitted to write.
+    /// The key of the request: an operator needs permission to write it.
     pub fn key(election: &str) -> String {
         format!("{ACCEPT_RESET}{election}")
     }
@@ -98,14 +99,14 @@ impl AcceptReset {
     }
 }
 
-/// What an operator asks of the candidates of an election.
+/// An operator's request to the candidates of an election.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Request {
     HandOver(HandOver),
     AcceptReset(AcceptReset),
 }
 
-/// The election that the record under a key is about, and what it asks; `None` where it asks nothing.
+/// The election and the request of the record under a key; `None` for any other record.
 pub(crate) fn read<'key>(key: &'key str, text: &str) -> Option<(&'key str, Request)> {
     let under = |prefix| key.strip_prefix(prefix).filter(|election| !election.is_empty());
     if let Some(election) = under(HAND_OVER) {
@@ -115,7 +116,7 @@ pub(crate) fn read<'key>(key: &'key str, text: &str) -> Option<(&'key str, Reque
     Some((election, Request::AcceptReset(AcceptReset::read(text)?)))
 }
 
-/// Whether nothing under this key is an election's.
+/// Whether the key is reserved and holds no election.
 pub(crate) fn is_reserved(key: &str) -> bool {
     key.starts_with(RESERVED)
 }

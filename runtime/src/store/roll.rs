@@ -1,8 +1,8 @@
-//! Who stands in the elections of a store.
+//! The candidates in the elections of a store.
 //!
-//! A candidate that waits writes nothing to the store, so the store does not know of it. Each connection keeps
-//! a roll of its own candidates, and an adapter makes it known to those of other connections, as its store
-//! can: told on request, or written down when somebody comes or goes.
+//! A waiting candidate writes nothing to the store, so the store does not know of it. Each connection keeps a
+//! roll of its own candidates, and an adapter announces it to other connections as its store can: on request,
+//! or by writing it down at every change.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -14,24 +14,23 @@ use incumbent_core::record::Nonce;
 use crate::clock::Clock;
 use crate::fork::ForkGuard;
 
-/// A candidate that stands in an election: it waits for the seat, or is taking it, holds it, leads or leaves.
+/// A candidate in an election: it waits, acquires or holds the lease, leads or leaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CandidateInfo {
     /// The election's key.
     pub election: String,
     /// The candidate's name.
     pub name: String,
-    /// Its campaign, which tells two candidates of one name apart; `None` where it does not say.
+    /// The nonce of its campaign, which distinguishes candidates of one name; `None` where it is not reported.
     pub nonce: Option<Nonce>,
-    /// How long it has stood without a break; one that was unhealthy, or in a process that began anew, stands
-    /// since it came back.
+    /// The time that it has stood without a break. After ill health, or after a restart of its process, the
+    /// time begins again.
     pub standing_for: Duration,
 }
 
-/// The candidates of one connection that stand in elections, whenever one looks.
+/// The present candidates of one connection.
 ///
-/// Cheap to clone; all clones are the same roll, and follow its changes. It is empty once its store is closed,
-/// and in a forked child.
+/// Cheap to clone; all clones are the same roll. It is empty once its store is closed, and in a forked child.
 #[derive(Clone, Debug)]
 pub struct Roll {
     shared: Arc<Shared>,
@@ -60,7 +59,7 @@ impl Roll {
         Self { shared: Arc::new(Shared { clock, birth, standing }) }
     }
 
-    /// Who stands now: by election, and in each the one that has stood longest first.
+    /// The present candidates by election, the longest-standing one first.
     pub fn call(&self) -> Vec<CandidateInfo> {
         let now = self.shared.clock.now();
         let mut present: Vec<_> =
@@ -69,22 +68,22 @@ impl Roll {
         present
     }
 
-    /// Whether nobody stands now.
+    /// Whether there are no candidates now.
     pub fn is_empty(&self) -> bool {
         self.shared.is_forked() || self.shared.lock().is_empty()
     }
 
-    /// The candidate of that number enters.
+    /// Adds the candidate of that number.
     pub(crate) fn enter(&self, id: u64, registration: Registration) {
         self.shared.lock().insert(id, registration);
     }
 
-    /// It leaves, where it has entered.
+    /// Removes the candidate of that number, if present.
     pub(crate) fn leave(&self, id: u64) {
         self.shared.lock().remove(&id);
     }
 
-    /// All leave.
+    /// Removes all candidates.
     pub(crate) fn clear(&self) {
         self.shared.lock().clear();
     }
@@ -96,25 +95,25 @@ impl Roll {
         self.shared.lock().values().cloned().collect()
     }
 
-    /// The same roll, as long as somebody else keeps it.
+    /// The same roll, without keeping it alive.
     pub(crate) fn downgrade(&self) -> WeakRoll {
         WeakRoll(Arc::downgrade(&self.shared))
     }
 }
 
 impl Shared {
-    /// Looked at before the lock, which a thread that is no more may hold in a forked child.
+    /// Checked before the lock, because in a forked child a thread of the parent may hold it.
     fn is_forked(&self) -> bool {
         self.birth.is_forked()
     }
 
-    /// Nothing panics while the lock is held.
+    /// No code panics while it holds the lock.
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Registration>> {
         self.standing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A [`Roll`] that is not kept.
+/// A [`Roll`] that is not kept alive.
 #[derive(Clone, Debug)]
 pub(crate) struct WeakRoll(Weak<Shared>);
 
@@ -135,7 +134,8 @@ impl Registration {
     }
 }
 
-/// A connection's own candidates and those it heard of, each campaign once; all of them, or those of one election.
+/// A connection's own candidates and those of other connections, each campaign once; all of them, or those of
+/// one election.
 pub(crate) fn together(
     own: Vec<CandidateInfo>,
     heard: Vec<CandidateInfo>,

@@ -15,18 +15,18 @@ use crate::{Error, ErrorKind, Result};
 /// The schemes of a URL and the stores behind them, as an error shows them.
 const FORMS: &str = "memory:, memory:NAME, sqlite:PATH, nats://HOST:4222/BUCKET";
 
-/// What a store's URL says.
+/// The settings of a store, as its URL gives them.
 ///
 /// | URL | store |
 /// |---|---|
-/// | `memory:` | in memory, shared with nobody |
-/// | `memory:NAME` | in memory, shared by who opens the same name in this process |
+/// | `memory:` | in memory, not shared |
+/// | `memory:NAME` | in memory, shared by all openings of the same name in this process |
 /// | `sqlite:PATH` | a SQLite file, shared by the processes of this machine |
 /// | `nats://HOST:4222/BUCKET` | a NATS JetStream key-value bucket; see `NatsSettings::from_url` |
 ///
-/// Parameters follow a `?`: `markers=true` for memory (expiry is told to watchers); `poll=10ms` (how
-/// often a watcher looks), `create=false` (do not make the file) and `fuse=true` (use a file on FUSE) for
-/// SQLite. A `%`, `?` or `#` in a path or name is written `%25`, `%3F`, `%23`.
+/// Parameters follow a `?`: `markers=true` for memory (expiry is reported to watchers); `poll=10ms` (the
+/// interval of a watcher's checks), `create=false` (do not create the file) and `fuse=true` (use a file
+/// on FUSE) for SQLite. A `%`, `?` or `#` in a path or name is written `%25`, `%3F`, `%23`.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum StoreSettings {
@@ -41,7 +41,7 @@ pub enum StoreSettings {
 }
 
 impl StoreSettings {
-    /// Opens the store; `clock` is the one its records expire by.
+    /// Opens the store; its records expire by `clock`.
     ///
     /// # Errors
     /// Those of the store: [`Memory::open`], [`Sqlite::open`], [`Nats::open`].
@@ -70,10 +70,10 @@ impl StoreSettings {
     }
 }
 
-/// Opens the store a URL names; see [`StoreSettings`] for what a URL can say.
+/// Opens the store that a URL names; see [`StoreSettings`] for the form of the URL.
 ///
 /// # Errors
-/// [`InvalidUrl`](ErrorKind::InvalidUrl) for what cannot be read, [`Unsupported`](ErrorKind::Unsupported)
+/// [`InvalidUrl`](ErrorKind::InvalidUrl) for an unreadable URL, [`Unsupported`](ErrorKind::Unsupported)
 /// for a store this build does not have, and those of the store.
 pub async fn open(url: &str, clock: &Clock) -> Result<Box<dyn Adapter>> {
     url.parse::<StoreSettings>()?.open(clock).await
@@ -111,7 +111,7 @@ fn memory(rest: &str) -> Result<MemorySettings> {
 #[cfg(feature = "sqlite")]
 fn sqlite(rest: &str) -> Result<StoreSettings> {
     let (path, mut query) = split("sqlite", rest)?;
-    // Other libraries read the first part of sqlite://a/b as a host, or as a folder: neither is meant.
+    // Other libraries read the first part of sqlite://a/b as a host, or as a folder: both are refused here.
     let path = match path.strip_prefix("//") {
         Some(absolute) if absolute.starts_with('/') => absolute,
         Some(_) => {

@@ -1,11 +1,10 @@
-//! What users need to test their own code: an election that follows a script, a store with faults, a clock
-//! that stands still.
+//! Tools for users' tests: a scripted election, a store with faults, a clock that stands still.
 //!
-//! - [`ScriptedElection`] drives a [`Candidate`](crate::Candidate), the very type that real elections
-//!   give, through wins and losses on demand, without a store.
-//! - [`Faulty`] puts faults into any store: lost answers, delays, partitions.
-//! - [`Clock::manual`](crate::Clock::manual) stands still until it is told to move; a store or a scripted
-//!   election that counts on it is as exact as the test wants.
+//! - [`ScriptedElection`] drives a [`Candidate`](crate::Candidate), the same type as in real elections,
+//!   through wins and losses on demand, without a store.
+//! - [`Faulty`] injects faults into any store: lost answers, delays, partitions.
+//! - [`Clock::manual`](crate::Clock::manual) stands still until it is advanced; with it a store or a
+//!   scripted election is exact in time.
 
 mod scripted;
 

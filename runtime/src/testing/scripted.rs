@@ -1,4 +1,4 @@
-//! An election that follows a script.
+//! A scripted election.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, Weak};
@@ -14,10 +14,10 @@ use crate::driver::{Command, Driver, Leave, Reply};
 use crate::standing::{Drain, Standing};
 use crate::{Error, ErrorKind};
 
-/// An election that does what a test says, at once and without a store.
+/// An election that a test controls, at once and without a store.
 ///
-/// The code under test has a [`Candidate`] like any other; the test has this. What the code asks for
-/// (a resignation, say) is carried out as a real election would, and written down.
+/// The code under test has an ordinary [`Candidate`]; the test has this. Requests of the code (a
+/// resignation, for instance) are carried out as in a real election, and recorded.
 ///
 /// ```
 /// use incumbent::testing::{Asked, ScriptedElection};
@@ -42,7 +42,7 @@ pub struct ScriptedElection {
     script: Arc<Script>,
 }
 
-/// Something the code under test asked of its candidate.
+/// A request of the code under test to its candidate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Asked {
     /// To resign.
@@ -51,7 +51,7 @@ pub enum Asked {
     HandOver(String),
     /// To close; also by dropping the last handle.
     Close,
-    /// To take note that it is well, or is not.
+    /// To set whether it is healthy.
     Healthy(bool),
     /// To accept a reset of the store.
     AcceptReset,
@@ -60,7 +60,7 @@ pub enum Asked {
 }
 
 impl ScriptedElection {
-    /// An election, and its only candidate, which does not lead. Deadlines are counted on `clock`.
+    /// An election, and its only candidate, which does not lead yet. Deadlines are counted on `clock`.
     pub fn new(election: &str, candidate: &str, clock: Clock) -> (Self, Candidate) {
         let standing = Standing::new(election.into(), candidate.into(), clock);
         let script = Arc::new_cyclic(|me: &Weak<Script>| Script {
@@ -75,47 +75,47 @@ impl ScriptedElection {
         (Self { script }, candidate)
     }
 
-    /// The candidate wins, with a lease that lasts until something happens. Returns the term's token,
-    /// which is larger than every one before; the present one where it leads already.
+    /// The candidate wins, with a lease that lasts until the next step of the script. Returns the term's
+    /// token, larger than every one before; the present token if it leads already.
     pub fn acquire(&self) -> Token {
         self.script.acquire(Instant::NEVER)
     }
 
-    /// The candidate wins, or its term goes on, with a lease that is proven until `lease` from now. When the
-    /// clock has passed that it does not lead, at the first look; and it is told soon after, from a thread
-    /// of the election's, that the term ended with [`Reason::Expired`].
+    /// The candidate wins, or its term goes on, with a lease that is proven until `lease` from now. From
+    /// that instant it does not lead. Soon after, a thread of the election reports that the term ended with
+    /// [`Reason::Expired`].
     pub fn acquire_for(&self, lease: Duration) -> Token {
         self.script.watch();
         self.script.acquire(self.script.standing.clock.now() + lease)
     }
 
-    /// The term ends at once, for that reason; nothing is drained. Does nothing where there is none.
+    /// Ends the term at once, for that reason, without a drain. Does nothing without a term.
     pub fn revoke(&self, reason: Reason) {
         self.script.lose(&mut self.script.page_now(), reason);
     }
 
-    /// The lease cannot be proven in time: the term ends at once, with [`Reason::Expired`].
+    /// Ends the term at once with [`Reason::Expired`], as for a lease that cannot be proven in time.
     pub fn fence(&self) {
         self.revoke(Reason::Expired);
     }
 
-    /// The term drains for that reason, and ends when nobody holds it any more. The limit of a second is
-    /// told but not kept: end it with [`revoke`](Self::revoke). Does nothing where there is none.
+    /// Drains the term for that reason; it ends when no handle holds it any more. The limit of a second is
+    /// reported but not enforced: end the term with [`revoke`](Self::revoke). Does nothing without a term.
     pub fn drain(&self, reason: Reason) {
         self.script.drain(&mut self.script.page_now(), reason);
     }
 
-    /// The seat is seen to be held by somebody, or by nobody.
+    /// Reports another leader, or none.
     pub fn leader(&self, leader: Option<Leader>) {
         self.script.tell(Event::LeaderChanged(leader));
     }
 
-    /// Something happens that a person should look at.
+    /// Emits a warning.
     pub fn warning(&self, warning: Warning) {
         self.script.tell(Event::Warning(warning));
     }
 
-    /// What the code under test has asked for so far, in order.
+    /// The requests of the code under test so far, in order.
     pub fn asked(&self) -> Vec<Asked> {
         self.script.page().asked.clone()
     }
@@ -131,14 +131,14 @@ struct Script {
     me: Weak<Script>,
     standing: Arc<Standing>,
     page: Mutex<Page>,
-    /// When the present lease runs out, for who watches it.
+    /// The end of the present lease, for the thread that watches it.
     deadline: watch::Sender<Option<Instant>>,
     watched: Once,
 }
 
 #[derive(Default)]
 struct Page {
-    /// How many terms there were.
+    /// The number of terms.
     terms: u64,
     term: Option<Term>,
     lease: Option<Lease>,
@@ -149,7 +149,7 @@ struct Page {
     asked: Vec<Asked>,
 }
 
-/// The drain time that is told.
+/// The drain time that is reported.
 const DRAIN: Duration = Duration::from_secs(1);
 
 impl Script {
@@ -189,11 +189,11 @@ impl Script {
             page.closed = true;
             self.standing.end(Reason::Closed);
         }
-        // A waiter that is gone needs no answer.
+        // A caller that no longer waits needs no answer.
         page.waiting.drain(..).for_each(|reply| drop(reply.send(Ok(()))));
     }
 
-    /// Leaves, and answers when the term is over; at once where there is none.
+    /// Leaves, and answers when the term is over; at once without a term.
     fn leave(&self, page: &mut Page, reason: Reason, leave: Leave) {
         let _ = leave.begun.send(Ok(()));
         page.waiting.push(leave.done);
@@ -210,13 +210,12 @@ impl Script {
         self.standing.update(lease, events, &(Weak::clone(&self.me) as Weak<dyn Driver>))
     }
 
-    /// Begins to watch for the end of leases: on a thread, since whoever tests may have no runtime, or one
-    /// that is blocked.
+    /// Begins to watch for the end of leases, on a thread because a test may have no runtime, or a blocked one.
     fn watch(&self) {
         self.watched.call_once(|| {
             let (script, deadline) = (Weak::clone(&self.me), self.deadline.subscribe());
             let clock = self.standing.clock.clone();
-            // Where the operating system refuses a thread, the end is told at the next thing that happens.
+            // Without a thread, the end is reported at the next step of the script.
             let _ = std::thread::Builder::new().name("incumbent-script".into()).spawn(move || {
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
                 if let Ok(runtime) = runtime {
@@ -226,7 +225,7 @@ impl Script {
         });
     }
 
-    /// The page as it is now: a lease that has run out is over, and told, before anything else happens.
+    /// The present page: an expired lease is ended, and reported, before any other step.
     fn page_now(&self) -> MutexGuard<'_, Page> {
         let mut page = self.page();
         if page.lease.is_some_and(|lease| self.standing.clock.now() >= lease.deadline) {
@@ -240,7 +239,7 @@ impl Script {
     }
 }
 
-/// Tells the end of each lease that runs out, until the election is gone.
+/// Reports the end of each lease that expires, until the election is dropped.
 async fn tell_ends(script: Weak<Script>, mut deadline: watch::Receiver<Option<Instant>>, clock: Clock) {
     loop {
         let at = *deadline.borrow_and_update();
@@ -264,7 +263,7 @@ impl Driver for Script {
     fn send(&self, command: Command) {
         let mut page = self.page_now();
         if page.closed {
-            // What waits for an answer sees it dropped, as with a hub.
+            // A caller that waits sees its answer dropped, as with a hub.
             return;
         }
         let is_present = |token| page.term.is_some_and(|term| term.token == token);
@@ -314,7 +313,7 @@ impl Driver for Script {
         }
     }
 
-    /// There is no store to give anything back to.
+    /// There is no lease in a store to release.
     fn waits_for_work(&self) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! Candidates enter, and their handles command them.
+//! Candidates entering, and the commands of their handles.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ impl Hub {
     }
 
     pub(super) fn command(&mut self, id: CampaignId, command: Command) {
-        // Where there is no such campaign any more, a caller that waits sees its answer dropped.
+        // Where the campaign is gone, a waiting caller sees its answer dropped.
         let Some(slot) = self.slots.get_mut(&id) else { return };
         let campaign = self.session.campaign(id);
         let token = campaign.and_then(|campaign| campaign.lease()).map(|lease| lease.token);
@@ -59,7 +59,7 @@ impl Hub {
             Command::Close(leave) => {
                 slot.closes(leave.done);
                 self.close_campaign(id);
-                // Not before the drain was reported, which a caller inside of it looks for.
+                // Not before the drain was reported: a caller inside the drained work looks for it.
                 let _ = leave.begun.send(Ok(()));
                 return;
             }
@@ -78,7 +78,7 @@ impl Hub {
             Command::Accept => session::Command::Accept,
             Command::Drained(of) if slot.term == Some(of) => session::Command::Drained,
             Command::HandlerFailed(of) if token == Some(of) => session::Command::HandlerFailed,
-            // Of a term that is over.
+            // For a term that is over.
             Command::Drained(_) | Command::HandlerFailed(_) => return,
         };
         self.feed(Input::Command { id, command });
@@ -96,7 +96,7 @@ impl Hub {
         self.feed(Input::Command { id, command: session::Command::Close });
     }
 
-    /// A candidate stands in its election from now on, or no longer.
+    /// Registers or removes a candidate.
     pub(super) fn stands(&mut self, id: CampaignId, stands: bool) {
         if !stands {
             return self.roll.leave(id);
@@ -107,7 +107,7 @@ impl Hub {
         self.roll.enter(id, Registration { election, name, nonce, since: self.clock.now() });
     }
 
-    /// A campaign is over: it is forgotten as soon as its handlers have returned.
+    /// Ends a campaign; it is forgotten as soon as its handlers have returned.
     pub(super) fn over(&mut self, id: CampaignId) {
         let Some(slot) = self.slots.get_mut(&id) else { return };
         slot.end();

@@ -1,4 +1,4 @@
-//! What the driver does for observers, for callers with a question, and with an operator's requests.
+//! The driver's work for observers, for callers with a query, and for an operator's requests.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -75,7 +75,7 @@ impl Hub {
         drop(reply.send(Ok(())));
     }
 
-    /// Takes in what the watch tells of a key, for its observers.
+    /// Processes a change of a key from the watch, for its observers.
     pub(super) fn see(&mut self, key: &str, entry: &Entry) {
         let (now, max_age) = (self.clock.now(), self.max_age());
         let Some((key, mut seat)) = self.seats.remove_entry(key) else { return };
@@ -88,7 +88,7 @@ impl Hub {
         wake_all(woken);
     }
 
-    /// The store's maximum age, as last shown.
+    /// The store's maximum age, as last inspected.
     fn max_age(&self) -> Option<Duration> {
         self.session.info().and_then(|info| info.max_age)
     }
@@ -113,7 +113,7 @@ impl Hub {
         wake_all(woken);
     }
 
-    /// Takes in what the watch shows of a key that is no election here: it may be an operator's request.
+    /// Processes a change of a key that is no election here: it may be an operator's request.
     pub(super) fn requested(&mut self, key: &str, entry: &Entry) {
         let Some(record) = entry.live() else { return };
         let Some((election, asked)) = request::read(key, &record.candidate) else { return };
@@ -132,7 +132,7 @@ impl Hub {
         self.feed(Input::Requested { election: election.into(), revision: record.revision, request });
     }
 
-    /// Nothing more will be told to any observer.
+    /// Ends the streams of all observers.
     pub(super) fn end_seats(&mut self) {
         wake_all(self.seats.drain().flat_map(|(_, seat)| seat.end()).collect());
     }

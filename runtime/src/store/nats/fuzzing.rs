@@ -1,4 +1,4 @@
-//! What the project's fuzz targets reach for; no part of the interface.
+//! Entry points for the project's fuzz targets; no part of the interface.
 
 use std::path::Path;
 use std::time::Duration;
@@ -21,39 +21,39 @@ use crate::{Error, ErrorKind, Result};
 
 const BUCKET: &str = "b";
 
-/// The settings that the file of a context of this text gives.
+/// Reads the settings from the file of a context.
 pub fn context(text: &[u8]) -> Result<NatsSettings> {
     let environment = Environment { home: Some("/home/ada".into()), ..Environment::default() };
     let context = environment.read("c", Path::new("c.json"), text)?;
     NatsSettings::of_context("c", context, BUCKET)
 }
 
-/// A write as a message.
+/// Encodes a write as a message.
 pub fn encode(write: &Write, own_lease: Option<Duration>) -> Result<(HeaderMap, Bytes), String> {
     message::encode(write, own_lease)
 }
 
-/// A stored message as an entry.
+/// Decodes a stored message.
 pub fn decode(sequence: u64, headers: Option<&HeaderMap>, payload: &[u8]) -> Entry {
     message::decode(sequence, headers, payload)
 }
 
-/// What a server's answer to a write says.
+/// Classifies a server's answer to a write.
 pub fn answer(payload: &[u8]) -> Outcome {
     outcome::of_answer(payload, &Bucket::new(BUCKET, None), None)
 }
 
-/// Whom an answer to a roll call tells of.
+/// Reads the candidates of an answer to a roll call.
 pub fn roll(payload: &[u8]) -> Vec<CandidateInfo> {
     roll::wire::read(payload).collect()
 }
 
-/// The answers to a roll call that tell of these, in messages of so many bytes.
+/// Writes the answers to a roll call for these candidates, in messages of at most `limit` bytes.
 pub fn roll_answers(present: &[CandidateInfo], limit: usize) -> Vec<Bytes> {
     roll::wire::answers(present, limit)
 }
 
-/// What a server's description of a stream says, of one that an election may use.
+/// Reads a server's description of a stream that is safe for elections.
 pub fn stream(payload: &[u8], clock: &Clock) -> Result<(Capabilities, StoreInfo)> {
     let info: StreamInfo =
         serde_json::from_slice(payload).map_err(|error| Error::new(ErrorKind::Broken, error.to_string()))?;

@@ -1,9 +1,9 @@
 //! Elections in a NATS JetStream key-value bucket.
 //!
-//! The key-value helpers of the client are not used, for they lose what an election lives by: they
-//! answer "exists" for a write of one's own whose acknowledgement was lost, drop a record's lease
-//! over a tombstone, and read from a replica that may lag. Instead every write is published with the
-//! sequence it expects, and every answer is classified by the server's own error code:
+//! The key-value helpers of the client are not used, because they lose essentials of an election: they answer "exists"
+//! for the caller's own write whose acknowledgement was lost, drop a record's lease over a tombstone, and read from a
+//! replica that may lag. Instead every write is published with the sequence it expects, and every answer is classified
+//! by the server's own error code:
 //!
 //! | answer | outcome |
 //! |---|---|
@@ -61,42 +61,41 @@ use super::{Adapter, CandidateInfo, EntryInfo, Roll, WatchEvent};
 use crate::clock::Clock;
 use crate::{Error, ErrorKind, Result};
 
-/// How long the API may take to answer while a store is opened; its own requests among servers
-/// take up to 4 s.
+/// The API's time limit while a store is opened; its own requests among servers take up to 4 s.
 const OPENING_PATIENCE: Duration = Duration::from_secs(5);
-/// How long to wait before asking a store again that could not be opened yet.
+/// The pause between two attempts to open a store.
 const OPENING_PAUSE: Duration = Duration::from_millis(500);
 
-/// A bucket, over one connection of its own.
+/// A bucket, over a separate connection.
 pub struct Nats {
     api: Api,
     stream: jetstream::stream::Stream<()>,
     clock: Clock,
     capabilities: Capabilities,
     level: u32,
-    /// The life of the bucket that was last found safe.
+    /// The incarnation of the bucket that was last found safe.
     checked: Arc<AtomicU64>,
-    /// The bucket's maximum age in nanoseconds, as last told; 0 for none.
+    /// The bucket's maximum age in nanoseconds, as last read; 0 for none.
     max_age: AtomicU64,
     interval: Duration,
-    /// While candidates of this connection stand.
+    /// Set while candidates of this connection stand.
     answering: Mutex<Option<Answering>>,
-    /// What is unsafe about the bucket's settings, as last told.
+    /// The unsafe setting of the bucket, as last read.
     flaw: Mutex<Option<Fault>>,
-    /// The JetStream domain of the stream, as last told.
+    /// The JetStream domain of the stream, as last read.
     domain: Mutex<Option<String>>,
 }
 
 impl Nats {
-    /// Connects to a bucket and makes sure that an election on it is safe.
+    /// Connects to a bucket and checks that an election on it is safe.
     ///
-    /// Where no server answers it waits for one, and the [listener](NatsSettings::on_event) is told of
-    /// each attempt that fails; [`NatsSettings::fail_fast`] makes it return the first failure.
+    /// Without an answer it waits for a server, and calls the [listener](NatsSettings::on_event) for each failed
+    /// attempt; with [`NatsSettings::fail_fast`] it returns the first failure.
     ///
     /// # Errors
-    /// `NotFound` for a bucket that does not exist, `UnsafeStore` for one an election would be unsafe
-    /// on, `Unsupported` for servers that are too old, `Authentication` and `PermissionDenied` where we are not let
-    /// in, `StoreUnavailable` where nothing answers and waiting was not wished for.
+    /// `NotFound` for a bucket that does not exist, `UnsafeStore` for an unsafe one, `Unsupported` for servers that are
+    /// too old, `Authentication` and `PermissionDenied` for refused credentials, `StoreUnavailable` without an answer
+    /// and with `fail_fast`.
     pub async fn open(settings: &NatsSettings, clock: &Clock) -> Result<Self> {
         let connection = Connection::open(settings).await?;
         let bucket = Bucket::new(&settings.bucket, settings.api_prefix.as_deref());
@@ -153,12 +152,12 @@ impl Nats {
         *lock(&self.answering) = answering;
     }
 
-    /// Looks at the settings again, which an operator may have changed. Where a bucket that was found safe has become
-    /// unsafe, that is kept for [`flaw`](Adapter::flaw), and its campaigns go on; one that was made again and is unsafe
-    /// is a fault.
+    /// Checks the settings again, because an operator may have changed them. A bucket that was safe and has become
+    /// unsafe is kept for [`flaw`](Adapter::flaw), and its campaigns go on; a recreated bucket that is unsafe is a
+    /// fault.
     fn check_again(&self, info: &StreamInfo) -> Result<(), Fault> {
         let Incarnation(incarnation) = info.incarnation();
-        // The stream may be led by an older server than when it was opened.
+        // The stream's present leader may be an older server than at opening.
         let level = self.level.min(info.config.level());
         let flaw = safety::check(&self.api.bucket, &info.config, level)
             .map_err(|error| Fault { kind: FaultKind::Broken, detail: error.message().to_string() });
@@ -172,7 +171,7 @@ impl Nats {
         Ok(())
     }
 
-    /// What became of a write, by the answer to it.
+    /// Classifies the answer to a write.
     fn outcome(&self, payload: &[u8]) -> Outcome {
         let domain = lock(&self.domain).clone();
         outcome::of_answer(payload, &self.api.bucket, domain.as_deref())
@@ -228,7 +227,7 @@ impl Adapter for Nats {
         let Entry::Live(record) = entry(&found) else { return Ok(None) };
         let info: StreamInfo =
             self.api.stream_info().await.map_err(|failure| failure.fault(&self.api.bucket))?;
-        // Both times are of whoever leads the stream, and its clock may have been set back between them.
+        // Both times are from the stream's leader, and its clock may have been set back between them.
         let ago = info.since(found.time);
         Ok(ago.map(|ago| EntryInfo { revision: record.revision, ago }))
     }
@@ -271,7 +270,7 @@ impl Nats {
     /// The newest message under a key.
     async fn newest(&self, key: &str) -> Result<Option<StreamMessage>, Fault> {
         let bucket = &self.api.bucket;
-        // Not the direct get that a bucket may allow: any replica answers that.
+        // Not the direct get that a bucket may allow: any replica answers that, perhaps with an old record.
         let request = bucket.api_subject(&format!("STREAM.MSG.GET.{}", bucket.stream));
         let subject = bucket.subject(key);
         let answer = self.stream.get_last_raw_message_by_subject(&subject);
@@ -286,7 +285,7 @@ impl Nats {
     }
 }
 
-/// Never held across an await, nor while anything of the user's runs.
+/// Never held across an await, nor while user code runs.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -301,7 +300,7 @@ impl fmt::Debug for Nats {
     }
 }
 
-/// The bucket, and the API level that all servers concerned have.
+/// Reads the bucket, and the lowest API level of its servers.
 async fn learn(api: &Api) -> Result<(StreamInfo, u32), Failure> {
     let info: StreamInfo = api.stream_info().await?;
     let of_stream = info.config.level();
@@ -309,7 +308,7 @@ async fn learn(api: &Api) -> Result<(StreamInfo, u32), Failure> {
     Ok((info, level))
 }
 
-/// The API level of the account's servers, where our user may ask for it.
+/// The API level of the account's servers; `None` without permission to ask.
 async fn account_level(api: &Api) -> Result<Option<u32>, Failure> {
     match api.ask::<AccountInfo>("INFO", &serde_json::json!({})).await {
         Ok(account) => Ok(Some(account.level())),

@@ -1,5 +1,4 @@
-//! A connection that follows its path: to another file, where the one it had open was deleted or
-//! replaced.
+//! A connection that follows its path: it opens the new file where the old one was deleted or replaced.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,19 +11,19 @@ use super::settings::SqliteSettings;
 use super::table::Known;
 use crate::clock::Clock;
 
-/// How often a file that is replaced again while it is opened is opened again.
+/// The number of openings while the file is replaced again and again.
 const REOPENINGS: u32 = 10;
 
-/// The file of one thread, opened when it is first used.
+/// The file of one thread, opened at its first use.
 #[derive(Debug)]
 pub(super) struct Connection {
     settings: Arc<SqliteSettings>,
     path: Arc<Path>,
     clock: Clock,
     database: Option<Database>,
-    /// What the file was when it was last open: it may be an older one when it is opened again.
+    /// The state of the file when it was last open: an older file may be there at the next opening.
     known: Option<Known>,
-    /// How long locks are waited for.
+    /// The time limit for locks.
     patience: Duration,
     generation: u64,
     closed: bool,
@@ -44,15 +43,15 @@ impl Connection {
         }
     }
 
-    /// The same for reading, which waits longer for locks.
+    /// The same for reading, with a longer limit for locks.
     pub(super) fn for_reading(self) -> Self {
         Self { patience: PATIENCE_TO_READ, ..self }
     }
 
-    /// Does `work` on the file that is at the path now.
+    /// Does `work` on the file that is now at the path.
     ///
-    /// The file is looked at before and after. What was done to a file that has lost its path in
-    /// between may be lost with it, so that counts as [`Cause::Replaced`] whatever `work` said.
+    /// The file is checked before and after. Work on a file that was removed from its path in
+    /// between may be lost with it, so it counts as [`Cause::Replaced`] whatever `work` returned.
     pub(super) fn with<T>(
         &mut self,
         work: impl FnOnce(&mut Database) -> Result<T, Cause>,
@@ -74,7 +73,7 @@ impl Connection {
         database.in_place(result)
     }
 
-    /// The file that is at the path, and a hold on its folder for as long as it is used.
+    /// The file at the path, with its folder locked while it is used.
     fn present(&mut self) -> Result<(&mut Database, Folder), Cause> {
         let mut folder = Err(Cause::Replaced);
         for _ in 0..REOPENINGS {
@@ -99,10 +98,10 @@ impl Connection {
         }
     }
 
-    /// Writes the time of the last transaction down again, where it took long.
+    /// Records the time of the last transaction again, if it took long.
     pub(super) fn settle(&mut self) {
         if self.database.as_ref().is_some_and(Database::is_late) {
-            // If this fails, a new life begins at worst.
+            // If this fails, a new incarnation begins at worst.
             let _ = self.with(Database::settle);
         }
     }
@@ -113,7 +112,7 @@ impl Connection {
         }
     }
 
-    /// How often the file was opened: what one opening has told cannot be continued by another.
+    /// The number of openings: a watch of one opening cannot be continued with another.
     pub(super) fn generation(&self) -> u64 {
         self.generation
     }
@@ -122,13 +121,13 @@ impl Connection {
         &self.path
     }
 
-    /// Opens the file again before its next use.
+    /// Closes the file, so that it is opened again at its next use.
     pub(super) fn forget(&mut self) {
         self.leave();
         self.generation += 1;
     }
 
-    /// Closes the file for good.
+    /// Closes the file permanently.
     pub(super) fn close(&mut self) {
         self.forget();
         self.closed = true;

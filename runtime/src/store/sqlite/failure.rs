@@ -1,4 +1,4 @@
-//! What can go wrong with the file, and what that means to a campaign.
+//! The errors of the file, and their meaning for a campaign.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,29 +8,29 @@ use rusqlite::{ErrorCode, ffi};
 
 use crate::{Error, ErrorKind};
 
-/// Why something was not done, on the file it concerns.
+/// The cause of a failure, with the path of the file.
 #[derive(Debug)]
 pub(super) struct Failure {
     path: Arc<Path>,
     cause: Cause,
 }
 
-/// Why something was not done.
+/// The cause of a failure.
 #[derive(Debug)]
 pub(super) enum Cause {
-    /// SQLite says so.
+    /// An error of SQLite.
     Sql(rusqlite::Error),
-    /// The file must not be used, or cannot be made.
+    /// The file must not be used, or cannot be created.
     Refused(ErrorKind, String),
-    /// The file was deleted or replaced in the middle, or a new life of it has begun.
+    /// The file was deleted or replaced during the work, or a new incarnation of it has begun.
     Replaced,
-    /// What is in the file is older than what was there, or was written for another file: a backup was put into it.
+    /// The content is older than before, or was written for another file: a backup was copied into the file.
     WentBack,
-    /// A machine that was started at another time writes to the file.
+    /// A machine of another boot writes to the file.
     Elsewhere,
     /// This connection is closed.
     Closed,
-    /// Nobody knows: the thread that was at it is gone.
+    /// Unknown: the thread that did the work is gone.
     Lost,
 }
 
@@ -41,7 +41,7 @@ impl From<rusqlite::Error> for Cause {
 }
 
 impl Cause {
-    /// As if another process held the lock.
+    /// The error for a lock that another process holds.
     pub(super) fn busy() -> Self {
         Self::Sql(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_BUSY), None))
     }
@@ -50,7 +50,7 @@ impl Cause {
         Failure { path: Arc::clone(path), cause: self }
     }
 
-    /// Whether a connection that met this is of no further use.
+    /// Whether a connection is unusable after this cause.
     pub(super) fn spoils_connection(&self) -> bool {
         match self {
             Self::Sql(error) => !is_busy(error) && error.sqlite_error_code() != Some(ErrorCode::DiskFull),
@@ -60,7 +60,7 @@ impl Cause {
 }
 
 impl Failure {
-    /// What became of a write that met this before it was committed.
+    /// The outcome of a write that failed before its commit.
     pub(super) fn outcome(self) -> Outcome {
         match &self.cause {
             Cause::Sql(error) if is_busy(error) => Outcome::Busy,
@@ -70,7 +70,7 @@ impl Failure {
         }
     }
 
-    /// Whether the same may succeed a moment later.
+    /// Whether the same work may succeed a moment later.
     pub(super) fn is_passing(&self) -> bool {
         matches!(&self.cause, Cause::Sql(error) if is_busy(error))
     }
@@ -132,13 +132,13 @@ impl From<Failure> for Error {
     }
 }
 
-/// Another connection held the lock for longer than ours waits.
+/// Whether another connection held the lock beyond the time limit.
 pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
 
-/// The disk failed. A commit that meets this may have been the last step but one, the removal of the journal, so it may
-/// be applied or not.
+/// Whether the disk failed. A commit with this error may be applied or not: the failed step may have been the last but
+/// one, the removal of the journal.
 pub(super) fn is_io(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure)
 }

@@ -1,4 +1,4 @@
-//! Opening the file.
+//! Opens the file.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use super::table::{self, Known, Last};
 use crate::ErrorKind;
 use crate::clock::{Clock, NAMESPACE};
 
-/// "incb": what makes a SQLite file ours (<https://sqlite.org/fileformat.html>, section 1.3.15).
+/// "incb": the application id of this crate's files (<https://sqlite.org/fileformat.html>, section 1.3.15).
 pub(super) const APPLICATION: i64 = 0x696e_6362;
 
 /// The version of the tables' layout.
@@ -27,25 +27,25 @@ pub(super) const VERSION: i64 = 2;
 /// The mode of a journal that this version does not use.
 pub(super) const WRITE_AHEAD: &str = "wal";
 
-/// How long one statement waits for another process's transaction; those take milliseconds. It is
-/// the shortest time a campaign gives an attempt.
+/// The time limit of one statement for another process's transaction; those take milliseconds. It is the shortest time a
+/// campaign gives an attempt.
 pub(super) const PATIENCE: Duration = Duration::from_millis(250);
 
-/// The same for reading, which can be put off again and again by those who write one after the other.
+/// The same for reading, which successive writers can delay several times.
 pub(super) const PATIENCE_TO_READ: Duration = Duration::from_secs(1);
 
-/// The pause between two looks at the lock grows from the first of these to the second, and is drawn: SQLite's own grows to
-/// 100 ms, a long time in a hand-over, and hundreds of processes that look each millisecond keep each other from ever
-/// being done.
+/// The random pause between two tries of the lock grows from the first to the second of these. SQLite's own grows to 100
+/// ms, a long time in a hand-over; and hundreds of processes that try every millisecond keep each other from making
+/// progress.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(8));
 
 /// The pause between two tries to open the file.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// How long opening waits for other processes that open at the same time.
+/// The time limit of opening, while other processes open at the same time.
 const OPENING: Duration = Duration::from_secs(20);
 
-/// One opening of one file.
+/// An opened file.
 #[derive(Debug)]
 pub(super) struct Database {
     pub(super) sql: Connection,
@@ -53,16 +53,16 @@ pub(super) struct Database {
     pub(super) boot: String,
     pub(super) path: PathBuf,
     pub(super) identity: Identity,
-    /// What this connection knows of the file, from earlier openings as well.
+    /// The known state of the file, from earlier openings as well.
     pub(super) known: Option<Known>,
-    /// The last transaction, where the file may have been changed after it, and since when this is known.
+    /// The last transaction, if the file may have been changed after it, and the time of that finding.
     pub(super) doubt: Option<(Instant, Last)>,
     /// Whether locks are waited for.
     pub(super) patient: Arc<AtomicBool>,
 }
 
 impl Database {
-    /// Opens the file, makes it where there is none or an empty one, and makes it this machine's own.
+    /// Opens the file, creates it where there is none or an empty one, and adopts it for this boot of the machine.
     pub(super) fn open(
         settings: &SqliteSettings,
         clock: &Clock,
@@ -80,7 +80,7 @@ impl Database {
                 make(&settings.path, clock, boot)?;
             }
             match Self::open_present(&settings.path, clock, boot, known, patience) {
-                // It was deleted this moment, or others are opening it at the same time.
+                // It was deleted at this moment, or other processes are opening it at the same time.
                 Err(Cause::Replaced) if settings.create && Instant::now() < deadline => {}
                 Err(Cause::Sql(error)) if is_busy(&error) && Instant::now() < deadline => {}
                 Err(Cause::Replaced) => {
@@ -115,7 +115,7 @@ impl Database {
             refuse_other_namespace(&database)?;
             database.adopt()
         });
-        // Both: this is the file that was looked at, and the one that SQLite has opened.
+        // Checks both: this is the file that was checked, and the one that SQLite has opened.
         if database.was_opened_elsewhere() {
             return Err(Cause::Replaced);
         }
@@ -123,7 +123,7 @@ impl Database {
         Ok(database)
     }
 
-    /// Does `work` without waiting for locks: one that is held is an error at once.
+    /// Does `work` without waiting for locks: a held lock is an error at once.
     pub(super) fn without_waiting<T>(
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, Cause>,
@@ -135,17 +135,17 @@ impl Database {
         result
     }
 
-    /// What `result` is worth: nothing where the file has lost its path meanwhile.
+    /// The result, or `Replaced` if the file was removed from its path meanwhile.
     pub(super) fn in_place<T>(&self, result: Result<T, Cause>) -> Result<T, Cause> {
         if self.has_moved() { Err(Cause::Replaced) } else { result }
     }
 
-    /// Whether the file at the path is another than this one, or none.
+    /// Whether the path has another file than this one, or none.
     pub(super) fn has_moved(&self) -> bool {
         Seen::at(&self.path).map_or(true, |seen| seen.identity != self.identity)
     }
 
-    /// Whether what SQLite has opened is not what is at the path.
+    /// Whether SQLite has opened another file than the one at the path.
     fn was_opened_elsewhere(&self) -> bool {
         #[cfg(unix)]
         {
@@ -153,13 +153,13 @@ impl Database {
             let asked = self.sql.file_control(None::<&str>, rusqlite::FileControl::HasMoved(&mut moved));
             asked.is_err() || moved != 0
         }
-        // Where an open file cannot be deleted there is nothing to notice.
+        // Where an open file cannot be deleted, it cannot move either.
         #[cfg(not(unix))]
         false
     }
 }
 
-/// Two clocks of one boot that do not show the same time cannot be told from one whose time went by.
+/// Refuses a file of another time namespace in this boot: the shift of its clock would look like elapsed time.
 fn refuse_other_namespace(database: &Database) -> Result<(), Cause> {
     let (_, theirs) = table::head_of_any_boot(&database.sql)?;
     let ours = &database.boot;
@@ -185,22 +185,22 @@ fn connect(path: &Path, patient: &Arc<AtomicBool>, patience: Duration) -> Result
     Ok(sql)
 }
 
-/// From now on, what is acknowledged has reached the disk; on macOS its platters too. `extra` flushes the folder where a
-/// journal is deleted, or a crash of the machine could bring it back, and with it the state before the last write.
+/// Flushes every acknowledged write to the disk; on macOS to its platters too. `extra` flushes the folder after a journal
+/// is deleted; otherwise a crash of the machine could bring the journal back, and with it the state before the last write.
 pub(super) fn make_durable(sql: &Connection) -> Result<(), Cause> {
     sql.pragma_update(None, "synchronous", "extra")?;
     sql.pragma_update(None, "fullfsync", true)?;
     Ok(())
 }
 
-/// Keeps the journal from one transaction to the next, its head filled with zeros. To make and delete it each time changes
-/// the folder, which file systems flush far more slowly.
+/// Keeps the journal from one transaction to the next, its head filled with zeros. Creating and deleting it each time
+/// changes the folder, which file systems flush far more slowly.
 fn keep_journal(sql: &Connection) -> Result<(), Cause> {
     sql.pragma_update_and_check(None, "journal_mode", "persist", |_| Ok(()))?;
     Ok(())
 }
 
-/// Waits for a lock, as SQLite asks for the n-th time in a row.
+/// Waits for a lock, at SQLite's n-th call in a row.
 fn wait(tries: i32, patience: Duration) -> bool {
     let tries = tries.unsigned_abs();
     let (shortest, longest) = PAUSES;
@@ -209,7 +209,7 @@ fn wait(tries: i32, patience: Duration) -> bool {
     (0..=tries).map(pause).sum::<Duration>() < patience
 }
 
-/// Refuses a file that is not ours, or not of this version; changes one of the version before.
+/// Refuses a file of another program or an unknown version; converts one of the version before.
 fn recognise(sql: &mut Connection) -> Result<(), Cause> {
     let pragma = |sql: &Connection, name| sql.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     if pragma(sql, "application_id")? != APPLICATION {
@@ -239,8 +239,8 @@ fn recognise(sql: &mut Connection) -> Result<(), Cause> {
     Ok(())
 }
 
-/// The log and its index are files of their own: processes that do not have the same ones do not see each other's writes
-/// and locks. With a journal there is one file, and the locks are on it.
+/// The log and its index are separate files: processes that do not share them do not see each other's writes and locks.
+/// With a journal there is one file, and the locks are on it.
 fn leave_write_ahead_log(sql: &Connection) -> Result<(), Cause> {
     let changed = sql.pragma_update_and_check(None, "journal_mode", "delete", |row| row.get::<_, String>(0));
     match changed {

@@ -1,23 +1,23 @@
-//! File systems an election must not run on: those that are known to be shared by machines.
+//! File systems that are known to be shared by machines, where an election must not run.
 //!
-//! Each machine would take the leases of the others for those of an earlier boot, and SQLite's locks do not reach across
-//! either. The lists are of those known; what is on none of them is taken for local.
+//! Each machine would take the leases of other machines for those of an earlier boot, and SQLite's locks do not reach
+//! across either. The lists hold the known ones; any other counts as local.
 
 use std::path::Path;
 
 use super::failure::Cause;
 use crate::ErrorKind;
 
-/// What a file system is, as far as its name or number says.
+/// The kind of a file system, by its name or number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Local,
     Shared(&'static str),
-    /// sshfs, GlusterFS or S3 as well as a local disk in a container.
+    /// Anything from sshfs, GlusterFS or S3 to a local disk in a container.
     Fuse,
 }
 
-/// Refuses a folder on a file system that machines may share, and one on FUSE unless `fuse` vouches for it.
+/// Refuses a folder on a file system that machines may share, and one on FUSE unless `fuse` is set.
 pub(super) fn check(folder: &Path, fuse: bool) -> Result<(), Cause> {
     let detail = match system::kind(folder) {
         Kind::Local => return Ok(()),
@@ -41,7 +41,7 @@ mod system {
 
     use super::Kind;
 
-    /// A folder that cannot be asked is reported when the file is opened.
+    /// A failed call is reported when the file is opened.
     pub(super) fn kind(folder: &Path) -> Kind {
         rustix::fs::statfs(folder).map_or(Kind::Local, |status| numbered(status.f_type as u32))
     }
@@ -81,7 +81,7 @@ mod system {
 
     use super::Kind;
 
-    /// A folder that cannot be asked is reported when the file is opened.
+    /// A failed call is reported when the file is opened.
     pub(super) fn kind(folder: &Path) -> Kind {
         let Ok(status) = rustix::fs::statfs(folder) else { return Kind::Local };
         let name: Vec<u8> = status
@@ -105,7 +105,7 @@ mod system {
     }
 }
 
-/// Elsewhere nothing tells.
+/// Other systems do not report the kind.
 #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "macos")))]
 mod system {
     pub(super) fn kind(_folder: &std::path::Path) -> super::Kind {

@@ -1,10 +1,10 @@
-//! Which file is at the path, so that a copy or a restored one is not taken for the file it was made from.
+//! The identity of the file at the path, so that a copy or a restored file is not taken for its original.
 //!
-//! A file is known by its device, its inode and, where the file system keeps it, its time of birth; inodes alone are
-//! given again. They stand in the file itself, so a copy of it, wherever it is put, says that it is another file.
+//! A file is identified by its device, its inode and, where the file system keeps it, its time of birth, because inodes are
+//! reused. They are stored in the file itself, so that a copy of it at any place is recognised as another file.
 //!
-//! A copy *into* the file keeps all three. The inode's time of change gives that away: no program can set it, and each
-//! transaction of ours writes down when it was. A change well after the last transaction was not ours.
+//! A copy *into* the file keeps all three. The inode's time of change reveals it: no program can set that time, and each
+//! transaction of this crate records its own. A change well after the last transaction was made by another program.
 
 use std::fs;
 use std::io;
@@ -14,15 +14,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::failure::Cause;
 use crate::ErrorKind;
 
-/// How much later than the transaction says the file may have been changed by it. It is the time from the last statement of
-/// a transaction until its pages are written: one flush of the journal, and the wait for readers. A slower one is
-/// [written down again](super::file::Database::settle).
+/// The largest delay between the time that a transaction records and the file's change by it. It covers the time from the
+/// last statement of a transaction until its pages are written: one flush of the journal, and the wait for readers. A
+/// slower transaction is [recorded again](super::file::Database::settle).
 pub(super) const LATE: i64 = 500_000_000;
 
-/// How late a slow transaction may be: what is no later may yet be written down again.
+/// The largest delay of a slow transaction, which may still be recorded again.
 const SLOW: i64 = 10_000_000_000;
 
-/// How much earlier: file systems cut times down, FAT to two seconds.
+/// The largest difference the other way: file systems truncate times, FAT to two seconds.
 const EARLY: i64 = 2_000_000_000;
 
 /// A file, as distinct from every other on this machine.
@@ -30,21 +30,21 @@ const EARLY: i64 = 2_000_000_000;
 pub(super) struct Identity {
     pub(super) device: i64,
     pub(super) inode: i64,
-    /// Nanoseconds since 1970; 0 where the file system does not say.
+    /// Nanoseconds since 1970; 0 where the file system does not keep it.
     pub(super) birth: i64,
 }
 
-/// What is at a path.
+/// The file at a path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
     pub(super) identity: Identity,
-    /// When the inode was last changed, in nanoseconds since 1970.
+    /// The inode's time of change, in nanoseconds since 1970.
     pub(super) changed: i64,
     links: u64,
 }
 
 impl Seen {
-    /// Looks at the path. The file is not opened: closing it again would take SQLite's locks away.
+    /// Reads the metadata at the path. The file is not opened: closing it would release SQLite's locks.
     pub(super) fn at(path: &Path) -> io::Result<Self> {
         let file = fs::metadata(path)?;
         let birth = file.created().map_or(0, since_1970);
@@ -60,30 +60,30 @@ impl Seen {
         Self { identity, changed, links: file.nlink() }
     }
 
-    /// Where processes share no clock no store is opened.
+    /// No store is opened where processes share no clock.
     #[cfg(not(unix))]
     fn of(file: &fs::Metadata, birth: i64) -> Self {
         let changed = file.modified().map_or(0, since_1970);
         Self { identity: Identity { device: 0, inode: 0, birth }, changed, links: 1 }
     }
 
-    /// Whether nothing but the transaction of that time, by the wall clock, was the last to change the file.
+    /// Whether the transaction of that time, by the wall clock, was the last to change the file.
     ///
-    /// The wall clock was read in that transaction, moments before the file was changed by it, so that setting the clock in
-    /// between makes a change suspicious and never hides one. Set back by just the age of a backup that is then copied
-    /// into the file, it would hide that.
+    /// The wall clock is read in that transaction, moments before it changes the file. So setting the clock in between
+    /// makes a change suspicious and never hides one, with one exception: a clock that is set back by just the age of a
+    /// backup hides that this backup is copied into the file.
     pub(super) fn was_changed_at(&self, written: i64) -> bool {
         let late = self.changed.saturating_sub(written);
         (-EARLY..=LATE).contains(&late)
     }
 
-    /// Whether a slow transaction of ours, which will be written down again, can be what changed the file.
+    /// Whether a slow transaction that will be recorded again can have changed the file.
     pub(super) fn may_be_slow(&self, written: i64) -> bool {
         (0..=SLOW).contains(&self.changed.saturating_sub(written))
     }
 
-    /// Refuses a file whose journal others might look for elsewhere: SQLite names it after the path, and a process that
-    /// does not find the journal of one that crashed reads half a transaction.
+    /// Refuses a file whose journal another process might look for elsewhere. SQLite names it after the path, and a process
+    /// that does not find the journal of a crashed one reads half a transaction.
     pub(super) fn check(&self, path: &Path) -> Result<(), Cause> {
         let detail = if self.links > 1 {
             format!(
@@ -120,7 +120,7 @@ mod mount {
 
     use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
 
-    /// Asks the kernel, one before 5.8 by its list of mounts.
+    /// Asks the kernel; one before 5.8 through its list of mounts.
     pub(super) fn is_mount_point(path: &Path) -> bool {
         match statx(CWD, path, AtFlags::empty(), StatxFlags::empty()) {
             Ok(file) if file.stx_attributes_mask.contains(StatxAttributes::MOUNT_ROOT) => {

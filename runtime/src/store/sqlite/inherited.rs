@@ -1,6 +1,7 @@
-//! Files that were open when the process forked. SQLite keeps notes of the locks its process holds, a child
-//! inherits the notes without the locks, and would use the file as if it held them
-//! (<https://www.sqlite.org/howtocorrupt.html>, "Carrying an open database file across a fork"). So it may not.
+//! Files that were open when the process forked. SQLite keeps a record of the locks that its process holds. A
+//! child inherits the record without the locks, and would use the file as if it held them
+//! (<https://www.sqlite.org/howtocorrupt.html>, "Carrying an open database file across a fork"). So a child
+//! must not use it.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 use crate::fork::ForkGuard;
 use crate::{Error, ErrorKind, Result};
 
-/// How long the list is waited for. Nobody holds it for longer than a look, unless the process forked meanwhile.
+/// The time limit for the list's lock. It is held only briefly, unless the process forked meanwhile.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 static OPEN: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
@@ -30,7 +31,7 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    /// Notes that the file at `path`, which is absolute, is about to be opened.
+    /// Registers the file at the absolute `path`, before it is opened.
     ///
     /// # Errors
     /// `Forked` where it was open when the process forked.
@@ -45,12 +46,12 @@ impl Opened {
         Ok(Self { number, birth })
     }
 
-    /// Which of this process's openings it is.
+    /// The number of this opening in the process.
     pub(super) fn number(&self) -> u64 {
         self.number
     }
 
-    /// Notes that it is closed. Twice is no error.
+    /// Removes the registration. Twice is no error.
     pub(super) fn release(&self) {
         if self.birth.is_forked() {
             return;
@@ -67,12 +68,12 @@ impl Drop for Opened {
     }
 }
 
-/// Whether the opening of that number lasts, as far as can be known.
+/// Whether that opening still exists; true if unknown.
 pub(super) fn is_open(number: u64) -> bool {
     entries().is_none_or(|open| open.iter().any(|entry| entry.number == number))
 }
 
-/// The list; none where another thread held it when the process forked, and nobody gives it back.
+/// The list; `None` where another thread held its lock when the process forked, so that it is never released.
 fn entries() -> Option<MutexGuard<'static, Vec<Entry>>> {
     let until = Instant::now() + PATIENCE;
     loop {

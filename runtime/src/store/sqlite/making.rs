@@ -1,13 +1,13 @@
-//! Making the file, so that it is there as a whole or not at all.
+//! Creates the file atomically: as a whole or not at all.
 //!
-//! A new file is made under another name and then moved to its place. What is left of an earlier one that was deleted
-//! alone, its journal, is removed before.
+//! A new file is created under another name and then moved to its place. Before that, the journal left by an earlier
+//! file that was deleted alone is removed.
 //!
-//! SQLite names a journal after the file, so two files that have the same name one after the other meet there. Therefore
-//! each transaction is done under an advisory lock on the folder, which cannot be deleted along with the file: shared
-//! by those who open, read and write, exclusive for one who makes the file. So no new file takes the place of one that
-//! is being written. An operator who moves a file there takes no such lock: at worst, within the milliseconds of a
-//! transaction, that file gets pages of the one before, which say that they are of another file.
+//! SQLite names a journal after the file, so two successive files of the same name share it. Therefore each transaction
+//! runs under an advisory lock on the folder, which cannot be deleted along with the file: shared for opening, reading
+//! and writing, exclusive for creating the file. So no new file replaces one that is being written. An operator who
+//! moves a file there takes no such lock. At worst, within the milliseconds of a transaction, that file gets pages of
+//! the one before, and these pages identify the other file.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -25,23 +25,23 @@ use crate::ErrorKind;
 use crate::clock::Clock;
 use crate::store::incarnation;
 
-/// How long to wait for those who open or make the file at the same time; it takes milliseconds.
+/// The time limit for other processes that open or create the file; they take milliseconds.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Between two looks at the folder's lock.
+/// The pause between two tries of the folder's lock.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// A hold on the folder, until it is dropped.
+/// A lock on the folder, until it is dropped.
 pub(super) struct Folder(File);
 
 impl Folder {
-    /// Keeps the file from being made by others, as long as a transaction lasts.
+    /// Keeps other processes from creating the file while a transaction lasts.
     pub(super) fn shared(path: &Path) -> Result<Self, Cause> {
         let locked = Self::locked(path, super::file::PATIENCE, File::try_lock_shared)?;
         locked.ok_or_else(Cause::busy)
     }
 
-    /// Keeps the file from being made or used by others.
+    /// Keeps other processes from creating or using the file.
     fn exclusive(path: &Path) -> Result<Self, Cause> {
         Self::locked(path, PATIENCE, File::try_lock)?.ok_or_else(|| {
             let folder = path.parent().unwrap_or(path).display();
@@ -72,7 +72,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Said aloud: a child that was forked meanwhile has the folder open as well, and would keep it locked.
+        // Explicit, because a child that was forked meanwhile has the folder open as well, and would keep it locked.
         let _ = self.0.unlock();
     }
 }
@@ -85,14 +85,14 @@ pub(super) fn is_missing(path: &Path) -> bool {
     }
 }
 
-/// Makes the file, unless somebody has meanwhile.
+/// Creates the file, unless another process has meanwhile.
 pub(super) fn make(path: &Path, clock: &Clock, boot: &str) -> Result<(), Cause> {
     let folder = Folder::exclusive(path)?;
     if !is_missing(path) {
         return Ok(());
     }
     let draft = with_end(path, "-new");
-    // What a maker that was killed may have left.
+    // A process that was killed while creating may have left these.
     for end in ["", "-journal", "-wal", "-shm"] {
         remove(&with_end(&draft, end))?;
     }
@@ -104,7 +104,7 @@ pub(super) fn make(path: &Path, clock: &Clock, boot: &str) -> Result<(), Cause> 
         remove(&with_end(path, end))?;
     }
     fs::rename(&draft, path).map_err(|error| unusable(path, &error))?;
-    // Without this a crash of the machine could undo the renaming, and with it every write since.
+    // Without this a crash of the machine could undo the renaming, and every write since.
     folder.0.sync_all().map_err(|error| unusable(path, &error))
 }
 

@@ -1,35 +1,32 @@
-//! The store of several processes on one machine: one SQLite file, `sqlite:elections.db`.
+//! The store for several processes on one machine: one SQLite file, `sqlite:elections.db`.
 //!
-//! Each write compares and writes in one transaction and is on the disk before it is acknowledged.
-//! Revisions come from a counter in the file, so they grow across all keys, and over deletions,
-//! expiries, crashes and reboots. A record is over when the machine's suspend-aware clock says so,
-//! which every process reads the same; the file remembers which boot of the machine that clock
-//! counts from, and after another boot every earlier lease is over, since no leader can have
-//! survived it.
+//! Each write compares and writes in one transaction and is on the disk before it is acknowledged. Revisions come from a
+//! counter in the file, so they grow across all keys, and over deletions, expiries, crashes and reboots. A record expires
+//! by the machine's suspend-aware clock, the same for every process. The file stores the boot that this clock counts from;
+//! after another boot every earlier lease is over, since no leader can have survived it.
 //!
-//! A connection is two threads, so that the tasks of a runtime never wait for a disk or a lock:
-//! one writes, one reads and watches.
+//! A connection is two threads, so that the tasks of a runtime never wait for a disk or a lock: one writes, the other reads
+//! and watches.
 //!
 //! ```text
 //!  Adapter ──write──▶ writer ──commit──▶ elections.db ◀──read── reader ◀──read, watch── Adapter
 //!                       └──────────────── "there is news" ────────▲
 //! ```
 //!
-//! The file is kept with a rollback journal, and without a write-ahead log: processes that do not share the files of such a log
-//! do not see each other's locks, and an election writes a few rows. So there is one file, and the locks are on it. The
-//! journal beside it, `elections.db-journal`, says something in the middle of a write and after a crash only.
+//! The file uses a rollback journal, not a write-ahead log: processes that do not share the files of such a log do not see
+//! each other's locks, and an election writes a few rows. So there is one file, and the locks are on it. The journal beside
+//! it, `elections.db-journal`, matters only during a write and after a crash.
 //!
-//! A write costs four flushes of the disk, so that a crash of the machine takes back nothing that was acknowledged. The
-//! journal is kept from one write to the next: to make and delete it each time took 32 ms on a virtual disk
-//! where this takes 0.6 ms.
+//! A write costs four flushes of the disk, so that a crash of the machine undoes no acknowledged write. The journal is kept
+//! from one write to the next: creating and deleting it each time took 32 ms on a virtual disk where this takes 0.6 ms.
 //!
-//! What a backup is put into, or a copy, begins a new life; see `identity`.
+//! A file into which a backup was copied, or a copy of the file, begins a new incarnation; see `identity`.
 //!
-//! What it cannot do:
+//! Limits:
 //! - Two machines must not share a file; known network file systems are refused, and so are time namespaces whose clocks differ.
-//! - A process that is stopped in the middle of a transaction or a read, a matter of a millisecond, keeps all
-//!   others from writing until it goes on or is killed. No other candidate leads wrongly meanwhile; none may lead.
-//! - Never remove the `-journal` alone: after a crash it is what makes the file whole
+//! - A process that is stopped during a transaction or a read, a matter of a millisecond, keeps all other processes from
+//!   writing until it goes on or is killed. Meanwhile no other candidate leads wrongly; perhaps none can lead.
+//! - Never remove the `-journal` alone: after a crash it is needed to complete the file
 //!   (<https://sqlite.org/howtocorrupt.html>, section 1.4).
 
 mod connection;
@@ -71,15 +68,15 @@ use neighbours::Neighbour;
 use notice::Notice;
 use worker::{Desk, Worker};
 
-/// The longest lease, in a store that has no reason for a limit: a year.
+/// The longest lease, in a store that needs no limit: a year.
 const LONGEST_LEASE: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// How often who stands is tried to be written down while others write, and the wait between two tries: random, up to twice
-/// as long each time. Renewals need the lock more.
+/// The attempts to write down the candidates while other processes write, and the wait between two: random, up to twice as
+/// long each time. Renewals need the lock more.
 const ENLISTINGS: u32 = 40;
 const ENLISTING: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(400));
 
-/// How often who stands is asked while others write; each time takes as long as a read waits for them.
+/// The attempts to read the candidates while other processes write; each takes up to the time limit of a read.
 const ROLL_CALLS: u32 = 5;
 
 /// An open SQLite store.
@@ -88,30 +85,29 @@ pub struct Sqlite {
     clock: Clock,
     writer: Worker,
     reader: Worker,
-    // Dropped with the store, or the reader would live on for its neighbours' sake.
+    // Dropped with the store; otherwise the reader would live on in the list of neighbours.
     _neighbour: Neighbour,
     _notice: Option<Notice>,
     opened: Opened,
 }
 
 impl Sqlite {
-    /// Opens the file, and makes it where it does not exist; `clock` decides when records are over,
-    /// and must be the same for every process, as [`Clock::system`] is.
+    /// Opens the file, and creates it where it does not exist. `clock` decides when records expire, and must be the same
+    /// for every process, as [`Clock::system`] is.
     ///
     /// # Errors
-    /// - [`NotFound`](ErrorKind::NotFound): the folder does not exist, or the file does not and the
-    ///   settings say not to make it.
+    /// - [`NotFound`](ErrorKind::NotFound): the folder does not exist, or the file does not and the settings forbid
+    ///   creating it.
     /// - [`PermissionDenied`](ErrorKind::PermissionDenied): the file or its folder cannot be written.
     /// - [`UnsafeStore`](ErrorKind::UnsafeStore): another program's database, or a network file system.
-    /// - [`Unsupported`](ErrorKind::Unsupported): made by a newer version, or no clock here that
-    ///   processes share.
+    /// - [`Unsupported`](ErrorKind::Unsupported): created by a newer version, or no clock that processes share.
     /// - [`Broken`](ErrorKind::Broken): damaged, locked by another program, or on a full disk.
     /// - [`Forked`](ErrorKind::Forked): it was open when this process was forked.
     pub async fn open(settings: &SqliteSettings, clock: &Clock) -> Result<Self> {
         let settings = Arc::new(settings.resolved()?);
         let opened = Opened::claim(&settings.path)?;
         let connection = || Connection::new(&settings, clock);
-        // The writer first: it makes the file.
+        // The writer first: it creates the file.
         let writer = Worker::start("incumbent-write", connection(), settings.poll).await?;
         let reader = Worker::start("incumbent-read", connection().for_reading(), settings.poll).await?;
         let neighbour = Neighbour::new(&settings.path, reader.jobs());
@@ -119,13 +115,13 @@ impl Sqlite {
         Ok(Self { clock: clock.clone(), writer, reader, _neighbour: neighbour, _notice: notice, opened })
     }
 
-    /// Makes the file where it does not exist, and says what it is. With `never_used` it is written
-    /// down that nobody ever held an election under this path, which spares the first leader the
-    /// wait for a leader of an earlier life of the file.
+    /// Creates the file where it does not exist, and returns its description. `never_used` records that no candidate ever
+    /// held an election under this path, and spares the first leader the wait for a leader of an earlier incarnation of the
+    /// file.
     ///
     /// # Errors
-    /// As [`open`](Self::open), and [`UnsafeStore`](ErrorKind::UnsafeStore) where `never_used` is
-    /// said of a file that has been written to.
+    /// As [`open`](Self::open), and [`UnsafeStore`](ErrorKind::UnsafeStore) for `never_used` on a file that has been
+    /// written to.
     pub async fn init(settings: &SqliteSettings, clock: &Clock, never_used: bool) -> Result<StoreInfo> {
         let settings = SqliteSettings { create: true, ..settings.resolved()? };
         let opened = Opened::claim(&settings.path)?;
@@ -236,7 +232,7 @@ impl Adapter for Sqlite {
             desk.look();
             desk.connection.with(|_| Ok(()))
         };
-        // What keeps it from opening is told by the next call, which tries again.
+        // An error in opening is reported by the next call, which tries again.
         let _ = tokio::join!(self.writer.ask(again), self.reader.ask(again));
     }
 

@@ -1,8 +1,7 @@
-//! The kernel's notice that the file has changed, so that a candidate that waits need not look all the time.
+//! The kernel's notice that the file has changed, so that a waiting candidate need not poll all the time.
 //!
-//! The file is watched for what is written into it, and its folder for another that takes its place. Where the kernel gives
-//! no more watches a candidate looks now and then: `fs.inotify.max_user_instances` is 128 for a user as a rule, and each
-//! store that is open takes one.
+//! The file is watched for writes, and its folder for another file in its place. Where the kernel gives no more watches a
+//! candidate polls: `fs.inotify.max_user_instances` is 128 for a user as a rule, and each open store takes one.
 
 pub(super) use system::Notice;
 
@@ -24,8 +23,8 @@ mod system {
     use crate::fork::ForkGuard;
     use crate::store::sqlite::worker::{Desk, Job};
 
-    /// For so long after a change further ones are taken together: a transaction changes the file several times, and hundreds
-    /// of candidates that start together make hundreds of transactions.
+    /// The time after a change in which further ones are combined: a transaction changes the file several times, and
+    /// hundreds of candidates that start together make hundreds of transactions.
     const TOGETHER: Duration = Duration::from_millis(25);
 
     /// A watch of the file, until it is dropped.
@@ -37,7 +36,7 @@ mod system {
     }
 
     impl Notice {
-        /// Has the reader behind `jobs` look soon after each change; `None` where the kernel does not tell.
+        /// Makes the reader behind `jobs` look soon after each change; `None` where the kernel gives no notice.
         pub(in crate::store::sqlite) fn start(path: &Path, jobs: Sender<Job>) -> Option<Self> {
             let kernel = Arc::new(inotify::init(CreateFlags::CLOEXEC).ok()?);
             let changes = WatchFlags::DELETE | WatchFlags::MOVED_TO | WatchFlags::ONLYDIR;
@@ -50,9 +49,9 @@ mod system {
 
     impl Drop for Notice {
         fn drop(&mut self) {
-            // A forked child shares the watch with its parent, and has no thread that listens.
+            // A forked child shares the watch with its parent, and has no listening thread.
             if !self.birth.is_forked() {
-                // The thread hears of it, and ends.
+                // The thread receives this event, and ends.
                 let _ = inotify::remove_watch(&*self.kernel, self.folder);
             }
         }
@@ -81,7 +80,7 @@ mod system {
                         }
                         (is_file || is_over, is_over)
                     }
-                    // The watch of a file that is gone ends: its folder tells of the one that follows.
+                    // The watch of a deleted file ends: its folder reports the file that follows.
                     Ok(event) => (!event.events().contains(ReadFlags::IGNORED), false),
                     Err(Errno::INTR) => (false, false),
                     Err(_) => return,
@@ -95,7 +94,7 @@ mod system {
             }
         }
 
-        /// Follows the file that is at the path now. Where there is none, its folder tells when there is.
+        /// Watches the file that is now at the path. Where there is none, its folder reports a new one.
         fn watch_file(&self) {
             let _ = inotify::add_watch(&*self.kernel, &self.path, WatchFlags::MODIFY);
         }
@@ -109,7 +108,7 @@ mod system {
 
     use crate::store::sqlite::worker::Job;
 
-    /// Elsewhere candidates look now and then.
+    /// On other systems candidates poll.
     #[derive(Debug)]
     pub(in crate::store::sqlite) struct Notice;
 

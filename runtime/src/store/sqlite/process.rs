@@ -1,30 +1,30 @@
-//! Which process this is, and whether another still runs.
+//! The identity of this process, and a check that another still runs.
 //!
-//! Where the system does not show when a process was started, as here outside of Linux, one that was killed seems to
-//! run once its number is given to another.
+//! Where the system does not report a process's start, as here outside of Linux, a killed process seems to run once
+//! its number is reused.
 
-/// A process of this boot of the machine. Its number alone is given again to others.
+/// A process of this boot of the machine. The number alone is not enough because it is reused.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Process {
-    /// Which space of numbers it is in: containers have their own. 0 where that cannot be known.
+    /// Its process-id namespace, which containers have for themselves; 0 where that cannot be known.
     pub(super) space: u64,
     pub(super) number: u32,
-    /// When it was started, in the system's own count; 0 where that cannot be known.
+    /// Its start, in the system's own count; 0 where that cannot be known.
     pub(super) started: u64,
 }
 
-/// What the system shows of a process.
+/// The system's report about a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Seen {
-    /// It runs, since then.
+    /// It runs, since this start.
     Running(u64),
-    /// There is one, of which no more can be known.
+    /// It exists, but its start is unknown.
     Hidden,
-    /// There is none, or it has ended and only waits to be reaped.
+    /// It does not exist, or has ended and waits to be reaped.
     Ended,
 }
 
-/// This process. Asked anew each time, for a child that was forked is another.
+/// This process. Read each time, because a forked child is another process.
 pub(super) fn here() -> Process {
     let number = std::process::id();
     let started = match system::look(number) {
@@ -35,7 +35,7 @@ pub(super) fn here() -> Process {
 }
 
 impl Process {
-    /// Whether a process of our own space still runs, as far as can be known.
+    /// Whether a process of the same namespace still runs; true if unknown.
     pub(super) fn lives(&self) -> bool {
         match system::look(self.number) {
             Seen::Running(started) => self.started == 0 || self.started == started,
@@ -45,7 +45,7 @@ impl Process {
     }
 }
 
-/// Whether there is a process of that number, ended ones that wait to be reaped included.
+/// Whether there is a process of that number, including ended ones that wait to be reaped.
 #[cfg(unix)]
 fn exists(number: u32) -> bool {
     let number = i32::try_from(number).ok().and_then(rustix::process::Pid::from_raw);
@@ -63,14 +63,14 @@ mod system {
     pub(super) fn look(number: u32) -> Seen {
         match fs::read_to_string(format!("/proc/{number}/stat")) {
             Ok(stat) => read(&stat),
-            // Where /proc hides the processes of other users.
+            // /proc may hide the processes of other users.
             Err(_) if super::exists(number) => Seen::Hidden,
             Err(_) => Seen::Ended,
         }
     }
 
     pub(super) fn read(stat: &str) -> Seen {
-        // The second field is the program's name in parentheses, which may hold anything.
+        // The second field is the program's name in parentheses, with any characters.
         let mut fields = stat.rsplit(')').next().unwrap_or_default().split_ascii_whitespace();
         match (fields.next(), fields.nth(18).and_then(|start| start.parse().ok())) {
             (Some("Z" | "X"), _) => Seen::Ended,
@@ -125,7 +125,7 @@ mod tests {
         let process = Process { number: child.id(), started, ..here() };
         assert!(process.lives());
         child.kill().unwrap();
-        // Until it is a zombie.
+        // Until the process is a zombie.
         while process.lives() {
             std::thread::yield_now();
         }

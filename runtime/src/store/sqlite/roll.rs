@@ -1,6 +1,6 @@
-//! Who stands, written down beside the elections when somebody comes or goes, and not while anybody waits.
+//! The registered candidates, stored in the file when one enters or leaves, and never while it waits.
 //!
-//! The rows of a process that is no more stay until somebody else comes or goes, and are told to nobody.
+//! The rows of an ended process stay until another candidate enters or leaves, and are not returned.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use super::{inherited, process};
 use crate::store::CandidateInfo;
 use crate::store::roll::{Registration, Roll};
 
-/// Made by the first who stands: a file in which nobody ever did lacks it.
+/// Created by the first candidate: a file without a candidate so far has no such table.
 const LAYOUT: &str = "
     CREATE TABLE IF NOT EXISTS candidate (
         nonce      TEXT PRIMARY KEY,
@@ -33,11 +33,10 @@ const LAYOUT: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-/// At how many connections one that writes its candidates down looks whether they are still there: each costs some files of
-/// /proc.
+/// The limit of connections that are checked at each storing of candidates: a check costs some files of /proc.
 const LOOKED_AT: u32 = 16;
 
-/// A connection of a process, of a boot of the machine.
+/// A connection of a process, in one boot of the machine.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Home {
     boot: String,
@@ -45,14 +44,14 @@ struct Home {
     connection: u64,
 }
 
-/// What to make of the rows of a connection.
+/// The state of the connection behind a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
-    /// It is there, as far as can be known.
+    /// It exists, or that cannot be known.
     Lives,
     /// It is gone.
     Gone,
-    /// Its process is in a container of its own, where we cannot see it.
+    /// Its process is in another container, where it cannot be seen.
     Unseen,
 }
 
@@ -71,14 +70,14 @@ impl Home {
 }
 
 impl Database {
-    /// Writes down who is on the roll of the connection of that number, and strikes who is gone. Nothing is
-    /// written where nothing has changed. A lock is not waited for: renewals come first.
+    /// Stores the roll of the connection of that number, and deletes the rows of ended connections. Without a change it
+    /// writes nothing. It does not wait for a lock: renewals come first.
     pub(super) fn enlist(&mut self, connection: u64, roll: &Roll) -> Result<(), Cause> {
         let standing = roll.registrations();
         let own = Home { boot: self.boot.clone(), process: process::here(), connection };
         let (reading, _) = self.reading()?;
         let is_new = !has_table(&reading)?;
-        // Other processes are looked at before the lock is taken.
+        // Other processes are checked before the lock is taken.
         let (gone, written) = if is_new {
             (Vec::new(), HashSet::new())
         } else {
@@ -94,7 +93,7 @@ impl Database {
         let patient = Arc::clone(&self.patient);
         patient.store(false, Ordering::Relaxed);
         let writing = Writing::begin(self);
-        // Readers are waited for, who are done in a moment.
+        // Readers are waited for, because they finish in a moment.
         patient.store(true, Ordering::Relaxed);
         let writing = writing?;
         if is_new {
@@ -113,7 +112,7 @@ impl Database {
         Ok(writing.commit()?)
     }
 
-    /// Who stands over all other connections.
+    /// The candidates of all other connections.
     pub(super) fn candidates(&mut self, connection: u64) -> Result<Vec<CandidateInfo>, Cause> {
         let (now, here) = (self.clock.now(), process::here());
         let own = Home { boot: self.boot.clone(), process: here.clone(), connection };
@@ -136,7 +135,7 @@ impl Database {
     }
 }
 
-/// How many candidates stand, roughly: those who were killed count until the next comes or goes.
+/// The approximate number of candidates: those of killed processes count until the next change.
 pub(super) fn crowd(reading: &Transaction<'_>) -> Result<u32, Cause> {
     if !has_table(reading)? {
         return Ok(0);
@@ -152,8 +151,8 @@ fn has_table(sql: &Connection) -> Result<bool, Cause> {
     Ok(found.is_some())
 }
 
-/// Connections that have candidates written down and are no more. Of many it looks at a few: the others are left to the
-/// next who come and go, of which there are as many.
+/// The ended connections that still have rows. Of many connections only a few are checked; the rest are left to later
+/// changes, and each connection makes such changes.
 fn gone(reading: &Transaction<'_>, own: &Home) -> Result<Vec<Home>, Cause> {
     let homes: Vec<_> = reading
         .prepare_cached(
@@ -229,14 +228,14 @@ fn insert(
     Ok(())
 }
 
-/// From the first five columns.
+/// Reads the first five columns.
 fn home(row: &Row<'_>) -> rusqlite::Result<Home> {
     let process =
         Process { space: row.get(1).map(unsigned)?, number: row.get(2)?, started: row.get(3).map(unsigned)? };
     Ok(Home { boot: row.get(0)?, process, connection: row.get(4).map(unsigned)? })
 }
 
-/// From the four columns after those.
+/// Reads the four columns after those.
 fn registration(row: &Row<'_>) -> rusqlite::Result<Registration> {
     let nonce = u128::from_str_radix(row.get_ref(8)?.as_str()?, 16).ok().map(Nonce);
     let since = Instant::from_nanos(row.get(7).map(unsigned)?);

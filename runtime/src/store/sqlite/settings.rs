@@ -1,24 +1,24 @@
-//! What a `sqlite:` URL says.
+//! The settings of a `sqlite:` URL.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::{Error, ErrorKind, Result};
 
-/// Where the file is, and how it is watched.
+/// The location of the file, and the way it is watched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SqliteSettings {
     /// The file. SQLite keeps a journal beside it, with `-journal` added to the name.
     pub path: PathBuf,
-    /// How often a watcher looks whether the file has changed, 1 ms to 1 s. Unset, it looks a tenth of the shortest
-    /// lease after the last look, 10 ms to 1 s. On Linux the kernel tells it of changes at once, where it can; then
-    /// looking only makes up for what the kernel does not tell.
+    /// The interval at which a watcher checks the file for changes, 1 ms to 1 s. Unset, it checks a tenth of the
+    /// shortest lease after the last check, 10 ms to 1 s. On Linux the kernel reports changes at once, where it can;
+    /// then the checks only catch changes that the kernel does not report.
     pub poll: Option<Duration>,
-    /// Make the file where it does not exist, as by default; otherwise that is an error.
+    /// Create the file where it does not exist, as by default; otherwise that is an error.
     pub create: bool,
-    /// Use a file on FUSE, whose file systems cannot be told apart. By that the caller vouches that this one is reached
-    /// from one machine only, and that file locks work on it.
+    /// Use a file on FUSE, whose file systems cannot be distinguished. The caller thereby guarantees that only one
+    /// machine reaches this one, and that file locks work on it.
     pub fuse: bool,
 }
 
@@ -28,29 +28,28 @@ impl SqliteSettings {
         Self { path: path.into(), poll: None, create: true, fuse: false }
     }
 
-    /// How often a watcher looks whether the file has changed.
+    /// Sets the interval at which a watcher checks the file for changes.
     #[must_use]
     pub fn poll(mut self, poll: Duration) -> Self {
         self.poll = Some(poll);
         self
     }
 
-    /// Whether to use a file on FUSE.
+    /// Sets whether to use a file on FUSE.
     #[must_use]
     pub fn fuse(mut self, fuse: bool) -> Self {
         self.fuse = fuse;
         self
     }
 
-    /// Whether to make the file where it does not exist.
+    /// Sets whether to create the file where it does not exist.
     #[must_use]
     pub fn create(mut self, create: bool) -> Self {
         self.create = create;
         self
     }
 
-    /// The same with an absolute path, so that a change of the working directory does not matter,
-    /// and every value checked.
+    /// Checks every value and makes the path absolute, so that a change of the working directory does not matter.
     pub(super) fn resolved(&self) -> Result<Self> {
         let (shortest, longest) = (Duration::from_millis(1), Duration::from_secs(1));
         if let Some(poll) = self.poll.filter(|poll| !(shortest..=longest).contains(poll)) {

@@ -16,8 +16,8 @@ use crate::ErrorKind;
 use crate::store::message::{FOREIGN_LEASE, Message, pairs};
 use crate::store::{EntryInfo, WatchEvent, incarnation};
 
-/// One row says what the store is, and one row a key what is under it. Instants and spans are
-/// nanoseconds, instants on the clock of the boot that is written down.
+/// One row for the store, and one for each key. Instants and spans are nanoseconds, instants on the clock of the recorded
+/// boot.
 pub(super) const LAYOUT: &str = "
     CREATE TABLE store (
         one         INTEGER PRIMARY KEY CHECK (one = 1),
@@ -46,7 +46,7 @@ pub(super) const LAYOUT: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-/// What the layout before this one lacks. Its file is then one whose identity is unknown, as that of a copy is.
+/// The columns that the layout before this one lacks. The identity of such a file is then unknown, like that of a copy.
 pub(super) const FROM_LAYOUT_1: &str = "
     ALTER TABLE store ADD COLUMN writes  INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE store ADD COLUMN stamp   INTEGER NOT NULL DEFAULT 0;
@@ -62,21 +62,21 @@ pub(super) const BIRTH: &str = "
     VALUES (1, ?1, ?2, ?3, ?3, ?4, ?5, ?6, ?7)
 ";
 
-/// Every live record has its whole lease from now on. What was written before may not be all that was: its holder may have
-/// renewed it since, on another clock or in a file that was replaced.
+/// Gives every live record its whole lease from now on. The file may lack later writes: a holder may have renewed its
+/// record since, on another clock or in a file that was replaced.
 const RENEW_ALL: &str = "UPDATE entry SET over = ?1 + min(lease, 4611686018427387904) WHERE kind = 0";
 
-/// The most that is read of a row, in bytes; headers in JSON take more than they have.
+/// The most that is read of a row, in bytes; headers in JSON are longer than the headers themselves.
 const LONGEST_ROW: i64 = LONGEST as i64;
 
 const LIVE: i64 = 0;
 const TOMBSTONE: i64 = 1;
 
-/// How long a process whose transaction was slow has to [write it down again](Database::settle) before another takes
-/// the file for a restored one.
+/// The time for a process to [record its slow transaction again](Database::settle), before another process takes the file
+/// for a restored one.
 const TIME_TO_SETTLE: Duration = Duration::from_secs(2);
 
-/// What changed after a revision.
+/// The changes after a revision.
 pub(super) struct Changes {
     pub(super) incarnation: Incarnation,
     /// The newest revision of the store.
@@ -85,7 +85,7 @@ pub(super) struct Changes {
     pub(super) entries: Vec<WatchEvent>,
     /// The shortest lease of a live record.
     pub(super) shortest_lease: Option<Duration>,
-    /// How many candidates are written down.
+    /// The number of registered candidates.
     pub(super) crowd: u32,
 }
 
@@ -101,7 +101,7 @@ pub(super) struct Head {
     identity: Identity,
 }
 
-/// Which transaction was the last.
+/// The identification of the last transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Last {
     writes: i64,
@@ -110,19 +110,19 @@ pub(super) struct Last {
 
 impl Last {
     fn next(self) -> Self {
-        // Without random numbers the count alone has to do.
+        // Without random numbers the count alone must suffice.
         let stamp = getrandom::u64().unwrap_or_default();
         Self { writes: self.writes + 1, stamp: i64::from_ne_bytes(stamp.to_ne_bytes()) }
     }
 
-    /// Whether a file that had `known` before and has this now was replaced by an older one, or one written to since it
-    /// was copied.
+    /// Whether a file was replaced, given its `known` last transaction and this one: by an older file, or by a copy that
+    /// was written to since.
     fn went_back(self, known: Self) -> bool {
         self.writes < known.writes || self.writes == known.writes && self.stamp != known.stamp
     }
 }
 
-/// What one connection last saw of the file, through all its openings.
+/// A connection's last observation of the file, through all its openings.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
     incarnation: Incarnation,
@@ -132,12 +132,12 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// Whether the file is older than it was when it was last seen, in the same life.
+    /// Whether the file is older than at the last observation, in the same incarnation.
     fn is_gone(known: Option<Self>, head: &Head) -> bool {
         known.is_some_and(|known| known.incarnation == head.incarnation && head.last.went_back(known.last))
     }
 
-    /// Takes in what is there now.
+    /// Records the present state of the file.
     fn see(known: &mut Option<Self>, head: &Head) -> Result<(), Cause> {
         if Self::is_gone(*known, head) {
             return Err(Cause::WentBack);
@@ -148,15 +148,15 @@ impl Known {
         Ok(())
     }
 
-    /// Whether its own last transaction took so long that its time is too far from the file's.
+    /// Whether this connection's last transaction took so long that its time is too far from the file's.
     fn is_late(&self) -> bool {
         self.ours.is_some_and(|(changed, written)| changed.saturating_sub(written) > LATE / 2)
     }
 }
 
-/// What is under a key, as far as a write needs to know.
+/// The parts of a row that a write needs.
 struct Current {
-    /// `None` where the record's time is over.
+    /// `None` for an expired record.
     revision: Option<Revision>,
     lease: Duration,
 }
@@ -183,7 +183,7 @@ impl Database {
         }
     }
 
-    /// Writes a foreign record, whatever is there.
+    /// Writes a foreign record without comparing.
     pub(super) fn put(&mut self, key: &str, value: &[u8]) -> Result<Revision, Cause> {
         let writing = Writing::begin(self)?;
         let current = writing.current(key)?;
@@ -192,7 +192,7 @@ impl Database {
         Ok(revision)
     }
 
-    /// Writes a tombstone that certifies nothing but says the lease of what it deletes, whatever is there.
+    /// Writes a tombstone without comparing. It certifies nothing, but holds the lease of the deleted record.
     pub(super) fn delete(&mut self, key: &str) -> Result<Revision, Cause> {
         let writing = Writing::begin(self)?;
         let current = writing.current(key)?;
@@ -202,7 +202,7 @@ impl Database {
         Ok(revision)
     }
 
-    /// What is under a key.
+    /// The entry under a key.
     pub(super) fn read(&mut self, key: &str) -> Result<Entry, Cause> {
         let now = self.clock.now();
         let (reading, _) = self.reading()?;
@@ -218,7 +218,7 @@ impl Database {
         Ok(found.map_or(Entry::Vacant, |watched| watched.entry))
     }
 
-    /// How long ago the live record under a key was written.
+    /// The age of the live record under a key.
     pub(super) fn written(&mut self, key: &str) -> Result<Option<EntryInfo>, Cause> {
         let now = self.clock.now();
         let (reading, _) = self.reading()?;
@@ -256,7 +256,7 @@ impl Database {
         Ok(Changes { incarnation, newest, entries, shortest_lease, crowd })
     }
 
-    /// What the store is.
+    /// The description of the store.
     pub(super) fn store_info(&mut self) -> Result<StoreInfo, Cause> {
         let now = self.clock.now();
         let (_, head) = self.reading()?;
@@ -270,7 +270,7 @@ impl Database {
         })
     }
 
-    /// Writes an operator's word down that no election was ever held here; refused where one was.
+    /// Records an operator's statement that no election was ever held here; refused if the file was written to.
     pub(super) fn mark_never_used(&mut self) -> Result<(), Cause> {
         let writing = Writing::begin(self)?;
         if writing.head.newest > Revision(0) {
@@ -282,8 +282,8 @@ impl Database {
         Ok(writing.commit()?)
     }
 
-    /// Makes the file this machine's own, for as long as it runs: after another boot every lease begins again on the new
-    /// clock, and a copy begins a new life.
+    /// Adopts the file for this boot of the machine: after another boot every lease begins again on the new clock, and a
+    /// copy begins a new incarnation.
     pub(super) fn adopt(&mut self) -> Result<(), Cause> {
         let Self { sql, clock, identity, .. } = self;
         let boot = self.boot.as_str();
@@ -313,7 +313,7 @@ impl Database {
         Ok(())
     }
 
-    /// Begins a new life of a file that was written by something else, unless another process has meanwhile.
+    /// Begins a new incarnation of a file that another program has written, unless another process did so meanwhile.
     pub(super) fn begin_again(&mut self) -> Result<(), Cause> {
         match Writing::begin(self) {
             Ok(_) | Err(Cause::Replaced) => Ok(()),
@@ -321,24 +321,24 @@ impl Database {
         }
     }
 
-    /// Forgets the pages that were read. SQLite keeps them as long as the file's count of changes stays the same, which it
-    /// may after another file was copied into this one.
+    /// Drops the cached pages. SQLite keeps them while the file's change counter stays the same, even if another file with
+    /// the same counter was copied into this one.
     pub(super) fn forget_pages(&self) -> Result<(), Cause> {
         self.sql.prepare_cached("PRAGMA shrink_memory")?.execute([])?;
         Ok(())
     }
 
-    /// Whether the last transaction took so long that its file may look as if something else had written it.
+    /// Whether the last transaction took so long that another program seems to have written the file.
     pub(super) fn is_late(&self) -> bool {
         self.known.as_ref().is_some_and(Known::is_late)
     }
 
-    /// Writes the time of the last transaction down again.
+    /// Records the time of the last transaction again.
     pub(super) fn settle(&mut self) -> Result<(), Cause> {
         Ok(Writing::begin(self)?.commit()?)
     }
 
-    /// A transaction for reading, and what the store is.
+    /// A transaction for reading, and the store's row.
     pub(super) fn reading(&mut self) -> Result<(Transaction<'_>, Head), Cause> {
         let Self { sql, boot, identity, known, .. } = self;
         let reading = sql.transaction()?;
@@ -351,7 +351,7 @@ impl Database {
     }
 }
 
-/// Begins a new life of the file: whatever was held in it before is waited for, and tokens go on growing.
+/// Begins a new incarnation of the file: every lease in it runs again in full, and tokens go on growing.
 fn begin_life(
     sql: &Connection,
     head: &Head,
@@ -377,14 +377,14 @@ fn begin_life(
     Ok(date(sql, head.last.next(), now, wall())?)
 }
 
-/// Writes down which transaction this is, and when.
+/// Records the identification and the time of a transaction.
 fn date(sql: &Connection, last: Last, now: Instant, written: i64) -> Result<(), rusqlite::Error> {
     sql.prepare_cached("UPDATE store SET writes = ?1, stamp = ?2, touched = ?3, written = ?4")?
         .execute(params![last.writes, last.stamp, signed(now.as_nanos()), written])?;
     Ok(())
 }
 
-/// A transaction that holds the write lock from its beginning, and thus reads what it compares.
+/// A transaction that holds the write lock from its beginning, so that it reads the state it compares with.
 pub(super) struct Writing<'a> {
     pub(super) transaction: Transaction<'a>,
     head: Head,
@@ -394,13 +394,13 @@ pub(super) struct Writing<'a> {
 }
 
 impl<'a> Writing<'a> {
-    /// Waits for the lock, and makes sure that the file is what our transactions have made of it. Where it is not, a new
-    /// life of it begins, and that is [`Replaced`](Cause::Replaced).
+    /// Waits for the lock, and checks that only this crate's transactions have changed the file. Otherwise it begins a new
+    /// incarnation and returns [`Replaced`](Cause::Replaced).
     pub(super) fn begin(database: &'a mut Database) -> Result<Self, Cause> {
         let Database { sql, clock, boot, path, identity, known, doubt, .. } = database;
         let transaction = sql.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let head = head(&transaction, boot)?;
-        // Another program may have changed it; opening it again changes it back.
+        // Another program may have changed the mode; opening the file again changes it back.
         let mode: String =
             transaction.prepare_cached("PRAGMA journal_mode")?.query_row([], |row| row.get(0))?;
         let seen = Seen::at(path).ok().filter(|seen| seen.identity == *identity && mode != WRITE_AHEAD);
@@ -426,7 +426,7 @@ impl<'a> Writing<'a> {
         Ok(Self { transaction, head, now, path, known })
     }
 
-    /// Writes down when, and commits.
+    /// Records the time, and commits.
     pub(super) fn commit(self) -> Result<(), rusqlite::Error> {
         let Self { transaction, head, now, path, known } = self;
         let (last, written) = (head.last.next(), wall());
@@ -475,7 +475,7 @@ impl<'a> Writing<'a> {
     }
 }
 
-/// Whether the last to change the file was a transaction of ours.
+/// Whether a transaction of this crate was the last to change the file.
 fn is_ours(known: Option<Known>, head: &Head, seen: &Seen) -> bool {
     if head.identity != seen.identity || Known::is_gone(known, head) {
         return false;
@@ -490,13 +490,13 @@ fn is_ours(known: Option<Known>, head: &Head, seen: &Seen) -> bool {
     }
 }
 
-/// What the store is, unless a machine of another boot writes to it.
+/// The store's row, unless a machine of another boot writes to the file.
 fn head(sql: &Connection, boot: &str) -> Result<Head, Cause> {
     let (head, theirs) = head_of_any_boot(sql)?;
     if theirs == boot { Ok(head) } else { Err(Cause::Elsewhere) }
 }
 
-/// What the store is, and the boot it was last opened in.
+/// The store's row, and the boot it was last opened in.
 pub(super) fn head_of_any_boot(sql: &Connection) -> Result<(Head, String), Cause> {
     let found = sql
         .prepare_cached(
@@ -524,17 +524,17 @@ fn watched(row: &Row<'_>) -> rusqlite::Result<WatchEvent> {
     let kind = if row.get::<_, i64>(2)? == LIVE { Kind::Live } else { Kind::Tombstone };
     let entry = match row.get_ref(4)?.as_blob_or_null()? {
         Some(value) => {
-            // Headers that cannot be read count as missing, which is the cautious reading.
+            // Unreadable headers count as missing, the cautious choice.
             let headers: Headers = serde_json::from_str(row.get_ref(5)?.as_str()?).unwrap_or_default();
             Entry::decode(revision, kind, value, pairs(&headers))
         }
-        // It is left on the disk.
+        // The value is not read from the disk.
         None => Entry::oversize(revision, kind, row.get(3).map(unsigned)?),
     };
     Ok(WatchEvent { key: row.get(0)?, entry })
 }
 
-/// SQLite's numbers are signed. Nothing here is above half of `u64` but a lease without end.
+/// SQLite's integers are signed. The only number above half of `u64` is an unlimited lease.
 pub(super) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

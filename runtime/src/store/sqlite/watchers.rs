@@ -1,4 +1,4 @@
-//! Who watches the file, what they have been told, and when to look again.
+//! The watchers of the file, their positions, and the time of the next check.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -13,49 +13,49 @@ use super::identity::{Seen, wall};
 use super::jitter;
 use crate::store::WatchEvent;
 
-/// How many changes a watcher may be behind before its watch ends.
+/// The number of changes that a watcher may be behind before its watch ends.
 const BACKLOG: usize = 1024;
 
-/// The shortest and the longest wait before the next look, where none is set.
+/// The shortest and the longest interval between checks, where none is set.
 const POLLS: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
 
-/// The part of the shortest lease after which to look again: a candidate of a lease of 5 s learns of a release within half a
-/// second even where nothing told it.
+/// The part of the shortest lease between two checks: with a lease of 5 s a candidate learns of a release within half a
+/// second even without a notice.
 const OF_A_LEASE: u32 = 10;
 
-/// How far apart candidates look after a change, so that hundreds leave the processors to the leader: a look costs about
-/// a fifth of it. The first of them that look are soon enough for a release.
+/// The spacing of the candidates' checks after a change, so that hundreds leave the processors to the leader: a check costs
+/// about a fifth of it. For a release, the first of them are soon enough.
 const A_LOOK: Duration = Duration::from_millis(1);
 
-/// So many may look at the same time.
+/// The number of candidates that may check at the same time.
 const FEW: u32 = 8;
 
-/// How long to wait for a writer that is at it: a transaction takes a few milliseconds.
+/// The wait for a present writer: a transaction takes a few milliseconds.
 const A_TRANSACTION: Duration = Duration::from_millis(4);
 
-/// How long ago a file must have been changed for a later change to show in its time. Clocks of file systems tick every 10 ms
-/// at worst, but FAT's, where a change may be found by the next one only.
+/// The time after a change from which a later change is visible in the file's time. Clocks of file systems tick every 10 ms
+/// at worst, except FAT's, where a change may only be found with the next one.
 const SETTLED: i64 = 50_000_000;
 
 /// The watches of one connection.
 #[derive(Debug)]
 pub(super) struct Watchers {
     all: Vec<Watcher>,
-    /// How often to look, where that is set.
+    /// The interval between checks, where it is set.
     poll: Option<Duration>,
-    /// When to look again.
+    /// The time of the next check.
     due: Instant,
     /// The opening of the file the watches began on.
     generation: u64,
-    /// The life of the store they began in.
+    /// The incarnation of the store they began in.
     incarnation: Incarnation,
-    /// The shortest lease at the last look.
+    /// The shortest lease at the last check.
     lease: Option<Duration>,
-    /// How many candidates there were.
+    /// The number of candidates at the last check.
     crowd: u32,
-    /// When the file had been changed at the last look, where a later change is sure to show.
+    /// The file's time of change at the last check, if a later change is sure to differ.
     changed: Option<i64>,
-    /// How often in a row a writer was in the way.
+    /// The number of consecutive checks that met a writer.
     busy: u32,
 }
 
@@ -84,12 +84,12 @@ impl Watchers {
         self.all.is_empty()
     }
 
-    /// When to look again.
+    /// The time of the next check.
     pub(super) fn due(&self) -> Instant {
         self.due
     }
 
-    /// Begins a watch with what is there.
+    /// Begins a watch with the present entries.
     pub(super) fn add(&mut self, connection: &mut Connection) -> Result<mpsc::Receiver<WatchEvent>, Failure> {
         let now = connection.with(|database| database.changes_after(Revision(0)))?;
         self.end_if_another(connection, Some(now.incarnation));
@@ -103,13 +103,14 @@ impl Watchers {
         Ok(receiver)
     }
 
-    /// Something changes the file, and is done in a moment. Of many candidates that hear so at the same time not all look at the same time.
+    /// Hastens the next check: a change is under way, and done in a moment. The time is random, so that many candidates
+    /// with the same notice do not all check at once.
     pub(super) fn hurry(&mut self) {
         self.changed = None;
         self.due = self.due.min(Instant::now() + A_TRANSACTION / 2 + jitter(self.spread()));
     }
 
-    /// Looks whether the file has changed, and if so what is new.
+    /// Checks whether the file has changed, and if so reads the changes.
     pub(super) fn poll(&mut self, connection: &mut Connection) {
         let settled = self.changed.is_some_and(|changed| changed_at(connection.path()) == Some(changed));
         if settled {
@@ -119,13 +120,13 @@ impl Watchers {
         }
     }
 
-    /// Tells what has changed since the last look.
+    /// Sends the changes since the last check to the watchers.
     pub(super) fn look(&mut self, connection: &mut Connection) {
         self.all.retain(|watcher| !watcher.changes.is_closed());
         let Some(seen) = self.all.iter().map(|watcher| watcher.seen).min() else { return };
         let (before, since) = (changed_at(connection.path()), wall());
         let news = connection.with(|database| {
-            // A writer is not waited for, with all the others that wait for it: another look comes soon.
+            // Does not wait for a writer, as every other connection does: the next check comes soon.
             database.without_waiting(|database| database.changes_after(seen))
         });
         self.end_if_another(connection, news.as_ref().ok().map(|news| news.incarnation));
@@ -150,7 +151,7 @@ impl Watchers {
         }
     }
 
-    /// The time over which the candidates look after a change.
+    /// The time over which the candidates spread their checks after a change.
     fn spread(&self) -> Duration {
         A_LOOK * self.crowd.saturating_sub(FEW)
     }
@@ -161,7 +162,7 @@ impl Watchers {
         self.poll.unwrap_or_else(follow)
     }
 
-    /// Ends every watch that began on another opening of the file, perhaps of another file, or in another life of it.
+    /// Ends every watch that began on another opening of the file, perhaps of another file, or in another incarnation.
     fn end_if_another(&mut self, connection: &Connection, incarnation: Option<Incarnation>) {
         let incarnation = incarnation.unwrap_or(self.incarnation);
         if (self.generation, self.incarnation) != (connection.generation(), incarnation) {
@@ -171,13 +172,13 @@ impl Watchers {
     }
 }
 
-/// When the file at the path was last changed.
+/// The time of the last change of the file at the path.
 fn changed_at(path: &Path) -> Option<i64> {
     Seen::at(path).ok().map(|seen| seen.changed)
 }
 
 impl Watcher {
-    /// Whether the watcher is there and keeps up.
+    /// Sends the entries. Returns whether the watcher exists and keeps up.
     fn tell(&mut self, entries: &[WatchEvent]) -> bool {
         let seen = self.seen;
         entries.iter().filter(|watched| watched.entry.revision() > Some(seen)).all(|watched| {

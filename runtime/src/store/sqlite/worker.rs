@@ -1,4 +1,4 @@
-//! The threads that wait for the disk, so that no task of a runtime does.
+//! The threads that wait for the disk, instead of the tasks of a runtime.
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
@@ -11,18 +11,17 @@ use super::failure::{Cause, Failure};
 use super::watchers::Watchers;
 use crate::{Error, ErrorKind, Result};
 
-/// Something to do on a worker's thread.
+/// Work for a worker's thread.
 pub(super) type Job = Box<dyn FnOnce(&mut Desk) + Send>;
 
-/// What a worker works with.
+/// The state of a worker's thread.
 #[derive(Debug)]
 pub(super) struct Desk {
     pub(super) connection: Connection,
     pub(super) watchers: Watchers,
 }
 
-/// A thread with a connection of its own. It ends when its `Worker` and all who may send it jobs
-/// are gone.
+/// A thread with its own connection. It ends when its `Worker` and all senders of jobs are gone.
 #[derive(Debug)]
 pub(super) struct Worker {
     jobs: Sender<Job>,
@@ -43,21 +42,21 @@ impl Worker {
         Ok(worker)
     }
 
-    /// Has `job` done and waits for its answer. Who stops waiting does not stop the job.
+    /// Runs `job` on the thread and waits for its answer. Dropping the future does not stop the job.
     pub(super) async fn ask<T: Send + 'static>(
         &self,
         job: impl FnOnce(&mut Desk) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Failure> {
         let (answer, answered) = oneshot::channel();
         let job: Job = Box::new(move |desk| {
-            // Nobody may be waiting any more.
+            // The receiver may be gone.
             let _ = answer.send(job(desk));
         });
         self.jobs.send(job).map_err(|_| Cause::Closed.on(&self.path))?;
         answered.await.unwrap_or_else(|_| Err(Cause::Lost.on(&self.path)))
     }
 
-    /// A way to send jobs that outlives nothing: whoever holds it keeps the thread alive.
+    /// A sender for jobs. Each sender keeps the thread alive.
     pub(super) fn jobs(&self) -> Sender<Job> {
         self.jobs.clone()
     }
@@ -85,12 +84,12 @@ fn work(mut desk: Desk, queue: &Receiver<Job>) {
 }
 
 impl Desk {
-    /// Tells the watchers what is new.
+    /// Sends the changes to the watchers.
     pub(super) fn look(&mut self) {
         self.watchers.look(&mut self.connection);
     }
 
-    /// Has the next look come soon.
+    /// Hastens the next check.
     pub(super) fn hurry(&mut self) {
         self.watchers.hurry();
     }

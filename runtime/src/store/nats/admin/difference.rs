@@ -1,4 +1,4 @@
-//! How a bucket differs from what it should be.
+//! The differences between a bucket and the required settings.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,16 +9,16 @@ use super::init::{InitOptions, nanos};
 use crate::store::nats::wire::api::Bucket;
 use crate::store::nats::wire::stream::{Config, StreamInfo};
 
-/// A setting of a bucket that is not what it should be.
+/// A setting of a bucket that differs from the required one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// The setting, as the server's configuration calls it.
+    /// The setting, by its name in the server's configuration.
     pub setting: &'static str,
-    /// What it is.
+    /// The present value.
     pub is: String,
-    /// What it should be.
+    /// The required value.
     pub should: String,
-    /// Whether it can be changed without making the bucket anew.
+    /// Whether it can be changed without creating the bucket again.
     pub changeable: bool,
 }
 
@@ -28,7 +28,7 @@ pub(in crate::store::nats) struct Wanted {
     pub(in crate::store::nats) value: Value,
 }
 
-/// How a bucket that exists differs from what is asked for.
+/// The differences between an existing bucket and the options.
 pub(in crate::store::nats) fn wanted(
     bucket: &Bucket,
     options: &InitOptions,
@@ -55,7 +55,7 @@ pub(in crate::store::nats) fn wanted(
         mirror,
         sources,
         subject_transform,
-        // Limits on the whole bucket and what others keep in its metadata are its operator's.
+        // Limits on the whole bucket, and other metadata, are left to its operator.
         max_msgs: _,
         max_bytes: _,
         max_msg_size: _,
@@ -86,7 +86,7 @@ pub(in crate::store::nats) fn wanted(
     if options.markers || options.own_leases {
         list.free("allow_msg_ttl", *allow_msg_ttl, true, true);
     }
-    // A purge needs its denial lifted, which NATS does not allow; so does a marker.
+    // A purge needs its denial lifted, which NATS does not allow, and so does a marker.
     let marks = *subject_delete_marker_ttl > 0;
     if options.markers {
         list.fixed("deny_purge", *deny_purge, false);
@@ -137,7 +137,7 @@ impl Differences {
     }
 }
 
-/// A time in nanoseconds, shown as a person reads it.
+/// A time in nanoseconds, displayed as a duration.
 #[derive(PartialEq)]
 struct Age(u64);
 
@@ -150,7 +150,7 @@ impl fmt::Display for Age {
     }
 }
 
-/// Whether it is stated that the name was never used.
+/// Whether the bucket states that its name was never used.
 #[derive(PartialEq)]
 struct Stated(bool);
 

@@ -1,4 +1,4 @@
-//! Making a bucket right.
+//! Creates or corrects a bucket.
 
 use std::time::Duration;
 
@@ -14,15 +14,15 @@ use crate::store::nats::wire::api::{Api, Bucket, Failure, STREAM_NOT_FOUND};
 use crate::store::nats::wire::stream::{LEVEL_2_11, LEVEL_2_12, NEVER_USED, StreamInfo};
 use crate::{Error, ErrorKind, Result};
 
-/// The stream's name is taken: somebody else made the bucket in the same moment.
+/// The stream's name is taken: another client created the bucket at the same moment.
 const NAME_TAKEN: u64 = 10058;
-/// The server's default for the window in which it looks for duplicates. We send none.
+/// The server's default for the window in which it looks for duplicates. This crate sends none.
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
 
-/// How long it may all take. Making a stream of three replicas takes a second or two.
+/// The limit for the whole of `init`. Creating a stream of three replicas takes a second or two.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What a bucket should be.
+/// The required settings of a bucket.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct InitOptions {
@@ -40,35 +40,34 @@ impl InitOptions {
         Self { lease, replicas: 1, markers: false, own_leases: false, never_used: false, update: false }
     }
 
-    /// On how many servers of a cluster it is kept: 1, 3 or 5.
+    /// The number of a cluster's servers that keep the bucket: 1, 3 or 5.
     pub fn replicas(mut self, replicas: u32) -> Self {
         self.replicas = replicas;
         self
     }
 
-    /// Whether the server tells watchers of an expiry, by a marker (2.11 or newer). Not for a bucket
-    /// that clients older than that read: they take a marker for a live key.
+    /// Whether the server reports an expiry to watchers by a marker (2.11 or newer). Not for a bucket that older clients
+    /// read: they take a marker for a live key.
     pub fn markers(mut self, markers: bool) -> Self {
         self.markers = markers;
         self
     }
 
-    /// Whether each election may have a lease of its own, in whole seconds and shorter than the
-    /// bucket's (2.11 or newer).
+    /// Whether each election may have its own lease, in whole seconds and shorter than the bucket's (2.11 or newer).
     pub fn own_leases(mut self, own_leases: bool) -> Self {
         self.own_leases = own_leases;
         self
     }
 
-    /// States that the bucket's name was never used before, so that its first leader need not wait for
-    /// a leader of an earlier bucket of that name. Refused for a bucket that holds or held a message. Not for
-    /// automation: where it remakes a bucket under a leader, the statement is false and there can be two leaders.
+    /// States that the bucket's name was never used before, so that its first leader need not wait for a leader of an
+    /// earlier bucket of that name. Refused for a bucket that holds or held a message. Not for automation: where it
+    /// recreates a bucket under a leader, the statement is false and there can be two leaders.
     pub fn never_used(mut self, never_used: bool) -> Self {
         self.never_used = never_used;
         self
     }
 
-    /// Whether to change a bucket that exists and differs, instead of telling the differences.
+    /// Whether to change an existing bucket that differs, instead of reporting the differences.
     pub fn update(mut self, update: bool) -> Self {
         self.update = update;
         self
@@ -93,26 +92,26 @@ impl InitOptions {
     }
 }
 
-/// What [`init`] found and did.
+/// The findings and actions of [`init`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InitReport {
-    /// The bucket was not there, and is now.
+    /// The bucket did not exist, and was created.
     pub created: bool,
-    /// The bucket was there, and was changed.
+    /// The bucket existed, and was changed.
     pub updated: bool,
-    /// How the bucket differed; empty where it was right, or not there.
+    /// The differences found; empty for a new or correct bucket.
     pub differences: Vec<Difference>,
 }
 
-/// Makes a bucket right for elections, or says how it differs.
+/// Creates a bucket for elections, or reports or corrects the differences of an existing one.
 ///
-/// Doing it twice changes nothing the second time. A bucket without markers also refuses purges and
-/// rollups, which would take the record of a live leader away.
+/// Running it twice changes nothing the second time. A bucket without markers also refuses purges and rollups, since they
+/// would remove the record of a live leader.
 ///
 /// # Errors
-/// `InvalidSetting` for options that cannot be; `UnsafeStore` for a bucket that differs in a way
-/// that only making it anew can mend, and for one that is stated to be new and has been written to; `Unsupported` for what the servers are too old for; and
-/// whatever keeps us from the server.
+/// `InvalidSetting` for invalid options; `UnsafeStore` for a bucket whose differences need a new bucket, and for one that
+/// is stated to be new and has been written to; `Unsupported` for a feature that the servers are too old for; and every
+/// error of connecting to the server.
 pub async fn init(settings: &NatsSettings, options: &InitOptions) -> Result<InitReport> {
     options.check()?;
     let settings = settings.clone().fail_fast(true);
@@ -183,7 +182,7 @@ async fn run(api: &Api, options: &InitOptions) -> Result<InitReport> {
 }
 
 fn check_level(options: &InitOptions, level: Option<u32>) -> Result<()> {
-    // Unknown where our user may not ask; what the server makes of it is checked afterwards.
+    // Unknown without permission to ask; the resulting settings are checked afterwards.
     let Some(level) = level else { return Ok(()) };
     let refused = |what: &str, version: &str| {
         Err(Error::new(
@@ -203,7 +202,7 @@ fn check_level(options: &InitOptions, level: Option<u32>) -> Result<()> {
     Ok(())
 }
 
-/// The configuration of a new bucket: what key-value clients expect, and what elections need.
+/// The configuration of a new bucket: the settings that key-value clients expect, and those that elections need.
 fn creation(bucket: &Bucket, options: &InitOptions) -> Value {
     let mut config = json!({
         "name": bucket.stream,
@@ -234,7 +233,7 @@ fn creation(bucket: &Bucket, options: &InitOptions) -> Value {
     config
 }
 
-/// Changes what is wanted and leaves all else as the server has it, also what we do not know.
+/// Changes the wanted settings and leaves all others as the server has them, including unknown ones.
 async fn update(api: &Api, existing: &Value, wanted: Vec<Wanted>, options: &InitOptions) -> Result<Value> {
     let mut config = existing["config"].as_object().cloned().unwrap_or_default();
     for Wanted { difference, value } in wanted {
@@ -254,7 +253,7 @@ async fn send_update(api: &Api, config: Map<String, Value>) -> Result<Value> {
         .map_err(|failure| failure.error(&api.bucket))
 }
 
-/// States what was asked to be stated, and checks what the server made of it all.
+/// States the name as never used if so asked, and checks the resulting settings.
 async fn finish(api: &Api, options: &InitOptions, mut answer: Value) -> Result<()> {
     let created = read(&answer)?;
     if options.never_used && !created.is_never_used() {

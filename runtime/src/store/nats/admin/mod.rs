@@ -1,4 +1,4 @@
-//! Making, checking and describing a bucket, for operators.
+//! Creating, checking and describing a bucket, for operators.
 
 pub(in crate::store::nats) mod difference;
 pub(in crate::store::nats) mod init;

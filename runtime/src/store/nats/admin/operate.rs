@@ -23,7 +23,7 @@ impl StoreAdmin for Nats {
 }
 
 impl Nats {
-    /// Publishes without comparing. Nothing is queued: it is sent now or never.
+    /// Publishes without comparing. Nothing is queued: the message is sent now or never.
     async fn publish(
         &self,
         key: &str,

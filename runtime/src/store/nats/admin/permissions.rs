@@ -1,4 +1,4 @@
-//! What a user of NATS must be permitted, and no more.
+//! The permissions that a user of NATS needs, and no more.
 
 use crate::Result;
 use crate::store::nats::config::names;
@@ -7,19 +7,19 @@ use crate::store::nats::roll;
 use crate::store::nats::wire::api::Bucket;
 use crate::store::request::{self, AcceptReset, HandOver};
 
-/// What somebody does with a bucket.
+/// A user's part in a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Role {
     /// Takes part in elections.
     Candidate,
-    /// Looks on: `status`, `observe`, `doctor`.
+    /// Reads only: `status`, `observe`, `doctor`.
     Observer,
-    /// Makes the bucket, asks leaders to hand over, evicts them, accepts that tokens start again.
+    /// Creates the bucket, asks leaders to hand over, evicts them, accepts that tokens start again.
     Operator,
 }
 
-/// What a user must be permitted: subjects as NATS writes them, in its configuration or a JWT.
+/// The permissions of a user: subjects as NATS writes them, in its configuration or a JWT.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Permissions {
     /// To publish to.
@@ -28,8 +28,8 @@ pub struct Permissions {
     pub subscribe: Vec<String>,
 }
 
-/// What a user of that role must be permitted in the bucket of `settings`, for these elections; for an operator
-/// no elections are all elections.
+/// The permissions that a user of that role needs in the bucket of `settings`, for these elections; for an
+/// operator an empty list means all elections.
 ///
 /// All roles can read the whole bucket. A candidate can write under the keys of its elections and no others.
 ///
@@ -58,12 +58,12 @@ pub fn permissions(settings: &NatsSettings, role: Role, elections: &[&str]) -> R
     publish.extend(
         requests.iter().chain(making).map(|request| bucket.api_subject(&format!("{request}.{stream}"))),
     );
-    // Where a consumer asks whether we keep up.
+    // A consumer's flow control requests are answered there.
     publish.push(format!("$JS.FC.{stream}.>"));
     let inbox = settings.inbox_prefix.as_deref().unwrap_or("_INBOX");
     let mut subscribe = vec![format!("{inbox}.>")];
     let (calls, answers) = (roll::calls(&bucket), roll::answers(&bucket));
-    // Who stands is asked by those who look on, and answered by those who stand.
+    // An observer asks for the candidates, and the candidates answer.
     let (says, hears) = if role == Role::Candidate { (answers, calls) } else { (calls, answers) };
     publish.push(says);
     subscribe.push(hears);
@@ -92,7 +92,7 @@ mod tests {
         let permitted = permissions(&settings(), Role::Candidate, &["jobs", "a.b"]).unwrap();
         assert_eq!(permitted.publish[..2], ["$KV.B.jobs", "$KV.B.a.b"]);
         assert_eq!(permitted.publish[2..7], READING);
-        // And answers who stands, but does not ask.
+        // It answers roll calls, but sends none.
         assert_eq!(permitted.publish[7..], ["_incumbent.roll.B.*"]);
         assert_eq!(permitted.subscribe, ["_INBOX.>", "_incumbent.roll.B"]);
     }

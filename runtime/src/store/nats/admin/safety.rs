@@ -1,20 +1,20 @@
-//! Whether an election on a bucket would be safe.
+//! The check of a bucket's settings for safe elections.
 
 use crate::store::nats::wire::api::Bucket;
 use crate::store::nats::wire::stream::{Config, LEVEL_2_12};
 use crate::{Error, ErrorKind, Result};
 
-/// Something that would break the promise, and what to do about it.
+/// A setting that makes elections unsafe, and its remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flaw {
-    /// What it is.
+    /// The flaw.
     pub what: String,
-    /// What to change.
+    /// The remedy.
     pub remedy: String,
     kind: ErrorKind,
 }
 
-/// Refuses what would break the promise, with the remedy. `level` is the servers' API level.
+/// Refuses settings that make elections unsafe, with the remedy. `level` is the servers' API level.
 pub(in crate::store::nats) fn check(bucket: &Bucket, config: &Config, level: u32) -> Result<()> {
     let Some(Flaw { what, remedy, kind }) = flaws(bucket, config, level).into_iter().next() else {
         return Ok(());
@@ -26,7 +26,7 @@ pub(in crate::store::nats) fn check(bucket: &Bucket, config: &Config, level: u32
     ))
 }
 
-/// Everything that would break the promise, the worst first.
+/// All settings that make elections unsafe, the worst first.
 pub(in crate::store::nats) fn flaws(bucket: &Bucket, config: &Config, level: u32) -> Vec<Flaw> {
     let mut flaws: Vec<_> = unsafe_settings(bucket, config)
         .into_iter()
@@ -42,10 +42,10 @@ pub(in crate::store::nats) fn flaws(bucket: &Bucket, config: &Config, level: u32
     flaws
 }
 
-/// Fewer bytes than any live record of ours has: 204 with a name of one letter, of which its headers are most (measured).
+/// Fewer bytes than any live record of this crate has: 204 with a name of one letter, mostly headers (measured).
 const SMALLEST_RECORD: i64 = 200;
-/// The least that counts against `max_bytes` for one: 34 bytes of the server's own and the subject are added
-/// (`fileStoreMsgSize`), and while a record is renewed the old and the new one count.
+/// The smallest possible `max_bytes` for one record: the server adds 34 bytes and the subject
+/// (`fileStoreMsgSize`), and during a renewal the old and the new record both count.
 const SMALLEST_BUCKET: i64 = 2 * (SMALLEST_RECORD + 40);
 const RAISE: &str = "raise the limit, or remove it with -1";
 

@@ -1,4 +1,4 @@
-//! What a bucket and its servers are really set to, for a person who wants to know.
+//! The real settings of a bucket and its servers, for an operator.
 
 use std::time::{Duration, SystemTime};
 
@@ -15,78 +15,78 @@ use crate::store::nats::wire::api::{Api, Bucket};
 use crate::store::nats::wire::stream::StreamInfo;
 use crate::{Error, ErrorKind, Result};
 
-/// What a bucket and its servers are really set to.
+/// The real settings of a bucket and its servers.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Survey {
-    /// The version of the server that we are connected to.
+    /// The version of the connected server.
     pub server: String,
-    /// The API level of the account's servers (0: before 2.11, 1: 2.11, 2: 2.12 and so on); `None` where our user
-    /// may not ask.
+    /// The API level of the account's servers (0: before 2.11, 1: 2.11, 2: 2.12 and so on); `None` without
+    /// permission to ask.
     pub account_level: Option<u32>,
     /// The API level of the server that leads the stream.
     pub stream_level: u32,
-    /// On how many servers the bucket is kept.
+    /// The number of servers that keep the bucket.
     pub replicas: u32,
-    /// The servers that hold it, the leader first; empty where there is no cluster.
+    /// The servers that hold it, the leader first; empty without a cluster.
     pub holders: Vec<Holder>,
     /// `file` or `memory`.
     pub storage: String,
     /// Whether a write is acknowledged before it is stored (`persist_mode: async`).
     pub acknowledges_early: bool,
-    /// How many values are kept of each key.
+    /// The number of values kept of each key.
     pub history: i64,
-    /// How long a record is kept; `None`: for ever.
+    /// The time that a record is kept; `None` for no limit.
     pub max_age: Option<Duration>,
-    /// How long a marker for an expiry is kept; `None`: there are no markers.
+    /// The time that a marker for an expiry is kept; `None` without markers.
     pub markers: Option<Duration>,
-    /// Whether a record can have a lease of its own.
+    /// Whether a record can have its own lease.
     pub own_leases: bool,
-    /// Whether nobody can purge a leader's record.
+    /// Whether the bucket refuses to purge a leader's record.
     pub denies_purges: bool,
-    /// Whether nobody can delete a leader's record without a trace.
+    /// Whether the bucket refuses to delete a leader's record without a trace.
     pub denies_deletes: bool,
-    /// How many bytes the bucket holds.
+    /// The size of the bucket in bytes.
     pub bytes: u64,
-    /// How many it may hold; `None`: no limit.
+    /// The limit in bytes; `None` without a limit.
     pub max_bytes: Option<u64>,
-    /// By how much the clock of the server that leads the stream differs from this machine's; `None` where it
-    /// does not tell the time.
+    /// The difference between the clock of the server that leads the stream and this machine's; `None` where the
+    /// server does not report its time.
     pub clock: Option<ClockDifference>,
-    /// What would break the promise.
+    /// The settings that make elections unsafe.
     pub flaws: Vec<Flaw>,
-    /// What a campaign can count on.
+    /// The capabilities for a campaign.
     pub capabilities: Capabilities,
-    /// What the bucket says of itself.
+    /// The bucket's description of itself.
     pub info: StoreInfo,
 }
 
 /// A server that holds a bucket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
-    /// Its name.
+    /// The server's name.
     pub name: String,
-    /// Whether it is there and has everything.
+    /// Whether it is reachable and up to date.
     pub is_well: bool,
 }
 
-/// How far two clocks are apart.
+/// The difference between two clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockDifference {
-    /// By how much.
+    /// The amount.
     pub by: Duration,
-    /// Whether the server's is ahead.
+    /// Whether the server's clock is ahead.
     pub server_is_ahead: bool,
-    /// How wrong this can be, either way: half of the time that the question took.
+    /// The possible error, either way: half of the request's round trip.
     pub uncertain_by: Duration,
 }
 
-/// Asks a bucket and its servers what they are set to, also where an election on it would be unsafe. Nothing is
-/// changed, and nobody is waited for.
+/// Reads the settings of a bucket and its servers, also where an election on it would be unsafe. It changes
+/// nothing, and does not wait for a server to come up.
 ///
 /// # Errors
-/// `NotFound` for a bucket that does not exist, `Unsupported` for a server that is too old to ask,
-/// `Authentication`, `PermissionDenied` and `StoreUnavailable` where we do not get through.
+/// `NotFound` for a bucket that does not exist, `Unsupported` for a server that is too old, `Authentication`,
+/// `PermissionDenied` and `StoreUnavailable` for a failed connection.
 pub async fn survey(settings: &NatsSettings, clock: &Clock) -> Result<Survey> {
     let settings = settings.clone().fail_fast(true);
     let bucket = Bucket::new(&settings.bucket, settings.api_prefix.as_deref());
@@ -143,7 +143,7 @@ fn holders(info: &StreamInfo) -> Vec<Holder> {
     leader.chain(followers).collect()
 }
 
-/// A server's time in nanoseconds since 1970, read somewhere between two readings of ours.
+/// Compares a server's time, in nanoseconds since 1970, with two readings of the local clock around it.
 fn difference(before: SystemTime, theirs: u64, after: SystemTime) -> Option<ClockDifference> {
     let nanos = |time: SystemTime| time.duration_since(SystemTime::UNIX_EPOCH).ok();
     let (before, after) = (nanos(before)?, nanos(after)?);
@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(told(1_005), expected(0, false));
         assert_eq!(told(3_005), expected(2_000, true));
         assert_eq!(told(5), expected(1_000, false));
-        // A machine that thinks it is before 1970 cannot be compared with anything.
+        // A clock before 1970 cannot be compared.
         assert_eq!(difference(SystemTime::UNIX_EPOCH - millis(1), 0, at(0)), None);
     }
 }

@@ -10,12 +10,12 @@ use super::credentials::Credentials;
 use super::secret::Secret;
 use crate::{Error, ErrorKind, Result};
 
-/// Where contexts are looked for; read from the process's environment, or made up by a test.
+/// The places where contexts are searched; read from the process's environment, or made up by a test.
 #[derive(Clone, Debug, Default)]
 pub(in crate::store::nats) struct Environment {
     /// `$XDG_CONFIG_HOME`, or `~/.config`.
     pub(in crate::store::nats) config: Option<PathBuf>,
-    /// What `~` stands for.
+    /// The home directory, for `~`.
     pub(in crate::store::nats) home: Option<PathBuf>,
     /// `$NATS_CONTEXT`.
     pub(in crate::store::nats) context: Option<String>,
@@ -34,7 +34,7 @@ impl Environment {
         }
     }
 
-    /// The context in force when none is named: `$NATS_CONTEXT`, or the one `nats context select` chose.
+    /// The context in force when none is named: `$NATS_CONTEXT`, or the one selected by `nats context select`.
     pub(in crate::store::nats) fn selected(&self) -> Option<String> {
         self.context.clone().or_else(|| {
             let text = fs::read_to_string(self.config.as_ref()?.join("nats/context.txt")).ok()?;
@@ -62,7 +62,7 @@ impl Environment {
     /// Reads a context from the text of its file.
     pub(in crate::store::nats) fn read(&self, name: &str, path: &Path, text: &[u8]) -> Result<Context> {
         let unusable = |why| unusable(name, why);
-        // The parser's own message may quote a password, so only the place is told.
+        // The parser's own message may quote a password, so only the position is reported.
         let file: File = serde_json::from_slice(text).map_err(|error| {
             let (line, column) = (error.line(), error.column());
             unusable(format!("{} is malformed at line {line}, column {column}", path.display()))
@@ -80,7 +80,7 @@ impl Environment {
         let path = |text: &str| (!text.is_empty()).then(|| self.expand(text));
         Context {
             url: Some(file.url).filter(|url| !url.is_empty()),
-            // In the order of the `nats` tool, which takes the first that is set.
+            // In the order of the `nats` tool: the first that is set applies.
             credentials: if !file.user.is_empty() {
                 Some(Credentials::User { name: file.user, password: Secret::new(file.password) })
             } else if let Some(path) = path(&file.creds) {
@@ -102,7 +102,7 @@ impl Environment {
         }
     }
 
-    /// `~` and `~/…` stand for the home directory.
+    /// Replaces a leading `~` by the home directory.
     fn expand(&self, text: &str) -> PathBuf {
         match (text.strip_prefix('~'), &self.home) {
             (Some(""), Some(home)) => home.clone(),
@@ -116,7 +116,7 @@ fn unusable(name: &str, why: String) -> Error {
     Error::new(ErrorKind::Authentication, format!("the NATS context {name:?} cannot be used: {why}"))
 }
 
-/// What a context says.
+/// The content of a context.
 #[derive(Clone, Debug)]
 pub(in crate::store::nats) struct Context {
     pub(in crate::store::nats) url: Option<String>,
@@ -130,7 +130,7 @@ pub(in crate::store::nats) struct Context {
     pub(in crate::store::nats) api_prefix: Option<String>,
 }
 
-/// A context's file. Fields that say nothing about a connection are left out.
+/// A context's file. Fields that do not concern a connection are left out.
 #[derive(Deserialize)]
 #[serde(default)]
 #[derive(Default)]
@@ -156,7 +156,7 @@ struct File {
 }
 
 impl File {
-    /// Fields that would change whom we connect to, or as whom, and that we cannot honour.
+    /// Fields that would change the server or the user of a connection, and are not supported.
     fn unsupported(&self) -> [(&'static str, &str); 5] {
         [
             ("nsc", &self.nsc),

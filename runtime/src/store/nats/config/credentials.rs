@@ -1,4 +1,4 @@
-//! Who we are, as told to a NATS server.
+//! Authentication to a NATS server.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,13 +9,12 @@ use nkeys::KeyPair;
 use super::secret::Secret;
 use crate::{Error, ErrorKind, Result};
 
-/// One way to prove who we are.
+/// A way to authenticate.
 ///
-/// Files are read again for every connection, so credentials that are renewed on disk are taken up
-/// without a restart.
+/// Files are read again for every connection, so credentials that are renewed on disk apply without a restart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::store::nats) enum Credentials {
-    /// The server asks nothing, or a client certificate says it all.
+    /// The server asks for nothing, or for a client certificate only.
     #[default]
     Nothing,
     User {
@@ -25,12 +24,12 @@ pub(in crate::store::nats) enum Credentials {
     Token(Secret),
     /// A file with the seed of an nkey.
     Seed(PathBuf),
-    /// A credentials file: a user's JWT and the seed that goes with it.
+    /// A credentials file: a user's JWT and the seed of its nkey.
     File(PathBuf),
 }
 
 impl Credentials {
-    /// Whether an answer can be made now: an error that names the file and what is wrong with it.
+    /// Checks that an answer is possible now; the error names the file and its defect.
     pub(in crate::store::nats) fn check(&self) -> Result<()> {
         self.answer(b"a nonce").map(drop)
     }

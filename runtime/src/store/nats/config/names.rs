@@ -1,11 +1,11 @@
-//! Which keys, names and buckets NATS can hold.
+//! The keys, candidate names and buckets that NATS can hold.
 
 use crate::{Error, ErrorKind, Result};
 
 /// The longest key, in bytes. A server refuses protocol lines above 4 KiB by default
 /// (`max_control_line`), and one line holds the bucket, the key and a reply subject.
 const LONGEST_KEY: usize = 1024;
-/// The longest candidate name, in bytes; it is a record's value and, in a hand over, a header.
+/// The longest candidate name, in bytes: it is a record's value and, in a hand-over, a header.
 const LONGEST_NAME: usize = 1024;
 
 /// The rules of NATS key-value keys (its ADR-8): `A-Z a-z 0-9 - / _ = .`, tokens between dots not empty,
@@ -36,7 +36,7 @@ pub(in crate::store::nats) fn check_key(key: &str) -> Result<()> {
     Ok(())
 }
 
-/// A name must survive as a header's value, where white space around it is cut and lines end it.
+/// The rules of a header's value: white space around it is cut, and a line end ends it.
 pub(in crate::store::nats) fn check_name(name: &str) -> Result<()> {
     let refused = |why: &str| {
         let message = format!(

@@ -1,4 +1,4 @@
-//! A text that is never shown.
+//! A text that is never displayed.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ impl Secret {
         Self(text.into())
     }
 
-    /// The text itself, for the server's eyes only.
+    /// The text itself, to be sent to the server only.
     pub(in crate::store::nats) fn reveal(&self) -> &str {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! How to reach a bucket.
+//! The settings for reaching a bucket.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,19 +16,19 @@ use crate::notifier::Notifier;
 use crate::store::nats::connection::event::{ConnectionEvent, Listener};
 use crate::{Error, ErrorKind, Result};
 
-/// How long a server may take to answer a connection.
+/// The time limit for connecting to a server; 2 s.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// The lease assumed where the opener tells none: the default of a campaign.
+/// The expected lease if none is set: the default of a campaign.
 const USUAL_LEASE: Duration = Duration::from_secs(30);
-/// Shorter intervals than this only cost; the server answers pings, however many.
+/// Shorter intervals cost traffic without benefit.
 const SHORTEST_PING: Duration = Duration::from_millis(100);
-/// Longer ones leave a dead connection unnoticed for minutes.
+/// Longer intervals leave a dead connection unnoticed for minutes.
 const LONGEST_PING: Duration = Duration::from_secs(20);
 
-/// How to reach a NATS JetStream key-value bucket, and as whom.
+/// The address of a NATS JetStream key-value bucket, and the credentials for it.
 ///
-/// Everything a `nats://` URL can say, this type says too. It holds no open resources; files it
-/// names are read when a connection is made.
+/// Covers everything that a `nats://` URL can express. It holds no open resources; the files that it names are read
+/// when a connection is made.
 ///
 /// ```
 /// use std::time::Duration;
@@ -62,7 +62,7 @@ impl NatsSettings {
     /// with the scheme `nats`, `tls`, `ws` or `wss`. A URL may carry `user:password@` or `token@`.
     ///
     /// # Errors
-    /// `InvalidUrl` for a server, `InvalidName` for a bucket, that cannot be.
+    /// `InvalidUrl` for an invalid server, `InvalidName` for an invalid bucket.
     pub fn new(servers: &str, bucket: &str) -> Result<Self> {
         let authority = Authority::parse(None, servers)?;
         let mut settings = Self::bare(authority.servers, bucket)?;
@@ -76,32 +76,32 @@ impl NatsSettings {
     ///
     /// | parameter | meaning |
     /// |---|---|
-    /// | `context` | a context of the `nats` tool, for whatever the URL does not say |
+    /// | `context` | a context of the `nats` tool, for the settings that the URL leaves out |
     /// | `creds` | a credentials file |
     /// | `nkey` | a file with an nkey's seed |
     /// | `token` | a token |
     /// | `tls_ca` | a file of certificates to trust instead of the system's |
     /// | `tls_cert`, `tls_key` | the client's certificate and its key, as files |
     /// | `tls_first` | `true`: TLS before the server's greeting |
-    /// | `inbox_prefix` | what reply subjects begin with, instead of `_INBOX` |
+    /// | `inbox_prefix` | the prefix of reply subjects, instead of `_INBOX` |
     /// | `domain` | the JetStream domain |
-    /// | `api_prefix` | what the JetStream API's subjects begin with, instead of `$JS.API` |
-    /// | `connect_timeout` | how long a server may take to answer, for instance `5s` |
-    /// | `ping_interval` | how often the connection is tried, for instance `500ms` |
+    /// | `api_prefix` | the prefix of the JetStream API's subjects, instead of `$JS.API` |
+    /// | `connect_timeout` | the time limit for connecting to a server, for instance `5s` |
+    /// | `ping_interval` | the interval of pings on the connection, for instance `500ms` |
     /// | `fail_fast` | `true`: fail at once where no server answers, instead of waiting for one |
     ///
-    /// A URL without a host, `nats:///BUCKET`, takes the context that `context` names, or
-    /// `$NATS_CONTEXT`, or the one `nats context select` chose.
+    /// A URL without a host, `nats:///BUCKET`, uses the context that `context` names, or `$NATS_CONTEXT`, or the one
+    /// selected by `nats context select`.
     ///
     /// # Errors
-    /// `InvalidUrl` names what cannot be read, `InvalidName` a bucket that cannot be, `Authentication` a
-    /// context that cannot be used.
+    /// `InvalidUrl` for an unreadable part, `InvalidName` for an invalid bucket, `Authentication` for an unusable
+    /// context.
     pub fn from_url(text: &str) -> Result<Self> {
         url::read(text, &Environment::of_process())
     }
 
-    /// A bucket reached as a context of the `nats` tool says: the one named, or `$NATS_CONTEXT`, or the
-    /// one `nats context select` chose.
+    /// A bucket in a context of the `nats` tool: the one named, or `$NATS_CONTEXT`, or the one selected by `nats
+    /// context select`.
     ///
     /// # Errors
     /// `Authentication` for a context that cannot be used, `InvalidUrl` where none is named or selected.
@@ -178,42 +178,42 @@ impl NatsSettings {
         &self.bucket
     }
 
-    /// Authenticate with a name and a password, instead of any way set before.
+    /// Authenticates with a name and a password. Replaces the credentials set before.
     #[must_use]
     pub fn user_and_password(mut self, name: impl Into<String>, password: impl Into<String>) -> Self {
         self.credentials = Credentials::User { name: name.into(), password: Secret::new(password) };
         self
     }
 
-    /// Authenticate with a token, instead of any way set before.
+    /// Authenticates with a token. Replaces the credentials set before.
     #[must_use]
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.credentials = Credentials::Token(Secret::new(token));
         self
     }
 
-    /// Authenticate with the nkey whose seed is in a file, instead of any way set before.
+    /// Authenticates with the nkey whose seed is in a file. Replaces the credentials set before.
     #[must_use]
     pub fn nkey_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.credentials = Credentials::Seed(path.into());
         self
     }
 
-    /// Authenticate with a credentials file (JWT and nkey), instead of any way set before.
+    /// Authenticates with a credentials file (JWT and nkey). Replaces the credentials set before.
     #[must_use]
     pub fn credentials_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.credentials = Credentials::File(path.into());
         self
     }
 
-    /// Use TLS, and trust the certificates in this PEM file instead of the system's.
+    /// Uses TLS, and trusts the certificates in this PEM file instead of the system's.
     #[must_use]
     pub fn tls_ca(mut self, path: impl Into<PathBuf>) -> Self {
         self.ca = Some(path.into());
         self
     }
 
-    /// Use TLS, and show the server this certificate; both files are PEM.
+    /// Uses TLS with this client certificate; both files are PEM.
     #[must_use]
     pub fn tls_client_certificate(
         mut self,
@@ -224,14 +224,14 @@ impl NatsSettings {
         self
     }
 
-    /// Begin with TLS before the server's greeting, for servers that are set up so.
+    /// Begins with TLS before the server's greeting, for servers that are configured so.
     #[must_use]
     pub fn tls_first(mut self, first: bool) -> Self {
         self.tls_first = first;
         self
     }
 
-    /// What reply subjects begin with, where permissions do not allow `_INBOX`.
+    /// The prefix of reply subjects, where permissions do not allow `_INBOX`.
     #[must_use]
     pub fn inbox_prefix(mut self, prefix: impl Into<String>) -> Self {
         self.inbox_prefix = Some(without_dot(prefix.into()));
@@ -244,22 +244,22 @@ impl NatsSettings {
         self.api_prefix(format!("$JS.{domain}.API"))
     }
 
-    /// What the JetStream API's subjects begin with, where it is imported from another account.
+    /// The prefix of the JetStream API's subjects, where it is imported from another account.
     #[must_use]
     pub fn api_prefix(mut self, prefix: impl Into<String>) -> Self {
         self.api_prefix = Some(without_dot(prefix.into()));
         self
     }
 
-    /// How long a server may take to answer a connection; 2 s by default.
+    /// The time limit for connecting to a server; 2 s by default.
     #[must_use]
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
     }
 
-    /// How often the connection is tried with a ping; three that stay unanswered end it. By default a
-    /// tenth of the [expected lease](Self::expected_lease), between 100 ms and 20 s.
+    /// The interval of pings on the connection; three unanswered pings end it. By default a tenth of the [expected
+    /// lease](Self::expected_lease), between 100 ms and 20 s.
     #[must_use]
     pub fn ping_interval(mut self, interval: Duration) -> Self {
         self.ping_interval = Some(interval);
@@ -273,7 +273,7 @@ impl NatsSettings {
         self
     }
 
-    /// Fail at once where no server answers, instead of waiting for one.
+    /// Fails at once where no server answers, instead of waiting for one.
     #[must_use]
     pub fn fail_fast(mut self, fail_fast: bool) -> Self {
         self.fail_fast = fail_fast;
@@ -287,16 +287,16 @@ impl NatsSettings {
         self
     }
 
-    /// Who is told of the connection's events, from the first attempt to connect until the store is
-    /// dropped. A [`Store`](crate::Store) calls it on a thread of its own, in the order of the events; an adapter that
-    /// is opened by itself calls it on the connection's task, where it must return at once.
+    /// The listener for the connection's events, from the first attempt to connect until the store is dropped. A
+    /// [`Store`](crate::Store) calls it on a separate thread, in the order of the events. An adapter that is opened
+    /// directly calls it on the connection's task, where it must return at once.
     #[must_use]
     pub fn on_event(mut self, listener: impl Fn(ConnectionEvent) + Send + Sync + 'static) -> Self {
         self.listener = Listener::new(listener);
         self
     }
 
-    /// The same, with a listener of ours that is called at once; the user's own is called by the notifier.
+    /// Adds a listener of this crate that is called at once; the user's own is called by the notifier.
     pub(crate) fn told_by(
         self,
         notifier: Notifier,
@@ -325,12 +325,12 @@ impl NatsSettings {
             || self.servers.iter().any(ServerAddr::tls_required)
     }
 
-    /// The servers as a person reads them, without credentials.
+    /// The servers for display, without credentials.
     pub(in crate::store::nats) fn servers_shown(&self) -> String {
         self.servers.iter().map(shown).collect::<Vec<_>>().join(", ")
     }
 
-    /// What can be found wrong before a connection is tried: files that cannot be used.
+    /// Checks the settings and files before a connection is tried.
     pub(in crate::store::nats) fn check_files(&self) -> Result<()> {
         if self.connect_timeout.is_zero() {
             return Err(zero("connect_timeout"));
@@ -350,12 +350,12 @@ impl NatsSettings {
     }
 }
 
-/// A server as a person reads it, without credentials.
+/// A server for display, without credentials.
 pub(in crate::store::nats) fn shown(server: &ServerAddr) -> String {
     format!("{}://{}:{}", server.scheme(), server.host(), server.port())
 }
 
-/// A prefix of subjects, however it was written.
+/// A subject prefix without trailing dots.
 fn without_dot(mut prefix: String) -> String {
     prefix.truncate(prefix.trim_end_matches('.').len());
     prefix

@@ -1,7 +1,7 @@
-//! Reading a `nats://` URL.
+//! Parses a `nats://` URL.
 //!
-//! The `url` crate cannot read a list of hosts, so the pieces are taken apart here and each host is
-//! left to it. No message quotes a piece that may hold a password.
+//! The `url` crate cannot parse a list of hosts, so the URL is split here and each host is left to
+//! that crate. No message quotes a part that may hold a password.
 
 use async_nats::ServerAddr;
 
@@ -81,7 +81,7 @@ pub(in crate::store::nats) fn read(text: &str, environment: &Environment) -> Res
     Ok(settings)
 }
 
-/// Who we are, said before the host or by one parameter.
+/// The credentials, given before the host or by one parameter.
 fn credentials(query: &mut Query, from_authority: Option<Credentials>) -> Result<Option<Credentials>> {
     let given = [
         from_authority,
@@ -102,14 +102,13 @@ fn credentials(query: &mut Query, from_authority: Option<Credentials>) -> Result
 /// A list of servers, and the credentials written before the first of them.
 #[derive(Debug)]
 pub(in crate::store::nats) struct Authority {
-    /// Without credentials: the client logs addresses.
+    /// Without credentials, because the client logs addresses.
     pub(in crate::store::nats) servers: Vec<ServerAddr>,
     pub(in crate::store::nats) credentials: Option<Credentials>,
 }
 
 impl Authority {
-    /// Reads `[user:password@]host[:port],…`; each may have a scheme of its own, `scheme` is for those
-    /// that have none.
+    /// Parses `[user:password@]host[:port],…`; `scheme` applies to the items without a scheme.
     pub(in crate::store::nats) fn parse(scheme: Option<&str>, list: &str) -> Result<Self> {
         let mut servers = Vec::new();
         let mut credentials = None;

@@ -1,4 +1,4 @@
-//! What a connection tells of itself.
+//! The events of a connection.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,32 +7,32 @@ use async_nats::{ClientError, Event, ServerError};
 
 use crate::store::nats::roll;
 
-/// Something that happened to the connection, told as it happens.
+/// A change of the connection, reported as it happens.
 ///
-/// Requests do not wait for these: a request that cannot be answered any more ends by itself.
+/// Requests do not wait for these events: a request that can get no answer ends by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConnectionEvent {
-    /// A connection stands, the first or a new one. What was known of the store may be out of date.
+    /// A connection was established, the first or a new one. Earlier knowledge of the store may be out of date.
     Connected {
-        /// To which server, without credentials.
+        /// The server, without credentials.
         server: String,
     },
-    /// The connection is gone; another is being made.
+    /// The connection is lost; the client connects again.
     Disconnected,
-    /// A server could not be reached, or refused us. The next attempt follows.
+    /// A server could not be reached, or refused the connection. The next attempt follows.
     Failed {
-        /// What went wrong, without credentials.
+        /// The error, without credentials.
         detail: String,
     },
-    /// The server does not accept our credentials, or accepts them no more.
+    /// The server does not accept the credentials, or no longer does.
     NotAuthorized {
-        /// What the server said.
+        /// The server's message.
         detail: String,
     },
-    /// A permission is missing. Whatever needs it goes unanswered until somebody grants it.
+    /// A permission is missing. Requests that need it go unanswered until an operator grants it.
     NotPermitted {
-        /// What was tried.
+        /// The denied action.
         action: Action,
         /// The subject to allow.
         subject: String,
@@ -41,16 +41,16 @@ pub enum ConnectionEvent {
     ServerLeaving,
 }
 
-/// What a permission allows.
+/// The actions that a permission allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
     /// To send to a subject.
     Publish,
-    /// To hear a subject.
+    /// To receive from a subject.
     Subscribe,
 }
 
-/// Who is told of events.
+/// The listener for events.
 #[derive(Clone, Default)]
 pub(in crate::store::nats) struct Listener(Option<Arc<dyn Fn(ConnectionEvent) + Send + Sync>>);
 
@@ -77,8 +77,7 @@ impl fmt::Debug for Listener {
 }
 
 impl ConnectionEvent {
-    /// What the client's event means to us; `None` for those that mean nothing. `server` is the one
-    /// that was tried last.
+    /// Converts the client's event; `None` for events without a meaning here. `server` is the one that was tried last.
     pub(in crate::store::nats) fn of(event: &Event, server: impl FnOnce() -> String) -> Option<Self> {
         match event {
             Event::Connected => Some(Self::Connected { server: server() }),
@@ -88,12 +87,12 @@ impl ConnectionEvent {
                 Some(Self::NotAuthorized { detail: "authorization violation".into() })
             }
             Event::ServerError(ServerError::Other(text)) => Some(Self::of_server_error(text)),
-            // The client tells a failed attempt by the name of its kind alone.
+            // The client reports a failed attempt only by the name of its kind.
             Event::ClientError(ClientError::Other(kind)) if kind == "authorization violation" => {
                 Some(Self::NotAuthorized { detail: kind.clone() })
             }
             Event::ClientError(error) => Some(Self::Failed { detail: error.to_string() }),
-            // A subscriber that is too slow loses messages; the watch notices the gap.
+            // A slow subscriber loses messages; the watch notices the gap.
             Event::ServerError(ServerError::SlowConsumer(_))
             | Event::SlowConsumer(_)
             | Event::Draining
@@ -101,8 +100,8 @@ impl ConnectionEvent {
         }
     }
 
-    /// The subject of a roll call that this denies us. Whoever may not call or answer is nobody's warning: it
-    /// only cannot see, or cannot be seen.
+    /// The subject of a roll call that this event denies. It deserves no warning: without it a connection
+    /// cannot see other candidates, or cannot be seen.
     pub(in crate::store::nats) fn of_a_roll_call(&self) -> Option<&str> {
         match self {
             Self::NotPermitted { subject, .. } => Some(&**subject).filter(|on| roll::is_of_a_roll_call(on)),
@@ -113,9 +112,9 @@ impl ConnectionEvent {
     fn of_server_error(text: &str) -> Self {
         let lower = text.to_ascii_lowercase();
         if let Some((_, what)) = lower.split_once("permissions violation for ") {
-            // The subject's case matters, so it is cut from the original.
+            // The subject's case matters, so it is taken from the original.
             let subject = text.split('"').nth(1).unwrap_or_default().to_string();
-            // "Publish with Reply of" is about the reply subject, which we must be allowed to hear.
+            // "Publish with Reply of" concerns the reply subject, to which the client must be allowed to subscribe.
             let publish = what.starts_with("publish to ");
             let action = if publish { Action::Publish } else { Action::Subscribe };
             return Self::NotPermitted { action, subject };

@@ -1,8 +1,8 @@
 //! One dedicated connection, and requests over it.
 //!
-//! Two habits of the client are dealt with here. It queues what is sent while it is disconnected and
-//! sends it later: so nothing is handed to it then, and the answer is [`Silence::NotConnected`].
-//! And it keeps a request waiting when its connection goes: so every wait ends with the connection.
+//! The client has two habits that this module corrects. It queues messages while it is disconnected and
+//! sends them later: so none is given to it then, and the answer is [`Silence::NotConnected`]. And it
+//! keeps a request waiting when its connection is lost: so every wait ends with the connection.
 
 pub(in crate::store::nats) mod event;
 pub(in crate::store::nats) mod rotation;
@@ -34,7 +34,7 @@ use crate::{Error, ErrorKind, Result};
 /// The longest wait between two attempts to connect; the design's limit for retries.
 const LONGEST_DELAY: Duration = Duration::from_secs(1);
 
-/// A client of our own, shared with nobody.
+/// A client that is not shared.
 pub(in crate::store::nats) struct Connection {
     client: Client,
     jetstream: jetstream::Context,
@@ -43,25 +43,25 @@ pub(in crate::store::nats) struct Connection {
     closed: Arc<AtomicBool>,
 }
 
-/// Which connection the client is on, as its events tell.
+/// The client's present connection, by its events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::store::nats) struct Link {
-    /// How many there were so far, by the client's own count: an event that is lost makes no difference later.
+    /// The number of connections so far, by the client's own count: a lost event makes no difference later.
     pub(in crate::store::nats) number: u64,
-    /// Whether the newest one stands.
+    /// Whether the newest one is up.
     pub(in crate::store::nats) up: bool,
 }
 
-/// Why a request has no answer.
+/// The reason why a request has no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::store::nats) enum Silence {
     /// There is no connection; nothing was sent.
     NotConnected,
-    /// Nobody listens on the subject; nothing was delivered.
+    /// The subject has no subscriber; nothing was delivered.
     NoResponders,
     /// The client refused to send it.
     NotSendable(String),
-    /// The connection went; it may have been delivered.
+    /// The connection was lost; the request may have been delivered.
     Disconnected,
     /// A permission is missing: to publish on the subject.
     PublishDenied { subject: String, certain: bool },
@@ -70,7 +70,7 @@ pub(in crate::store::nats) enum Silence {
 }
 
 impl Connection {
-    /// Connects, and waits for a server unless told to fail fast.
+    /// Connects, and waits for a server unless `fail_fast` is set.
     pub(in crate::store::nats) async fn open(settings: &NatsSettings) -> Result<Self> {
         settings.check_files()?;
         let rotation = Arc::new(Mutex::new(Rotation::default()));
@@ -86,20 +86,20 @@ impl Connection {
                 return Err(error);
             }
             settings.listener.tell(ConnectionEvent::Failed { detail: error.message().to_string() });
-            // Nothing is waited for until each server had its turn.
+            // No wait until each server was tried once.
             tokio::time::sleep(delay((attempts + 2).saturating_sub(settings.servers.len()))).await;
         }
     }
 
-    /// Tries one server, whose turn it is.
+    /// Tries the next server.
     ///
-    /// The client's own `retry_on_initial_connect` is not used: it would go on in the background
-    /// after the caller has given up.
+    /// The client's own `retry_on_initial_connect` is not used: it would go on in the background after
+    /// the caller has stopped waiting.
     async fn attempt(settings: &NatsSettings, rotation: &Arc<Mutex<Rotation>>) -> Result<Self> {
         let waiting = Arc::new(Waiting::default());
         let closed = Arc::new(AtomicBool::new(false));
         let (link_sender, link) = watch::channel(Link::default());
-        // Until the first connection stands, there is nothing to count.
+        // The client's counters, once the first connection is up.
         let statistics = Arc::new(OnceLock::<Arc<Statistics>>::new());
         let options = options(settings, rotation, &closed);
         let options = options.event_callback({
@@ -153,7 +153,7 @@ impl Connection {
             };
             Error::new(kind, message).caused_by(error)
         })?;
-        // Nothing else sets it.
+        // It is set only here.
         let _ = statistics.set(client.statistics());
         let jetstream = match &settings.api_prefix {
             Some(prefix) => ContextBuilder::new().api_prefix(prefix).build(client.clone()),
@@ -170,22 +170,22 @@ impl Connection {
         &self.jetstream
     }
 
-    /// How many connections there were; unlike [`Link::number`] it does not lag behind.
+    /// The number of connections; unlike [`Link::number`] it does not lag behind.
     pub(in crate::store::nats) fn number(&self) -> u64 {
         self.client.statistics().connects.load(Ordering::Relaxed)
     }
 
-    /// What ends with the present connection.
+    /// Follows the client's connection.
     pub(in crate::store::nats) fn link(&self) -> watch::Receiver<Link> {
         self.link.clone()
     }
 
-    /// Whether what is sent now goes out now.
+    /// Whether a message that is sent now goes out now.
     pub(in crate::store::nats) fn is_usable(&self) -> bool {
         !self.closed.load(Ordering::Acquire) && self.client.connection_state() == State::Connected
     }
 
-    /// Asks, and waits for the answer for as long as one can come.
+    /// Sends a request, and waits for the answer for as long as one can come.
     pub(in crate::store::nats) async fn ask(
         &self,
         subject: &str,
@@ -231,19 +231,19 @@ impl Connection {
         }
     }
 
-    /// Leaves the present connection for a new one, and waits until it stands.
+    /// Leaves the present connection for a new one, and waits until it is up.
     pub(in crate::store::nats) async fn renew(&self) {
         let before = self.number();
-        // Where it is being renewed already, asking once more would only break the new one.
+        // During a reconnection, a second one would only break the new connection.
         if self.is_usable() && self.client.force_reconnect().await.is_err() {
             return;
         }
         let mut link = self.link();
-        // An error means that the client is gone, which nobody can wait for.
+        // An error means that the client has ended.
         let _ = link.wait_for(|link| link.up && link.number > before).await;
     }
 
-    /// Ends the connection, also for streams that still hold the client.
+    /// Ends the connection, also for streams that still use the client.
     pub(in crate::store::nats) async fn close(&self) {
         self.closed.store(true, Ordering::Release);
         // An error means that it has ended already.
@@ -291,7 +291,7 @@ fn options(
         options = options.custom_inbox_prefix(prefix);
     }
     if settings.servers.iter().any(ServerAddr::is_websocket) {
-        // A cluster advertises its plain addresses, which are no good to us then.
+        // A cluster advertises its plain addresses, not those of its websockets.
         options = options.ignore_discovered_servers();
     }
     let (rotation, closed) = (rotation.clone(), closed.clone());
@@ -300,7 +300,7 @@ fn options(
         let next = lock(&rotation).next(&pool);
         async move {
             if closed {
-                // The client has no other way to stop one that is trying to reconnect.
+                // The client offers no other way to stop its reconnection.
                 std::future::pending::<()>().await;
             }
             next.map(|addr| ReconnectToServer { addr, delay: None })
@@ -312,17 +312,17 @@ fn lock(rotation: &Mutex<Rotation>) -> MutexGuard<'_, Rotation> {
     rotation.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How long to wait before the attempt of that number: nothing before the first, then 50 ms, doubled up
-/// to a second, ±20 % so that many clients do not come at once.
+/// The wait before the attempt of that number: none before the first, then 50 ms, doubled up to a
+/// second, ±20 % so that many clients do not reconnect at once.
 fn delay(attempt: usize) -> Duration {
     let Some(exponent) = attempt.checked_sub(2) else { return Duration::ZERO };
     let full = Duration::from_millis(50) * 2_u32.saturating_pow(exponent.min(10) as u32);
-    // Without a random number all come at once, which is harmless.
+    // Without a random number all reconnect at once, which is harmless.
     let spread = getrandom::u32().unwrap_or(u32::MAX / 2) % 401;
     full.min(LONGEST_DELAY) * (800 + spread) / 1000
 }
 
-/// An error and its causes; the client's own text names only its kind.
+/// An error and its causes; the client's own message has only its kind.
 pub(in crate::store::nats) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

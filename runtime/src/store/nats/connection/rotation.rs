@@ -1,13 +1,13 @@
-//! Which server to try next.
+//! The choice of the server to try next.
 
 use async_nats::{Server, ServerAddr};
 
-/// Takes turns: never the server tried last where there is another, rather one that did not fail,
-/// rather one not tried for long. The client's own choice is random, and after a forced
-/// reconnection often falls on the server one wanted to leave.
+/// Rotates through the servers: never the server tried last where there is another, rather one that
+/// did not fail, rather one not tried for long. The client's own choice is random, and after a
+/// forced reconnection is often the server to leave.
 #[derive(Debug, Default)]
 pub(in crate::store::nats) struct Rotation {
-    /// The servers tried, the latest last.
+    /// The servers tried, the last one at the end.
     tried: Vec<ServerAddr>,
 }
 
@@ -17,7 +17,7 @@ impl Rotation {
         self.tried.last()
     }
 
-    /// The server to try; `None` where there is none to choose from.
+    /// The server to try; `None` for an empty pool.
     pub(in crate::store::nats) fn next(&mut self, pool: &[Server]) -> Option<ServerAddr> {
         let last = self.tried.last();
         let others = pool.iter().filter(|server| pool.len() == 1 || Some(&server.addr) != last);

@@ -1,12 +1,12 @@
-//! Requests that wait for an answer, and what ends the wait.
+//! Requests that wait for an answer, and the events that end the wait.
 //!
-//! The client keeps waiting when the connection goes, and when the server refuses a message for
-//! want of a permission: both are told beside the request, as events. This table brings the two
-//! together.
+//! The client keeps waiting when the connection is lost, and when the server refuses a message for
+//! lack of a permission: it reports both separately, as events. This table matches them to the
+//! requests.
 //!
 //! A refusal names a subject, not a message. It proves that *this* message was not delivered only
-//! where no other on that subject is unanswered on the same connection, so requests that nobody
-//! waits for any more stay in the table until they are answered or their connection ends.
+//! where it is the only unanswered one on that subject and connection. So abandoned requests stay
+//! in the table until they are answered or their connection ends.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,14 +15,14 @@ use tokio::sync::oneshot;
 
 use super::event::{Action, ConnectionEvent};
 
-/// Why an answer will not come.
+/// The reason why no answer will come.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::store::nats) enum Interruption {
-    /// The connection it would have come on is gone.
+    /// The request's connection is lost.
     Disconnected,
-    /// The server refused a message on this subject; where it is the only one unanswered, this one.
+    /// The server refused a message on this subject; if `certain`, this very message.
     PublishDenied { certain: bool },
-    /// We may not hear replies.
+    /// The client may not receive replies.
     RepliesDenied { subject: String },
 }
 
@@ -33,21 +33,21 @@ pub(in crate::store::nats) struct Waiting(Mutex<Table>);
 #[derive(Debug, Default)]
 struct Table {
     next: u64,
-    /// How many connections there were, as told by events so far. Events lag behind the requests.
+    /// The number of connections, by the events so far. Events lag behind the requests.
     connection: u64,
     requests: BTreeMap<u64, Request>,
 }
 
 #[derive(Debug)]
 struct Request {
-    /// Which connection it was sent on, counted as in [`Table::connection`].
+    /// The number of its connection, counted as in [`Table::connection`].
     connection: u64,
     subject: String,
     tell: Option<oneshot::Sender<Interruption>>,
 }
 
 impl Waiting {
-    /// Notes a request that is about to be sent.
+    /// Adds a request that is about to be sent.
     pub(in crate::store::nats) fn note(self: &Arc<Self>, connection: u64, subject: &str) -> Ticket {
         let (tell, interrupted) = oneshot::channel();
         let mut table = self.lock();
@@ -57,7 +57,7 @@ impl Waiting {
         Ticket { id, waiting: self.clone(), interrupted }
     }
 
-    /// Takes an event of the connection to the requests it concerns.
+    /// Applies an event of the connection to the requests it concerns.
     pub(in crate::store::nats) fn heed(&self, event: &ConnectionEvent) {
         let mut table = self.lock();
         match event {
@@ -77,7 +77,7 @@ impl Waiting {
         }
     }
 
-    /// Takes to its request what a roll call was denied: to call, or to hear the answers.
+    /// Applies the refusal of a roll call to its request: to call, or to receive the answers.
     pub(in crate::store::nats) fn deny_roll_call(&self, subject: &str) {
         self.lock().refuse_one(subject);
     }
@@ -88,7 +88,7 @@ impl Waiting {
 }
 
 impl Table {
-    /// The server refused one message on this subject.
+    /// Applies the refusal of one message on this subject.
     fn refuse_one(&mut self, subject: &str) {
         let connection = self.connection;
         let concerned =
@@ -97,14 +97,14 @@ impl Table {
         for request in self.requests.values_mut().filter(concerned) {
             request.end(Interruption::PublishDenied { certain });
         }
-        // It accounts for one of them, whichever that was, and they are all told.
+        // The refusal accounts for one of them. It is unknown for which, so all are interrupted.
         let first = self.requests.iter_mut().find(|(_, request)| concerned(request)).map(|(id, _)| *id);
         if let Some(first) = first {
             self.requests.remove(&first);
         }
     }
 
-    /// Nobody need wait any more on this connection.
+    /// Interrupts all requests on this connection.
     fn end_all(&mut self, why: &Interruption) {
         let connection = self.connection;
         for request in self.requests.values_mut().filter(|request| request.connection <= connection) {
@@ -116,13 +116,13 @@ impl Table {
 impl Request {
     fn end(&mut self, why: Interruption) {
         if let Some(tell) = self.tell.take() {
-            // Nobody may be waiting any more.
+            // The receiver may be gone.
             let _ = tell.send(why);
         }
     }
 }
 
-/// One request's place in the table.
+/// The entry of one request in the table.
 #[derive(Debug)]
 pub(in crate::store::nats) struct Ticket {
     id: u64,
@@ -133,11 +133,11 @@ pub(in crate::store::nats) struct Ticket {
 impl Ticket {
     /// Waits until an answer cannot come any more.
     pub(in crate::store::nats) async fn interrupted(&mut self) -> Interruption {
-        // The sender goes unused only when the table itself does, with the client.
+        // The sender is dropped unused only with the table, when the client ends.
         (&mut self.interrupted).await.unwrap_or(Interruption::Disconnected)
     }
 
-    /// Notes that it was answered.
+    /// Removes the answered request.
     pub(in crate::store::nats) fn answered(self) {
         self.waiting.lock().requests.remove(&self.id);
     }

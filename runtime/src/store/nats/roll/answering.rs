@@ -1,4 +1,4 @@
-//! Answering calls, as long as candidates of this connection stand.
+//! Answers to roll calls, while candidates of this connection stand.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,16 +15,16 @@ use super::{calls, takes_answers, wire};
 use crate::store::Roll;
 use crate::store::nats::wire::api::Bucket;
 
-/// No answer is longer, though servers let a message be 1 MiB by default: renewals share the line.
+/// Shorter than the servers' default limit of 1 MiB, because renewals share the connection.
 const LONGEST_ANSWER: usize = 64 * 1024;
-/// After each call: answers never keep this thread from renewing, however many ask.
+/// The pause after each call, so that answers never delay renewals on this thread.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// A task that answers until this is dropped. The client subscribes again on every new connection by itself.
+/// A task that answers until this is dropped. The client renews the subscription on every new connection.
 pub(in super::super) struct Answering(JoinHandle<()>);
 
 impl Answering {
-    /// Begins to answer calls with the roll, where they are about the present life of the bucket.
+    /// Begins to answer calls with the roll, if they concern the present incarnation of the bucket.
     pub(in super::super) async fn begin(
         client: &Client,
         bucket: &Bucket,
@@ -63,7 +63,7 @@ impl Answerer {
         while let Some(call) = heard.next().await {
             let Some(reply) = call.reply.filter(|reply| takes_answers(&self.bucket, reply)) else { continue };
             let life = Incarnation(self.life.load(Ordering::Relaxed));
-            // What is handed to the client while it is disconnected comes too late for anybody.
+            // An answer that the client queues while it is disconnected comes too late.
             if !wire::concerns(&call.payload, life) || self.client.connection_state() != State::Connected {
                 continue;
             }

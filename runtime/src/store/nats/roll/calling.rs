@@ -1,4 +1,4 @@
-//! Calling the roll, and gathering the answers.
+//! Calls the roll and collects the answers.
 
 use std::time::Duration;
 
@@ -13,18 +13,18 @@ use crate::store::nats::connection::Silence;
 use crate::store::nats::wire::api::{Api, silence_fault};
 use crate::store::nats::wire::stream::StreamInfo;
 
-/// How long the first answer is waited for, where somebody hears the call. Where nobody does, the server says
-/// so at once.
+/// The time limit for the first answer, where the call has a subscriber. Without one, the server reports that at once.
 const FIRST_ANSWER: Duration = Duration::from_secs(1);
-/// The call is over when no answer has come for so long, or for this many round trips, where that is longer.
+/// The call ends after this time without an answer, or after this many round trips if that is longer.
 const QUIET: Duration = Duration::from_millis(250);
 const QUIET_TRIPS: u32 = 4;
-/// How long it lasts at the most.
+/// The longest duration of a call.
 const LONGEST: Duration = Duration::from_secs(2);
-/// How much is listened to, in bytes: more than a hundred thousand candidates take, and not enough to fill a memory.
+/// The limit for all answers, in bytes: enough for more than a hundred thousand candidates, and small enough
+/// for memory.
 const MOST: usize = 16 * 1024 * 1024;
 
-/// Who answers that it stands in the present life of the bucket; `None` where we are not allowed to ask.
+/// The candidates that answer for the present incarnation of the bucket; `None` without permission to ask.
 pub(in super::super) async fn call(api: &Api) -> Result<Option<Vec<CandidateInfo>>, Fault> {
     let began = Instant::now();
     let info: StreamInfo = api.stream_info().await.map_err(|failure| failure.fault(&api.bucket))?;
@@ -39,7 +39,7 @@ pub(in super::super) async fn call(api: &Api) -> Result<Option<Vec<CandidateInfo
         sent.map_err(|error| broken(&error))?;
         Ok(gather(&mut answers, quiet).await)
     };
-    // Noted under both subjects: either may be denied.
+    // Waits under both subjects: either may be denied.
     let gathered = api.connection.await_answer(&subject, gathering);
     let silence = match api.connection.await_answer(&answers_to, gathered).await {
         Ok(Ok(present)) => return present.map(Some),
@@ -67,7 +67,7 @@ async fn gather(answers: &mut Subscriber, quiet: Duration) -> Vec<CandidateInfo>
     present
 }
 
-/// What tells the answers to this call from those to another.
+/// A random token that distinguishes the answers to this call from those to another.
 fn token() -> Result<String, getrandom::Error> {
     let mut token = [0; 16];
     getrandom::fill(&mut token)?;

@@ -1,14 +1,15 @@
-//! Who stands in the elections of a bucket, asked over plain NATS.
+//! The candidates of a bucket's elections, asked over plain NATS.
 //!
-//! Nothing is stored, and nothing is sent until somebody asks:
+//! Nothing is stored, and nothing is sent before a call:
 //!
-//! | subject | whose | what |
+//! | subject | subscribers | message |
 //! |---|---|---|
-//! | `_incumbent.roll.BUCKET` | heard by every connection that has candidates | the call, with the life of the bucket it is about |
-//! | `_incumbent.roll.BUCKET.TOKEN` | heard by who called, with a token of its own | the answers, as many messages as it takes |
+//! | `_incumbent.roll.BUCKET` | every connection that has candidates | the call, with the incarnation of the bucket it concerns |
+//! | `_incumbent.roll.BUCKET.TOKEN` | the caller, with a random token | the answers, as many messages as needed |
 //!
-//! The answers do not go to an inbox: a caller names the subject of its answers, and whoever answers would
-//! publish, with its own permissions, wherever a caller likes. Beside the call there is nothing to be harmed.
+//! The answers do not go to an inbox. The caller names the subject of its answers, so a candidate would
+//! publish, with its own permissions, to any subject that a caller chose. Beside the subject of the call
+//! there is nothing to damage.
 
 mod answering;
 mod calling;
@@ -20,15 +21,15 @@ pub(super) use calling::call;
 use super::wire::api::Bucket;
 
 const PREFIX: &str = "_incumbent.roll.";
-/// No token of ours is longer.
+/// Longer than every token of this crate.
 const LONGEST_TOKEN: usize = 64;
 
-/// Where a call goes.
+/// The subject of calls.
 pub(super) fn calls(bucket: &Bucket) -> String {
     format!("{PREFIX}{}", bucket.name)
 }
 
-/// Where all answers go.
+/// The subject of all answers.
 pub(super) fn answers(bucket: &Bucket) -> String {
     answers_to(bucket, "*")
 }
@@ -37,7 +38,7 @@ fn answers_to(bucket: &Bucket, token: &str) -> String {
     format!("{PREFIX}{}.{token}", bucket.name)
 }
 
-/// Whether answers to a call may go there.
+/// Whether the subject is one for answers to a call.
 fn takes_answers(bucket: &Bucket, subject: &str) -> bool {
     let token = subject.strip_prefix(PREFIX).and_then(|rest| rest.strip_prefix(&bucket.name));
     token.and_then(|rest| rest.strip_prefix('.')).is_some_and(|token| {
@@ -45,7 +46,7 @@ fn takes_answers(bucket: &Bucket, subject: &str) -> bool {
     })
 }
 
-/// Whether a subject is of a roll call, of any bucket.
+/// Whether a subject belongs to a roll call, of any bucket.
 pub(super) fn is_of_a_roll_call(subject: &str) -> bool {
     subject.starts_with(PREFIX)
 }

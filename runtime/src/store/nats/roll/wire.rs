@@ -1,4 +1,4 @@
-//! A roll call as messages: JSON, in which whoever reads skips what it does not know.
+//! The messages of a roll call: JSON, whose readers skip unknown parts.
 //!
 //! ```json
 //! {"incarnation": "1795251600000000001"}
@@ -21,7 +21,7 @@ const CLOSING: &[u8] = b"]}";
 
 #[derive(Serialize, Deserialize)]
 struct Call {
-    /// Which life of the bucket, in text, for JSON's numbers are not exact everywhere.
+    /// The incarnation of the bucket, as text because JSON's numbers are not exact everywhere.
     #[serde(default)]
     incarnation: Option<String>,
 }
@@ -41,12 +41,12 @@ struct Line {
     standing_ms: u64,
 }
 
-/// A call for those who stand in this life of the bucket.
+/// A call to the candidates of this incarnation of the bucket.
 pub(super) fn call(Incarnation(incarnation): Incarnation) -> Bytes {
     serde_json::json!({ "incarnation": incarnation.to_string() }).to_string().into()
 }
 
-/// Whether a call concerns this life of the bucket; one that names none concerns every one.
+/// Whether a call concerns this incarnation of the bucket; a call without one concerns every one.
 pub(super) fn concerns(call: &[u8], Incarnation(ours): Incarnation) -> bool {
     if call.is_empty() {
         return true;
@@ -55,12 +55,12 @@ pub(super) fn concerns(call: &[u8], Incarnation(ours): Incarnation) -> bool {
     incarnation.is_none_or(|theirs| theirs == ours.to_string())
 }
 
-/// The answers that tell of all, none longer than `limit` bytes unless a single candidate takes that.
+/// The answers for all candidates, none longer than `limit` bytes unless a single candidate is.
 pub(in super::super) fn answers(present: &[CandidateInfo], limit: usize) -> Vec<Bytes> {
     let mut answers = Vec::new();
     let mut page = OPENING.to_vec();
     for one in present {
-        // Nothing in it can fail to be JSON.
+        // Every part of it is valid in JSON.
         let Ok(line) = serde_json::to_vec(&Line::of(one)) else { continue };
         if page.len() > OPENING.len() {
             if page.len() + line.len() + 1 + CLOSING.len() > limit {
@@ -79,7 +79,7 @@ pub(in super::super) fn answers(present: &[CandidateInfo], limit: usize) -> Vec<
     answers
 }
 
-/// Whom an answer tells of. What cannot be read, or cannot be, is nobody.
+/// The candidates of an answer. Unreadable and invalid ones are skipped.
 pub(in super::super) fn read(answer: &[u8]) -> impl Iterator<Item = CandidateInfo> + use<> {
     let answer = serde_json::from_slice(answer).unwrap_or(Answer { candidates: Vec::new() });
     answer.candidates.into_iter().filter_map(|line| serde_json::from_value::<Line>(line).ok()?.read())
@@ -104,7 +104,7 @@ impl Line {
     }
 }
 
-/// A nonce as it is written.
+/// Parses a nonce in exactly the written form.
 fn number(text: &str) -> Option<Nonce> {
     let number = Nonce(u128::from_str_radix(text, 16).ok()?);
     (number.to_string() == text).then_some(number)
@@ -159,7 +159,7 @@ mod tests {
         let several = answers(&all, 300);
         assert!(several.len() > 10 && several.iter().all(|answer| answer.len() <= 300), "{several:?}");
         assert_eq!(read_all(&several), all);
-        // One that is too long by itself is for the server to refuse.
+        // An answer that is too long by itself is left for the server to refuse.
         assert_eq!(answers(&all[..2], 10).len(), 2);
         assert_eq!(answers(&[], 300), Vec::<Bytes>::new());
     }

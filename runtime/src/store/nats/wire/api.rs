@@ -1,7 +1,7 @@
-//! Requests to the JetStream API, and what its errors mean.
+//! Requests to the JetStream API, and the classification of its errors.
 //!
-//! The answers are read here, not by the client's own types: those leave out the time of an answer,
-//! and lose settings they do not know when a stream is updated.
+//! The answers are parsed here, not by the client's own types: those leave out the time of an
+//! answer, and lose unknown settings when a stream is updated.
 
 use async_nats::jetstream;
 use bytes::Bytes;
@@ -24,7 +24,7 @@ pub(in crate::store::nats) struct Bucket {
     pub(in crate::store::nats) name: String,
     /// The stream behind it.
     pub(in crate::store::nats) stream: String,
-    /// What its subjects begin with.
+    /// The prefix of its subjects.
     pub(in crate::store::nats) prefix: String,
     api_prefix: String,
 }
@@ -61,20 +61,20 @@ impl Bucket {
 
 const DEFAULT_API_PREFIX: &str = "$JS.API";
 
-/// Why a request of the API brought nothing.
+/// The failure of an API request.
 #[derive(Debug)]
 pub(in crate::store::nats) enum Failure {
     Silence(Silence),
-    /// The server said no.
+    /// The server refused it.
     Api(ApiError),
     /// The answer cannot be read.
     Unreadable(String),
 }
 
-/// An error as the API words it.
+/// An error in the API's own form.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 pub(in crate::store::nats) struct ApiError {
-    /// The code that tells errors apart; see the server's `errors.json`.
+    /// The code that identifies the error; see the server's `errors.json`.
     #[serde(default)]
     pub(in crate::store::nats) err_code: u64,
     #[serde(default)]
@@ -99,7 +99,7 @@ enum Reply<T> {
 }
 
 impl Api {
-    /// Asks the API, by the part of the subject after the prefix.
+    /// Sends a request to the API; `request` is the subject after the prefix.
     pub(in crate::store::nats) async fn ask<T: DeserializeOwned>(
         &self,
         request: &str,
@@ -116,14 +116,14 @@ impl Api {
         }
     }
 
-    /// Asks for the bucket's stream.
+    /// Requests the description of the bucket's stream.
     pub(in crate::store::nats) async fn stream_info<T: DeserializeOwned>(&self) -> Result<T, Failure> {
         self.ask(&format!("STREAM.INFO.{}", self.bucket.stream), &serde_json::json!({})).await
     }
 }
 
 impl Failure {
-    /// The fault to tell, with the remedy.
+    /// The fault to report, with the remedy.
     pub(in crate::store::nats) fn fault(self, bucket: &Bucket) -> Fault {
         let name = &bucket.name;
         let (kind, detail) = match self {
@@ -136,7 +136,7 @@ impl Failure {
         Fault { kind, detail }
     }
 
-    /// The same, for a caller that is opening the store.
+    /// The error to return while opening the store, with the remedy.
     pub(in crate::store::nats) fn error(self, bucket: &Bucket) -> Error {
         let missing = matches!(&self, Self::Api(error) if error.err_code == STREAM_NOT_FOUND);
         if missing {
@@ -150,7 +150,7 @@ impl Failure {
     }
 }
 
-/// A fault as an error.
+/// Converts a fault to an error.
 pub(in crate::store::nats) fn fault_error(fault: Fault) -> Error {
     let kind = match fault.kind {
         FaultKind::Denied => ErrorKind::PermissionDenied,
@@ -160,7 +160,7 @@ pub(in crate::store::nats) fn fault_error(fault: Fault) -> Error {
     Error::new(kind, fault.detail)
 }
 
-/// What it means that nobody answered.
+/// The fault for a missing answer.
 pub(in crate::store::nats) fn silence_fault(silence: &Silence, bucket: &Bucket) -> Fault {
     let (kind, detail) = match silence {
         Silence::NotConnected => (FaultKind::Unreachable, "there is no connection to NATS".to_string()),
@@ -191,7 +191,7 @@ pub(in crate::store::nats) fn silence_fault(silence: &Silence, bucket: &Bucket) 
 }
 
 impl ApiError {
-    /// The fault to tell, with the remedy.
+    /// The fault to report, with the remedy.
     pub(in crate::store::nats) fn fault(&self, bucket: &str) -> Fault {
         let said = &self.description;
         let (kind, detail) = match self.err_code {

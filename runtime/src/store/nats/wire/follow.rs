@@ -1,13 +1,13 @@
 //! One consumer for all keys of a bucket.
 //!
 //! The client has an ordered consumer too, but that one repairs itself: after a gap or a restart it
-//! goes on from the last sequence it saw. In a bucket that was deleted and made again such a
-//! sequence means nothing, and whoever watches would never learn of the gap. So this one ends
-//! instead, as soon as it cannot promise that it saw every change in order, and the hub begins
-//! anew with what is there.
+//! goes on from the last sequence it saw. In a bucket that was deleted and created again such a
+//! sequence means nothing, and the watcher would never learn of the gap. So this one ends as soon
+//! as it cannot promise that it saw every change in order, and the hub watches again from the
+//! present entries.
 //!
-//! A record that is replaced before it was sent is not sent at all: the bucket holds only the
-//! newest of each key. That is no gap, for the newest follows.
+//! A record that is replaced before it was sent is not sent at all, because the bucket holds only
+//! the newest of each key. That is no gap: the newest follows.
 
 use std::time::Duration;
 
@@ -26,18 +26,18 @@ use super::message;
 use crate::store::WatchEvent;
 use crate::store::nats::connection::{Link, Silence};
 
-/// Heartbeats further apart leave a dead consumer unnoticed for long.
+/// Longer intervals leave a dead consumer unnoticed for long.
 const LONGEST_HEARTBEAT: Duration = Duration::from_secs(5);
-/// The server takes none shorter than 100 ms.
+/// Twice the server's minimum of 100 ms.
 const SHORTEST_HEARTBEAT: Duration = Duration::from_millis(200);
-/// After this many heartbeats without a sign the consumer counts as dead.
+/// After this many missed heartbeats the consumer counts as dead.
 const MISSED_HEARTBEATS: u32 = 3;
-/// Where a consumer waits for an answer to a request of flow control that we did not see.
+/// The header with the subject for an answer to a missed flow control request.
 const STALLED: &str = "Nats-Consumer-Stalled";
-/// When the server may remove a consumer nobody listens to.
+/// The time after which the server may remove an unused consumer.
 const INACTIVE: Duration = Duration::from_secs(5);
 
-/// A consumer and how far it has come.
+/// A consumer and its position.
 pub(in crate::store::nats) struct Follow {
     subscriber: Subscriber,
     jetstream: jetstream::Context,
@@ -45,19 +45,19 @@ pub(in crate::store::nats) struct Follow {
     link: watch::Receiver<Link>,
     connection: u64,
     order: Order,
-    /// How many entries were waiting when it was made.
+    /// The number of waiting entries when it was created.
     waiting: u64,
     patience: Duration,
     last_sign: Instant,
 }
 
-/// An entry, and how many more were waiting when it was sent.
+/// An entry, and the number still waiting when it was sent.
 pub(in crate::store::nats) struct Delivery {
     pub(in crate::store::nats) watched: WatchEvent,
     pub(in crate::store::nats) pending: u64,
 }
 
-/// What to ask for: every key's newest message, then every change.
+/// The request for every key's newest message, then every change.
 #[derive(Serialize)]
 struct Create<'a> {
     stream_name: &'a str,
@@ -86,7 +86,7 @@ struct Created {
 }
 
 impl Follow {
-    /// Makes the consumer. `interval` is how soon a silent one should be noticed, about.
+    /// Creates the consumer. `interval` is the approximate time in which a silent one should be noticed.
     pub(in crate::store::nats) async fn begin(api: &Api, interval: Duration) -> Result<Self, Failure> {
         if !api.connection.is_usable() {
             return Err(Failure::Silence(Silence::NotConnected));
@@ -112,7 +112,7 @@ impl Follow {
                 flow_control: true,
                 idle_heartbeat: nanos(heartbeat),
                 inactive_threshold: nanos(INACTIVE),
-                // It dies with its server; that is noticed, and another is made.
+                // It ends with its server; the hub notices that and creates another.
                 num_replicas: 1,
                 mem_storage: true,
             },
@@ -145,7 +145,7 @@ impl Follow {
             match message.status {
                 None => return self.deliver(message),
                 Some(StatusCode::IDLE_HEARTBEAT) => self.heed_control(&message).await?,
-                // The consumer was deleted, for instance.
+                // For instance because the consumer was deleted.
                 Some(_) => return None,
             }
         }
@@ -160,7 +160,7 @@ impl Follow {
         Some(Delivery { watched: WatchEvent { key, entry }, pending: info.pending })
     }
 
-    /// Answers a request of flow control, and checks what a heartbeat says was sent so far.
+    /// Answers a flow control request, and compares a heartbeat's count of sent messages.
     async fn heed_control(&mut self, message: &Message) -> Option<()> {
         let headers = message.headers.as_ref();
         let stalled = headers.and_then(|headers| headers.get(STALLED)).map(|subject| subject.as_str().into());
@@ -204,7 +204,7 @@ struct Order {
 }
 
 impl Order {
-    /// Takes the next delivery; false for any other.
+    /// Accepts the next delivery; false for any other number.
     fn takes(&mut self, number: u64) -> bool {
         let next = number == self.newest + 1;
         if next {
@@ -213,14 +213,14 @@ impl Order {
         next
     }
 
-    /// Whether nothing is missing of the `sent` deliveries a heartbeat speaks of.
+    /// Whether all `sent` deliveries of a heartbeat have arrived.
     fn is_complete(&self, sent: u64) -> bool {
         sent == self.newest
     }
 }
 
 impl Link {
-    /// Whether the connection of that number has ended, as far as events have told.
+    /// Whether the connection of that number has ended, by the events so far.
     fn is_over(self, connection: u64) -> bool {
         self.number > connection || (self.number == connection && !self.up)
     }

@@ -10,11 +10,11 @@ use incumbent_core::Revision;
 use incumbent_core::record::{Entry, Headers, Kind};
 use incumbent_core::store::{Action, Expect, Write};
 
-/// The header by which key-value clients tell what a message does.
+/// The header in which key-value clients state the operation of a message.
 const KV_OPERATION: &str = "KV-Operation";
 
-/// What a tombstone of ours is. There is no rollup: all it would remove is the record that this
-/// replaces. Over a `DEL` a cluster's own marker can erase a write that was acknowledged.
+/// The operation of a tombstone. Without a rollup, because all it would remove is the replaced
+/// record. A `DEL` is not used: over it a cluster's own marker can erase an acknowledged write.
 const TOMBSTONE: &str = "PURGE";
 
 /// The message of a write. `own_lease` is the bucket's maximum age where it takes lease times per
@@ -35,7 +35,8 @@ pub(in crate::store::nats) fn encode(
     let payload = match &write.action {
         Action::Acquire(put) | Action::Renew(put) => {
             carry(&mut headers, &put.headers)?;
-            // The server takes whole seconds. Upward: what is over before its lease takes what its holder knew with it.
+            // The server takes whole seconds. Rounded up: a record that expires before its lease
+            // takes its holder's knowledge with it.
             let seconds = put.lease.as_nanos().div_ceil(1_000_000_000);
             if own_lease.is_some_and(|max_age| put.lease < max_age) {
                 headers.insert(NATS_MESSAGE_TTL, format!("{seconds}s"));
@@ -68,7 +69,7 @@ fn carry(headers: &mut HeaderMap, ours: &Headers) -> Result<(), String> {
     Ok(())
 }
 
-/// The entry that a stored message is.
+/// Decodes a stored message.
 pub(in crate::store::nats) fn decode(sequence: u64, headers: Option<&HeaderMap>, payload: &[u8]) -> Entry {
     let pairs = headers.into_iter().flat_map(HeaderMap::iter).filter_map(|(name, values)| {
         Some((<HeaderName as AsRef<str>>::as_ref(name), values.first()?.as_str()))
@@ -76,7 +77,7 @@ pub(in crate::store::nats) fn decode(sequence: u64, headers: Option<&HeaderMap>,
     Entry::decode(Revision(sequence), kind(headers), payload, pairs)
 }
 
-/// What sort of message it is. A marker for a removal that was no expiry is a deletion.
+/// The kind of a message. A marker for a removal other than an expiry is a deletion.
 fn kind(headers: Option<&HeaderMap>) -> Kind {
     let text = |name: &str| headers.and_then(|headers| headers.get(name)).map(HeaderValue::as_str);
     match (headers.and_then(|headers| headers.get(NATS_MARKER_REASON)), text(KV_OPERATION)) {

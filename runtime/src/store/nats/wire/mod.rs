@@ -1,4 +1,4 @@
-//! Requests, answers and messages as JetStream has them, and what each proves.
+//! Requests, answers and messages in JetStream's formats, and their meaning.
 
 pub(in crate::store::nats) mod api;
 pub(in crate::store::nats) mod follow;

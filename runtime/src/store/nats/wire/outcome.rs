@@ -1,7 +1,7 @@
-//! What became of a write: the table of a campaign's outcomes, for NATS.
+//! The outcome of a write by NATS's answer.
 //!
-//! The codes are those of the server's `errors.json`. Only an answer that *proves* the write was
-//! not applied is anything but `Unknown`.
+//! The codes are those of the server's `errors.json`. Every answer is `Unknown`, except an
+//! acknowledgement and those that *prove* that the write was not applied.
 
 use incumbent_core::Revision;
 use incumbent_core::store::{Fault, FaultKind, Outcome};
@@ -32,7 +32,7 @@ struct Acknowledgement {
     duplicate: bool,
 }
 
-/// What an answer means. `domain` is the JetStream domain of the bucket's stream.
+/// The outcome by an answer. `domain` is the JetStream domain of the bucket's stream.
 pub(in crate::store::nats) fn of_answer(payload: &[u8], bucket: &Bucket, domain: Option<&str>) -> Outcome {
     let acknowledgement: Acknowledgement = match serde_json::from_slice(payload) {
         Ok(acknowledgement) => acknowledgement,
@@ -43,7 +43,7 @@ pub(in crate::store::nats) fn of_answer(payload: &[u8], bucket: &Bucket, domain:
     };
     match acknowledgement {
         Acknowledgement { error: Some(error), .. } => of_error(&error, bucket),
-        // We send no `Nats-Msg-Id`, so a duplicate is not of our making.
+        // This crate sends no `Nats-Msg-Id`, so the duplicate belongs to another write.
         Acknowledgement { duplicate: true, .. } | Acknowledgement { seq: 0, .. } => Outcome::Unknown,
         Acknowledgement { stream, .. } if stream != bucket.stream => Outcome::Unknown,
         // Where two domains are joined, a stream of the same name in the other one may answer as well.
@@ -61,10 +61,10 @@ fn of_error(error: &ApiError, bucket: &Bucket) -> Outcome {
     match error.err_code {
         WRONG_LAST_SEQUENCE => Outcome::Refused { current: last_sequence(&error.description) },
         IN_FLIGHT => Outcome::Busy,
-        // Dropped before it was looked at.
+        // Dropped before it was processed.
         TOO_MANY_REQUESTS => Outcome::NotSent,
-        // With these words a limit was met before anything was stored. With others, a disk that fails for
-        // instance, another replica may have stored it.
+        // With these words a limit was met before the write was stored. With others, such as a failing
+        // disk, another replica may have stored it.
         STORE_FAILED if is_limit(&error.description) => broken(format!(
             "the NATS bucket {name:?} is full ({}): raise its limits, or remove keys nobody needs",
             error.description
@@ -95,20 +95,20 @@ fn is_limit(description: &str) -> bool {
     description.contains("exceeded") || description.contains("too large")
 }
 
-/// The number in `wrong last sequence: 7`; zero, which is what an empty key has, where there is none.
+/// The number in `wrong last sequence: 7`; zero, as for an empty key, where there is none.
 fn last_sequence(description: &str) -> Revision {
     let number = description.rsplit(':').next().unwrap_or_default();
     Revision(number.trim().parse().unwrap_or(0))
 }
 
-/// What the lack of an answer means.
+/// The outcome of a write without an answer.
 pub(in crate::store::nats) fn of_silence(silence: &Silence, bucket: &Bucket) -> Outcome {
     match silence {
         Silence::NotConnected | Silence::NoResponders => Outcome::NotSent,
         Silence::NotSendable(_) | Silence::PublishDenied { certain: true, .. } => {
             Outcome::Failed(api::silence_fault(silence, bucket))
         }
-        // Without replies a write may well be applied.
+        // Without permission for replies a write may still be applied.
         Silence::Disconnected
         | Silence::PublishDenied { certain: false, .. }
         | Silence::RepliesDenied { .. } => Outcome::Unknown,

@@ -1,4 +1,4 @@
-//! What the server says of a bucket's stream, and what follows from it.
+//! The server's description of a bucket's stream, and the capabilities that follow from it.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -11,8 +11,8 @@ use serde::{Deserialize, Deserializer};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-/// The metadata in which `init --new` states that the bucket's name was never used before: the
-/// creation time of the very stream it was said of, so that a copied configuration says nothing.
+/// The metadata in which `init --new` states that the bucket's name was never used before. Its value is
+/// the creation time of that stream, so that a copied configuration states nothing.
 pub(in crate::store::nats) const NEVER_USED: &str = "incumbent.never-used";
 
 /// The server's own metadata: the API level of the server that leads the stream.
@@ -20,37 +20,37 @@ const SERVER_LEVEL: &str = "_nats.level";
 
 /// The level of the API since 2.11, with markers and lease times per record.
 pub(in crate::store::nats) const LEVEL_2_11: u32 = 1;
-/// The level since 2.12, which checks the compare of a replicated stream before it is proposed.
+/// The level since 2.12; such servers check the compare of a replicated stream before they propose it.
 pub(in crate::store::nats) const LEVEL_2_12: u32 = 2;
 
-/// How long after its time a record may stay: the server's checks are at least 250 ms apart
-/// (`resetAgeChk` in its `filestore.go`), on a clock that ticks every 100 ms (`ats`). Measured on 2.15:
-/// 60 to 410 ms by the bucket's age on a busy machine, 1 to 5 ms by a record's own lease.
+/// The longest delay of an expiry: the server's checks are at least 250 ms apart (`resetAgeChk` in its
+/// `filestore.go`), on a clock that ticks every 100 ms (`ats`). Measured on 2.15: 60 to 410 ms by the
+/// bucket's age on a busy machine, 1 to 5 ms by a record's own lease.
 const GRANULARITY: Duration = Duration::from_millis(350);
-/// The same before 2.11, where a check that comes a little early is repeated after a second.
+/// The same before 2.11, where a check that comes slightly early is repeated after a second.
 const OLD_GRANULARITY: Duration = Duration::from_secs(1);
 /// A cluster elects another leader for a stream in 5 to 7 s (measured on 2.15).
 const CLUSTER_FAIL_OVER: Duration = Duration::from_secs(7);
-/// A single server is away for as long as it takes to start again: with little data, a few seconds.
+/// A single server is away until it has restarted: with little data, a few seconds.
 const RESTART: Duration = Duration::from_secs(5);
-/// Lease times travel in milliseconds.
+/// The unit of lease times in records.
 const FINEST_LEASE: Duration = Duration::from_millis(1);
 /// `Nats-TTL` takes whole seconds.
 const TTL_STEP: Duration = Duration::from_secs(1);
 
-/// The answer to `STREAM.INFO`, as far as an election needs it.
+/// The parts of the answer to `STREAM.INFO` that an election needs.
 #[derive(Clone, Debug, Deserialize)]
 pub(in crate::store::nats) struct StreamInfo {
     pub(in crate::store::nats) config: Config,
     pub(in crate::store::nats) created: Timestamp,
-    /// When it was answered, by the clock of the stream's leader; servers before 2.10 do not say.
+    /// The time of the answer, by the clock of the stream's leader; absent before 2.10.
     #[serde(default, rename = "ts")]
     pub(in crate::store::nats) answered: Option<Timestamp>,
     pub(in crate::store::nats) state: State,
-    /// The JetStream domain it is in.
+    /// The stream's JetStream domain.
     #[serde(default)]
     pub(in crate::store::nats) domain: Option<String>,
-    /// The servers that hold it; a server alone says nothing of it.
+    /// The servers that hold it; absent for a single server.
     #[serde(default)]
     pub(in crate::store::nats) cluster: Option<Cluster>,
 }
@@ -67,7 +67,7 @@ pub(in crate::store::nats) struct State {
 #[serde(default)]
 pub(in crate::store::nats) struct Cluster {
     pub(in crate::store::nats) leader: Option<String>,
-    /// Those that follow the leader.
+    /// The followers of the leader.
     pub(in crate::store::nats) replicas: Vec<Follower>,
 }
 
@@ -79,7 +79,7 @@ pub(in crate::store::nats) struct Follower {
     pub(in crate::store::nats) offline: bool,
 }
 
-/// The stream's settings, as far as they matter.
+/// The stream's settings that matter for elections.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(default)]
 pub(in crate::store::nats) struct Config {
@@ -110,7 +110,7 @@ pub(in crate::store::nats) struct Config {
     pub(in crate::store::nats) metadata: HashMap<String, String>,
 }
 
-/// The answer to `INFO`, as far as it matters.
+/// The parts of the answer to `INFO` that matter.
 #[derive(Clone, Debug, Deserialize)]
 pub(in crate::store::nats) struct AccountInfo {
     api: ApiInfo,
@@ -146,7 +146,7 @@ impl StreamInfo {
         Incarnation(self.created.0)
     }
 
-    /// The info for a campaign; `asked_at` was read before the question left.
+    /// The info for a campaign; `asked_at` was read before the request was sent.
     pub(in crate::store::nats) fn store_info(&self, asked_at: Instant) -> StoreInfo {
         StoreInfo {
             asked_at,
@@ -158,7 +158,7 @@ impl StreamInfo {
         }
     }
 
-    /// How long before this answer that was, by the server's clock; none where the answer has no time.
+    /// The time from `time` to this answer, by the server's clock; `None` where the answer has no time.
     pub(in crate::store::nats) fn since(&self, time: OffsetDateTime) -> Option<Duration> {
         let then = u64::try_from(time.unix_timestamp_nanos()).ok()?;
         self.answered.map(|now| Duration::from_nanos(now.0.saturating_sub(then)))
@@ -168,7 +168,7 @@ impl StreamInfo {
         self.config.metadata.get(NEVER_USED).is_some_and(|text| *text == self.created.0.to_string())
     }
 
-    /// What the bucket can do, on servers of that API level.
+    /// The bucket's capabilities, on servers of that API level.
     pub(in crate::store::nats) fn capabilities(&self, level: u32) -> Capabilities {
         let config = &self.config;
         let longest = config.max_age().unwrap_or(Duration::MAX);
