@@ -10,8 +10,7 @@
 //!
 //! | what happens | the command's group gets | from |
 //! |---|---|---|
-//! | a signal asks us to end, or we leave for another reason | that signal or SIGTERM; SIGKILL when the grace is over. Nothing
-//! is given up until it is dead | supervisor; the SIGKILL also from the guard |
+//! | a signal asks us to end, or we leave for another reason | that signal or SIGTERM; SIGKILL when the grace is over. Nothing is given up until it is dead | supervisor; the SIGKILL also from the guard |
 //! | the lease is not renewed | SIGTERM in good time, SIGKILL before the deadline | guard |
 //! | the key is held by another candidate, deleted or reset | SIGKILL at once | supervisor |
 //! | we are stopped | the same as when the lease is not renewed, because it is not | guard |

@@ -10,8 +10,8 @@ use crate::{tools, wait};
 
 /// Starts a candidate by the rules of `nats-kv-leader-elect`, with the `ttl` given or the bucket's, and
 /// without splay.
-///
 /// # Panics
+/// When the program is not built; the message names the remedy.
 /// When the program is not built; the message says what to do.
 #[track_caller]
 pub fn candidate(url: &str, bucket: &str, key: &str, name: &str, ttl: Option<Duration>) -> JsonProgram {
@@ -26,7 +26,7 @@ pub fn candidate(url: &str, bucket: &str, key: &str, name: &str, ttl: Option<Dur
 /// Starts a watcher of one key.
 ///
 /// # Panics
-/// When the program is not built; the message says what to do.
+/// When the program is not built; the message names the remedy.
 #[track_caller]
 pub fn watch(url: &str, bucket: &str, key: &str) -> JsonProgram {
     JsonProgram::on_stdout(program("watch", url, bucket, key))

@@ -9,7 +9,7 @@ pub use server::NatsServer;
 
 use crate::tools::NatsVersion;
 
-/// What a server is started with.
+/// The options of a server.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     version: NatsVersion,
