@@ -3,7 +3,7 @@
 use incumbent::ErrorKind;
 use serde::{Deserialize, Serialize};
 
-/// How a command ended.
+/// The outcome of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[repr(u8)]
 pub(crate) enum Exit {
@@ -60,7 +60,7 @@ Exit codes:
 
 `incumbent COMMAND --help` has the options of a command, with examples.";
 
-/// An exit code, and when a command ends with it.
+/// An exit code and its meaning.
 type Code = (u8, &'static str);
 
 /// The exit codes of any command that opens a store.

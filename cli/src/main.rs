@@ -1,4 +1,4 @@
-//! The command line of incumbent: elections to watch, to run a command by, to look at and to set up.
+//! The command line of incumbent: it watches elections, runs commands in them, and inspects and sets up stores.
 
 #![deny(unsafe_code)]
 

@@ -47,7 +47,7 @@ pub(super) struct Blow {
 pub(super) struct Director {
     rng: Rng,
     faults: Vec<Fault>,
-    /// Faults still to be made before each is made again.
+    /// Faults still to be made before any repeats.
     bag: Vec<Fault>,
     lease: Duration,
     phase: Phase,
@@ -66,7 +66,7 @@ enum Phase {
 const CALM: std::ops::Range<u64> = 600..1_800;
 /// The time that a victim is left alone after another candidate leads.
 const REST: Duration = Duration::from_millis(400);
-/// The longest vacancy expected of a fault that names its successor.
+/// The longest expected duration of a fault that the successor hears of at once.
 const SWIFT: Duration = Duration::from_millis(700);
 
 impl Director {

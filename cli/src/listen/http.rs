@@ -1,4 +1,4 @@
-//! As much of HTTP as a probe and a scraper need: one `GET` a connection.
+//! The part of HTTP that a probe and a scraper need: one `GET` a connection.
 
 use std::time::Duration;
 

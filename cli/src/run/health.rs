@@ -15,7 +15,7 @@ use crate::stderr::tell;
 /// Whether the candidate may take part: its check succeeds, and nothing else keeps it out.
 pub(super) struct Health {
     checked: watch::Receiver<bool>,
-    /// Keeps it out of the race whatever the check says.
+    /// Keeps it out of the election whatever the check's result.
     pub(super) stays_out: bool,
     told: bool,
 }

@@ -1,4 +1,4 @@
-//! `incumbent sim`: simulated elections, many of them or one closely.
+//! `incumbent sim`: simulated elections, many of them or one in detail.
 //!
 //! ```text
 //!   args ── the command line; lists ── its lists of faults and of places

@@ -29,7 +29,7 @@ pub(super) struct Seen {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Led {
     For(Duration),
-    /// The holder's last report; the store does not say how old it is.
+    /// A lower bound, from the holder's last report: the store does not return that report's age.
     AtLeast(Duration),
     /// The age of its win, where the store reports it; it has not renewed since.
     SinceItsWin(Option<Duration>),

@@ -90,7 +90,7 @@ impl Kind {
         }
     }
 
-    /// Whether no term outlives it.
+    /// Whether it always ends the leader's term.
     pub(crate) fn ends_the_term(self) -> bool {
         use Kind::{Close, Delete, Freeze, HandOver, Kill, Overwrite, Purge, Resign};
         matches!(self, Close | Delete | Freeze | HandOver | Kill | Overwrite | Purge | Resign)

@@ -126,7 +126,7 @@ fn crash_fail_overs(history: &History, election: &Election, terms: &[terms::Term
     times
 }
 
-/// The nearest rank.
+/// The percentile by nearest rank, in seconds; none of an empty slice.
 fn percentile(sorted: &[Nanos], percent: usize) -> Option<f64> {
     let rank = (sorted.len() * percent).div_ceil(100).max(1);
     sorted.get(rank - 1).map(|nanos| seconds(*nanos))

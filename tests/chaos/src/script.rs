@@ -46,7 +46,7 @@ const PAIRS: u32 = 5;
 /// Faults that keep a leader from seeing that its key is touched, so that it leads until its deadline: the
 /// next leader's wait exists for them. In half of the cases the leader is blinded before its key is touched.
 const BLINDING: [Kind; 4] = [Kind::Freeze, Kind::Cut, Kind::CutReplies, Kind::HalfOpen];
-/// The number of times that a leader is killed for each other fault: only fail-overs after a kill are timed.
+/// The additional kills of a leader in each round of faults: only fail-overs after a kill are timed.
 const MORE_KILLS: usize = 3;
 
 impl Script {
@@ -70,7 +70,7 @@ impl Script {
         Fault { kind, aim, pick: self.rng.usize(..1 << 20), hold: self.rng.f64() }
     }
 
-    /// Every kind once, in a random order, before any repeats; the kind that is measured more often.
+    /// Draws every kind once, in a random order, before any repeats; a kill more often, because it is timed.
     fn draw(&mut self) -> Option<Kind> {
         if self.bag.is_empty() {
             self.bag.clone_from(&self.kinds);

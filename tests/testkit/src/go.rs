@@ -10,9 +10,9 @@ use crate::{tools, wait};
 
 /// Starts a candidate by the rules of `nats-kv-leader-elect`, with the `ttl` given or the bucket's, and
 /// without splay.
+///
 /// # Panics
 /// When the program is not built; the message names the remedy.
-/// When the program is not built; the message says what to do.
 #[track_caller]
 pub fn candidate(url: &str, bucket: &str, key: &str, name: &str, ttl: Option<Duration>) -> JsonProgram {
     let mut command = program("candidate", url, bucket, key);
@@ -35,7 +35,7 @@ pub fn watch(url: &str, bucket: &str, key: &str) -> JsonProgram {
 /// Has the official client `Create` the key.
 ///
 /// # Errors
-/// The client's own words where it is refused.
+/// The client's error message where it is refused.
 ///
 /// # Panics
 /// When the program is not built, or fails otherwise.
@@ -47,7 +47,7 @@ pub fn create(url: &str, bucket: &str, key: &str, value: &str) -> Result<u64, St
 /// Has the official client `Update` that revision of the key.
 ///
 /// # Errors
-/// The client's own words where it is refused.
+/// The client's error message where it is refused.
 ///
 /// # Panics
 /// When the program is not built, or fails otherwise.

@@ -1,4 +1,4 @@
-//! Breaks the rules of the core one at a time: each that goes unnoticed is a gap in the simulator's checks.
+//! Breaks the rules of the core one at a time: each break that goes unnoticed is a gap in the simulator's checks.
 //!
 //! The hunt builds a copy of the core that can be broken, in a target folder of its own, so no other build is disturbed.
 
@@ -26,7 +26,7 @@ struct Finding {
 }
 
 impl Finding {
-    /// Whether it is as expected: the control is when no violation is found in it.
+    /// Whether it is as expected: a mutant is caught, and the control is not.
     fn is_well(&self) -> bool {
         self.caught != (self.name == "none")
     }

@@ -25,8 +25,7 @@ use crate::listen::Listener;
 use crate::output::span;
 use crate::stderr::tell;
 
-/// The interval at which the guard gets a new deadline, and the command's end is checked where no signal
-/// reported it.
+/// The interval between two checks for a new deadline, and for the command's end where no signal reported it.
 const TICK: Duration = Duration::from_millis(50);
 /// The time before the end of a drain at which the command is killed, so that it is dead by then.
 const DYING: Duration = Duration::from_millis(200);

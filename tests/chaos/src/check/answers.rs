@@ -12,7 +12,7 @@ pub(super) fn check(history: &History) -> Vec<Violation> {
     history.lives.iter().flat_map(of_life).collect()
 }
 
-/// An answer that said yes.
+/// A true answer.
 struct Yes<'a> {
     held: &'a Held,
     before: Nanos,

@@ -17,7 +17,7 @@ pub(crate) struct Excuse {
 
 /// The beginning: no candidate has led yet.
 pub(crate) const START: &str = "start";
-/// The store took no writes, as other clients confirm.
+/// The store took no writes, and independent clients noticed it too.
 pub(crate) const OUTAGE: &str = "store-outage";
 /// The machine had no processor time left.
 pub(crate) const STALL: &str = "machine-stall";

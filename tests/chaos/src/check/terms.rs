@@ -31,7 +31,7 @@ struct Evidence {
     first: Option<Nanos>,
     last: Nanos,
     deadline: Nanos,
-    /// The first answer after the last that said yes.
+    /// The first answer after the last true one.
     gone: Option<Nanos>,
     reason: Option<String>,
 }

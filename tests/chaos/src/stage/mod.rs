@@ -32,7 +32,7 @@ pub(crate) struct Stage {
     folder: PathBuf,
     notes: Arc<Log>,
     clock: Clock,
-    // Candidates before the servers, and both before the runtime.
+    // Dropped in this order: candidates before the servers, and both before the runtime.
     actors: Vec<Actor>,
     pulse: Pulse,
     operator: Operator,

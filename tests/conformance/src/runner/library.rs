@@ -54,7 +54,7 @@ struct Own {
     candidate: Candidate,
     events: tokio::sync::Mutex<Events>,
     works: bool,
-    /// The term that it works in; holding it keeps it from being drained.
+    /// The term that it works in; the drain of the term waits until this is dropped.
     held: Mutex<Option<Term>>,
 }
 

@@ -159,7 +159,7 @@ impl NatsCluster {
     /// Waits for the leader of `stream` (the bucket `B` is the stream `KV_B`), and returns its
     /// node.
     ///
-    /// A node that was cut off from the others may still name itself for some seconds; ask for
+    /// A node that was cut off from the others may still report itself for some seconds; ask for
     /// [the view of one node](Self::stream_leader_seen_by) then.
     ///
     /// # Panics
