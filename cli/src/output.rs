@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use crate::failure::Failure;
 
-/// Writes a line at once. Returns false where the reader has gone, which is no failure: `incumbent … |
-/// head`.
+/// Writes a line at once. Returns false where the reader has gone, which is no failure: `incumbent … | head`.
 pub(crate) fn line(text: impl std::fmt::Display) -> Result<bool, Failure> {
     let mut out = io::stdout().lock();
     match writeln!(out, "{text}").and_then(|()| out.flush()) {

@@ -64,8 +64,7 @@ impl StoreArgs {
         })
     }
 
-    /// Opens the store; where it does not answer, waits for it and reports that on the standard
-    /// error.
+    /// Opens the store; where it does not answer, waits for it and reports that on the standard error.
     pub(crate) async fn open(
         &self,
         builder: StoreBuilder,

@@ -1,5 +1,4 @@
-//! Decides which fault comes when. Reads no clock and acts on no candidate: [`super::show`] carries out
-//! its moves.
+//! Decides which fault comes when. Reads no clock and acts on no candidate: [`super::show`] carries out its moves.
 
 use std::time::Duration;
 
@@ -132,8 +131,7 @@ impl Director {
         (leaves || blow.fault == Fault::Stop).then_some(Move::Mend(blow))
     }
 
-    /// Draws every fault once, in a random order, before any repeats; none that would not be over in
-    /// time.
+    /// Draws every fault once, in a random order, before any repeats; none that would not be over in time.
     fn draw(&mut self, scene: &Scene) -> Option<Fault> {
         if self.bag.is_empty() {
             self.bag.clone_from(&self.faults);

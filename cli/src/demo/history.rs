@@ -5,7 +5,7 @@
 //! reads the clock before and after. That clock counts from the machine's boot and is the same for all
 //! processes, so readings of different candidates can be compared.
 //!
-//! # Why a reported overlap is real
+//! # Why a found overlap is real
 //!
 //! A reading is `(before, answer, after)`. The answer was computed at *some* instant between the two clock
 //! readings. A term begins once and ends once, so between two true answers in the same term the answer was
@@ -14,7 +14,7 @@
 //! that. Two stretches of different terms that share more than an instant are two leaders at once, with no
 //! allowance for anything. Stretches that only touch do not overlap.
 //!
-//! # Why every overlap is reported
+//! # Why an overlap is found
 //!
 //! Readings leave out at most the distance between two of them, about a millisecond, at either end, except
 //! where the process was stopped. There the lease itself is the evidence: with every true reading the witness

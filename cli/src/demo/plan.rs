@@ -28,7 +28,7 @@ const UNATTENDED: Duration = Duration::from_secs(30);
 pub(super) struct Plan {
     /// The store's URL, including any credentials.
     url: String,
-    /// The same URL without credentials.
+    /// The same URL, safe to show.
     pub(super) store: String,
     pub(super) key: String,
     pub(super) names: Vec<String>,
@@ -183,8 +183,7 @@ async fn open(
     }
 }
 
-/// Refuses now whatever every candidate would be refused for. It closes during its splay, and so never
-/// writes.
+/// Refuses now whatever every candidate would be refused for. It closes during its splay, and so never writes.
 async fn check(store: &Store, key: &str, name: &str, preset: Pace, lease: Duration) -> Result<(), Failure> {
     let options = CampaignOptions::new().name(name).preset(preset.into()).lease(lease);
     let candidate = store.campaign(key, options.splay(Duration::from_secs(3600))).await?;

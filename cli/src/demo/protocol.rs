@@ -35,8 +35,7 @@ pub(super) enum Order {
     Close,
 }
 
-/// A report from a candidate. Instants are nanoseconds of the machine's clock, shared by all
-/// processes.
+/// A report from a candidate. Instants are nanoseconds of the machine's clock, shared by all processes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "report", rename_all = "snake_case")]
 pub(super) enum Report {

@@ -1,5 +1,4 @@
-//! The file that a witness writes: a line of fixed width for every term, rewritten in place while the
-//! term lasts.
+//! The file that a witness writes: a line of fixed width for every term, rewritten in place while the term lasts.
 
 use std::fmt;
 use std::io;

@@ -1,5 +1,4 @@
-//! The demo's loop: it takes candidates' reports, carries out the director's moves, and shows the
-//! state.
+//! The demo's loop: it takes candidates' reports, carries out the director's moves, and shows the state.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -32,8 +31,7 @@ use crate::signals::Signals;
 const TICK: Duration = Duration::from_millis(100);
 /// The longest time that an operator's write may take.
 const OPERATOR_PATIENCE: Duration = Duration::from_secs(3);
-/// The longest time that candidates may take to leave in good order; the library itself takes 2 s
-/// at most.
+/// The longest time that candidates may take to leave in good order; the library itself takes 2 s at most.
 const FAREWELL: Duration = Duration::from_secs(4);
 
 /// `incumbent demo`.
@@ -135,8 +133,7 @@ impl Show {
         Ok(())
     }
 
-    /// Orders all candidates to leave: the leader last, so that leadership does not pass from one
-    /// to the next.
+    /// Orders all candidates to leave: the leader last, so that leadership does not pass from one to the next.
     async fn farewell(&mut self, signals: &mut Signals) -> Result<(), Failure> {
         let leader = self.fleet.leader();
         for actor in 0..self.fleet.actors.len() {

@@ -90,8 +90,7 @@ impl Summary {
     }
 }
 
-/// The smallest value that at least this part of all values does not exceed (nearest rank); none of
-/// an empty slice.
+/// The smallest value that at least this part of all values does not exceed (nearest rank); none of an empty slice.
 pub(super) fn percentile(sorted: &[Duration], part: f64) -> Option<Duration> {
     let rank = (part * sorted.len() as f64).ceil() as usize;
     sorted.get(rank.saturating_sub(1)).copied()

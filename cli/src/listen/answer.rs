@@ -27,8 +27,7 @@ pub(super) fn answer(path: &str, candidate: &Candidate, metrics: &Metrics) -> An
 /// 200 for the leader, with its token, and 503 for every other candidate.
 fn leader(candidate: &Candidate) -> Answer {
     let (election, name) = (candidate.election(), candidate.name());
-    // Reads the term before it checks that the term is current: an ended lease is never reported as
-    // leadership.
+    // Reads the term before it checks that the term is current: an ended lease is never reported as leadership.
     let term = candidate.term().map(|term| term.view());
     let (status, headers, body) = match term.filter(|_| candidate.is_leader()) {
         Some(term) => {

@@ -50,8 +50,7 @@ impl Answer {
     }
 }
 
-/// Reads a request and answers it. A client that sends nothing, or too much, loses only its own
-/// connection.
+/// Reads a request and answers it. A client that sends nothing, or too much, loses only its own connection.
 pub(super) async fn serve(mut stream: TcpStream, answer: impl Fn(&str) -> Answer) {
     let exchange = async {
         let mut read = Vec::new();

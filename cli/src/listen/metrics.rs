@@ -10,8 +10,7 @@ use incumbent::{Candidate, Reason, WriteEvent};
 const ACTIONS: [&str; 3] = ["acquire", "renew", "release"];
 const OUTCOMES: [&str; 6] = ["applied", "refused", "busy", "not_sent", "unknown", "failed"];
 
-/// The buckets of a latency, in seconds: from a store on the same machine to one that hardly
-/// answers.
+/// The buckets of a latency, in seconds: from a store on the same machine to one that hardly answers.
 const BUCKETS: [f64; 10] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0];
 
 /// The counts so far.

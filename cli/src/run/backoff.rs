@@ -7,8 +7,7 @@ const LONGEST: Duration = Duration::from_secs(60);
 /// A command that ran for this long does not count as one that keeps exiting.
 const SETTLED: Duration = Duration::from_secs(60);
 
-/// One second, then twice as long each time up to a minute; one second again once the command ran for a
-/// minute.
+/// One second, then twice as long each time up to a minute; one second again once the command ran for a minute.
 #[derive(Debug, Default)]
 pub(super) struct Backoff {
     last: Option<Duration>,

@@ -35,8 +35,7 @@ impl Line {
     }
 }
 
-/// The longest prefix of a text that fits into `width` columns, without characters that move the
-/// cursor.
+/// The longest prefix of a text that fits into `width` columns, without characters that move the cursor.
 pub(crate) fn fitting(text: &str, width: usize) -> String {
     let mut left = width;
     let fits = |c: &char| {

@@ -1,5 +1,4 @@
-//! The settings file: TOML, an option a line; those in a table named after a command apply to that command
-//! alone.
+//! The settings file: TOML, an option a line; those in a table named after a command apply to that command alone.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -35,8 +34,7 @@ pub(super) struct Said {
 }
 
 impl Config {
-    /// Finds the file that the command line or the environment names, or `incumbent.toml` in the working
-    /// directory.
+    /// Finds the file that the command line or the environment names, or `incumbent.toml` in the working directory.
     pub(super) fn find(arguments: &[OsString]) -> Result<Option<Self>, Failure> {
         let (path, named) = match named(arguments).or_else(|| env::var_os(VARIABLE).map(PathBuf::from)) {
             Some(path) => (path, true),

@@ -20,8 +20,7 @@ pub(super) struct Seen {
     pub(super) entry: Entry,
     /// The age of a live record, where the store reports it.
     pub(super) ago: Option<Duration>,
-    /// The candidates that answered, longest-standing first; none where the store has no way to
-    /// ask.
+    /// The candidates that answered, longest-standing first; none where the store has no way to ask.
     pub(super) candidates: Option<Vec<CandidateInfo>>,
 }
 

@@ -44,8 +44,7 @@ pub(super) struct Row {
     observed: Option<Holder>,
     /// The length of the lease that is shown.
     lease: Option<Duration>,
-    /// The other candidates of the election, longest-standing first; none where the store has no
-    /// way to ask.
+    /// The other candidates of the election, longest-standing first; none where the store has no way to ask.
     pub(super) waiting: Option<Vec<CandidateInfo>>,
 }
 

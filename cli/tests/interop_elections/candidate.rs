@@ -61,8 +61,7 @@ async fn campaign(url: &str, key: &str, name: &str) {
                 }
                 Some(Event::Draining { term, .. }) => term.drained(),
                 Some(Event::Lost { term, .. }) => {
-                    // Not now, but the last time at which it led: the event may have taken a while to
-                    // arrive.
+                    // Not now, but the last time at which it led: the event may have taken a while to arrive.
                     let seen = leading.take().filter(|leading| leading.term == term).unwrap().seen;
                     println!("{}", line(name, "lost", seen, &term));
                 }

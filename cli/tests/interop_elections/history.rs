@@ -24,8 +24,7 @@ pub(crate) struct Leadership {
     pub(crate) revision: u64,
 }
 
-/// The leaderships that a candidate has reported. `gone` is the time of its kill, or now; `lease` is
-/// `T`.
+/// The leaderships that a candidate has reported. `gone` is the time of its kill, or now; `lease` is `T`.
 ///
 /// A Go leader that could not renew for a whole lease counts as leader no longer than that: its library
 /// has no defence against being paused, and does not promise one.

@@ -1,7 +1,6 @@
 //! At the Go library's shortest TTL, `incumbent run` with the preset for it takes turns with Go candidates.
 //!
-//! The library takes 1.5 TTL and more from a vacancy to a reported win, so each test takes a minute and a
-//! half.
+//! The library takes 1.5 TTL and more from a vacancy to a reported win, so each test takes a minute and a half.
 
 use std::process::Command;
 use std::time::Duration;

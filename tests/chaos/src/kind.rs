@@ -4,8 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The target of a fault. From this the checker knows the elections that it may leave without a
-/// leader.
+/// The target of a fault. From this the checker knows the elections that it may leave without a leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Touch {
     /// The process that leads the election.

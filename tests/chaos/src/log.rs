@@ -149,8 +149,7 @@ impl Log {
         Ok(Self(Mutex::new(OpenOptions::new().append(true).create_new(true).open(path)?)))
     }
 
-    /// Appends a line. A history with a gap proves nothing, so a line that cannot be written ends the
-    /// process.
+    /// Appends a line. A history with a gap proves nothing, so a line that cannot be written ends the process.
     pub(crate) fn write(&self, line: &impl Serialize) {
         let written = serde_json::to_string(line).map_err(io::Error::other).and_then(|mut text| {
             text.push('\n');
@@ -163,8 +162,7 @@ impl Log {
     }
 }
 
-/// Reads all lines of a file. A last line without a newline belongs to a writer that was killed during the
-/// write.
+/// Reads all lines of a file. A last line without a newline belongs to a writer that was killed during the write.
 pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Vec<T>> {
     let text = std::fs::read_to_string(path)?;
     let damaged = |error| io::Error::new(io::ErrorKind::InvalidData, format!("{}: {error}", path.display()));

@@ -118,8 +118,7 @@ pub(crate) fn margin(lease: Duration) -> Duration {
     (lease / 20).min(second) + lease / 100 + (lease / 20).min(quarter)
 }
 
-/// The longest silence of the store in which a leader keeps its term: the silence begins just before a
-/// renewal.
+/// The longest silence of the store in which a leader keeps its term: the silence begins just before a renewal.
 pub(crate) fn survives(lease: Duration) -> Duration {
     lease - margin(lease) - lease / 3
 }

@@ -97,8 +97,7 @@ impl ChildGuard {
 
 impl Drop for ChildGuard {
     fn drop(&mut self) {
-        // The group is killed before the child is reaped: until then its id cannot be another
-        // process's.
+        // The group is killed before the child is reaped: until then its id cannot be another process's.
         let _ = kill_process_group(as_pid(self.child.id()), Signal::KILL);
         let _ = self.child.wait();
     }

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 /// The environment variable that names a nats-server to use instead of the newest.
 pub const NATS_SERVER: &str = "NATS_SERVER";
 
-/// The environment variable that is set where the machine lacks Go, and so the older servers, on
-/// purpose.
+/// The environment variable that is set where the machine lacks Go, and so the older servers, on purpose.
 pub const WITHOUT_GO: &str = "INCUMBENT_WITHOUT_GO";
 
 /// A version of nats-server in the tests.
@@ -26,8 +25,7 @@ impl NatsVersion {
     /// All of them, newest first.
     pub const ALL: [Self; 3] = [Self::Newest, Self::V2_12, Self::V2_10];
 
-    /// The versions for a test of all versions: all, or where [`WITHOUT_GO`] is set the installed
-    /// ones.
+    /// The versions for a test of all versions: all, or where [`WITHOUT_GO`] is set the installed ones.
     pub fn tested() -> Vec<Self> {
         let without_go = std::env::var_os(WITHOUT_GO).is_some();
         Self::ALL.into_iter().filter(|version| !without_go || nats_server(*version).is_ok()).collect()

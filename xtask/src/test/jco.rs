@@ -26,8 +26,7 @@ pub(super) fn run(without: &[Without], report: &mut Report) {
     }
 }
 
-/// Runs the example from a copy, so that npm installs its packages there. Returns whether it
-/// succeeds.
+/// Runs the example from a copy, so that npm installs its packages there. Returns whether it succeeds.
 fn example() -> Result<bool> {
     if shell::on_path("npm").is_none() {
         bail!("there is no npm; install Node 20 or newer (https://nodejs.org)");

@@ -96,8 +96,7 @@ pub(crate) fn all(tools: &[Tool], without: &[Without]) -> Result<()> {
     Ok(())
 }
 
-/// Finds or installs `tools`, and prints the path of each. Returns the missing ones, and the
-/// reasons.
+/// Finds or installs `tools`, and prints the path of each. Returns the missing ones, and the reasons.
 pub(crate) fn provide(tools: &[Tool], without: &[Without]) -> Vec<(Tool, String)> {
     let mut missing = Vec::new();
     for tool in tools {

@@ -10,8 +10,7 @@ use super::{Elector, Failure, guard};
 
 /// The interval between two checks of the lease while there is one.
 const TICK: Duration = Duration::from_millis(50);
-/// The longest sleep between two readings of the clock: timers stand still while the machine is
-/// suspended.
+/// The longest sleep between two readings of the clock: timers stand still while the machine is suspended.
 const NAP: Duration = Duration::from_secs(1);
 
 impl Elector {

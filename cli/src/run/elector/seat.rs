@@ -57,8 +57,7 @@ impl Seat {
         }
     }
 
-    /// Whether it may produce an event: typed messages are read when the handler before them has
-    /// returned.
+    /// Whether it may produce an event: typed messages are read when the handler before them has returned.
     pub(super) fn speaks(&self, is_running: bool) -> bool {
         matches!(self, Self::Store { .. }) || !is_running
     }

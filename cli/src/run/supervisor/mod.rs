@@ -99,8 +99,7 @@ pub(super) async fn open_store(args: &Args, listener: &Listener) -> Result<Store
 
 /// Reports how long there will be no leader in a new store, because nothing else shows it.
 async fn say_that_it_is_young(store: &Store, args: &Args) {
-    // A store that does not answer here will not answer the candidate either, and the candidate reports
-    // that.
+    // A store that does not answer here will not answer the candidate either, and the candidate reports that.
     let Ok(info) = store.store_info().await else { return };
     let Ok(forecast) = args.lease.options().forecast(store.capabilities(), &info) else { return };
     let left = info.age.and_then(|age| forecast.lease.checked_sub(age));

@@ -109,8 +109,7 @@ impl Supervisor {
             work.is_overdue = self.asked.is_none();
             work.is_ending = true;
             work.kill_at = Some(now + self.args.drain);
-            // The guard sends the signal, as it would without us: a command that got two might hurry its
-            // shutdown.
+            // The guard sends the signal, as it would without us: a command that got two might hurry its shutdown.
             self.guard.tell(Word::Terminate);
         }
         let is_over = work.watch.is_some_and(|(_, watch)| watch.is_over(now));

@@ -22,8 +22,7 @@ pub(crate) const OUTAGE: &str = "store-outage";
 /// The machine had no processor time left.
 pub(crate) const STALL: &str = "machine-stall";
 
-/// The longest delay of a candidate's log line, and the greatest age of the last answer of one that was
-/// killed.
+/// The longest delay of a candidate's log line, and the greatest age of the last answer of one that was killed.
 const LATE: Nanos = 500_000_000;
 /// The longest time for a client to find another server when its own does not answer, and then for the
 /// cluster to elect a leader for the stream: 5 to 7 s, measured.

@@ -11,8 +11,7 @@ pub(crate) struct Term {
     /// The candidate's name, with the number of its run.
     pub(crate) who: String,
     pub(crate) token: String,
-    /// The time of its win event, or of the first answer where the process was killed before it could log
-    /// that.
+    /// The time of its win event, or of the first answer where the process was killed before it could log that.
     pub(crate) started: Nanos,
     /// A time throughout which it certainly led.
     pub(crate) proven: Option<(Nanos, Nanos)>,

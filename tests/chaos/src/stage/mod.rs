@@ -115,8 +115,7 @@ impl Stage {
         self.clock.now().as_nanos()
     }
 
-    /// The leader of that election, where it is able to lead; of two that reported a win, the later
-    /// one.
+    /// The leader of that election, where it is able to lead; of two that reported a win, the later one.
     pub(crate) fn leader(&self, election: usize) -> Option<Leading> {
         let key = self.scenario.elections[election].key;
         let well = self.actors.iter().enumerate().filter(|(_, actor)| actor.is_well(key));

@@ -94,8 +94,7 @@ impl Play {
         }
     }
 
-    /// The first of the candidates to win; one with another event about a term meanwhile does not
-    /// count.
+    /// The first of the candidates to win; one with another event about a term meanwhile does not count.
     async fn won(
         &self,
         who: &[usize],

@@ -1,5 +1,4 @@
-//! The runner's access to the store and to the network: through the stage, or its own where the stage
-//! has none.
+//! The runner's access to the store and to the network: through the stage, or its own where the stage has none.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -130,8 +129,7 @@ impl Hand {
         }
     }
 
-    /// Keeps everything on this connection from reaching the store from now on. [`forget`](Self::forget)
-    /// follows.
+    /// Keeps everything on this connection from reaching the store from now on. [`forget`](Self::forget) follows.
     pub(super) async fn kill(&mut self, connection: &str) -> Result<(), String> {
         match self.faults(connection) {
             Some(faults) => {

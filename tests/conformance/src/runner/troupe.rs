@@ -1,5 +1,4 @@
-//! The candidates under test, behind a trait: one runner for all of them gives every verb one
-//! meaning.
+//! The candidates under test, behind a trait: one runner for all of them gives every verb one meaning.
 
 use std::fmt;
 use std::pin::Pin;
@@ -28,8 +27,7 @@ pub trait Troupe: Send + Sync {
     /// The reason why it cannot.
     fn take(&self, adapter: Box<dyn Adapter>, clock: Clock) -> Result<Arc<dyn Opened>, String>;
 
-    /// The reason why these candidates cannot carry out a step, whatever the store; `None` where
-    /// they can.
+    /// The reason why these candidates cannot carry out a step, whatever the store; `None` where they can.
     fn cannot(&self, step: &Step) -> Option<&'static str> {
         let _ = step;
         None

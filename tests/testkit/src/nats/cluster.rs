@@ -8,8 +8,7 @@ use crate::port::Port;
 use crate::proxy::Proxy;
 use crate::wait;
 
-/// The longest time that a cluster may take to elect its leaders, on a machine that runs other
-/// tests as well.
+/// The longest time that a cluster may take to elect its leaders, on a machine that runs other tests as well.
 const ELECTION: Duration = Duration::from_secs(90);
 const STARTS: usize = 5;
 
@@ -156,8 +155,7 @@ impl NatsCluster {
         self.leader("the cluster's meta leader", monitor::meta_leader)
     }
 
-    /// Waits for the leader of `stream` (the bucket `B` is the stream `KV_B`), and returns its
-    /// node.
+    /// Waits for the leader of `stream` (the bucket `B` is the stream `KV_B`), and returns its node.
     ///
     /// A node that was cut off from the others may still report itself for some seconds; ask for
     /// [the view of one node](Self::stream_leader_seen_by) then.

@@ -23,16 +23,14 @@ pub(super) fn meta_leader(port: u16) -> Option<String> {
     named(&get(port, "/jsz")?["meta_cluster"]["leader"])
 }
 
-/// The number of followers that the leader of the cluster's JetStream sees present and up to date;
-/// only it knows.
+/// The number of followers that the leader of the cluster's JetStream sees present and up to date; only it knows.
 pub(super) fn meta_followers(port: u16) -> usize {
     let answer = get(port, "/jsz").unwrap_or_default();
     let replicas = answer["meta_cluster"]["replicas"].as_array().map_or(&[][..], Vec::as_slice);
     replicas.iter().filter(|peer| peer["current"] == true && peer["offline"] != true).count()
 }
 
-/// The name of the server that leads `stream`, as this one sees it, in the first account with that
-/// stream.
+/// The name of the server that leads `stream`, as this one sees it, in the first account with that stream.
 pub(super) fn stream_leader(port: u16, stream: &str) -> Option<String> {
     let answer = get(port, "/jsz?accounts=1&streams=1")?;
     let accounts = answer["account_details"].as_array()?;
