@@ -33,7 +33,7 @@ pub(crate) enum Profile {
     Release,
 }
 
-/// Every CPython on this machine that the wheel supports, one a version; the one that runs all tests first.
+/// Every CPython on this machine that the wheel supports, one a version; first the one that runs all tests.
 pub(crate) fn interpreters() -> Result<Vec<Interpreter>> {
     let mut found = Vec::<Interpreter>::new();
     for program in programs() {

@@ -22,7 +22,7 @@ impl Bench {
         Self::open_telling(args, &Teller::default()).await
     }
 
-    /// Opens the store; connection messages go through `teller`, and it can keep them off the screen.
+    /// Opens the store so that connection messages can be kept off the screen.
     pub(crate) async fn open_telling(args: &StoreArgs, teller: &Teller) -> Result<Self, Failure> {
         let settings = args.settings_to_look()?;
         if matches!(settings, StoreSettings::Memory(_)) {

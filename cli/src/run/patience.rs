@@ -1,4 +1,4 @@
-//! The time limit for an election (`--wait`): counted from the start of the program.
+//! The time limit for an election (`--wait`): counted from the start of the program, whatever the wait.
 
 use std::time::Duration;
 

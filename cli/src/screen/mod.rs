@@ -84,7 +84,7 @@ impl Drop for Screen {
     }
 }
 
-/// Whether there is a terminal that can do more than print lines.
+/// Whether the terminal, where there is one, can do more than print lines.
 pub(crate) fn can_draw() -> bool {
     std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
@@ -98,7 +98,7 @@ fn restore() {
     }
 }
 
-/// Sets colours unless `NO_COLOR` is set (<https://no-color.org>).
+/// Sets colours unless `NO_COLOR` asks for none (<https://no-color.org>).
 fn paint(out: &mut Stdout, tone: Tone) -> io::Result<()> {
     let colour = |out: &mut Stdout, colour| match std::env::var_os("NO_COLOR") {
         Some(asked) if !asked.is_empty() => Ok(()),

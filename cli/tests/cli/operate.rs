@@ -77,7 +77,7 @@ fn a_leader_on_a_server_is_evicted_and_it_is_told_how_long_the_next_one_waits() 
     evicts_in(&store);
 }
 
-/// The server loses more acknowledged writes than candidates skip by themselves. The candidate that remembers them
+/// The server loses more acknowledged writes than candidates use up by themselves. The candidate that remembers them
 /// reports the token for which it stays out, and leads once the operator accepts.
 /// which token it stays out, and leads once the operator accepts.
 #[test]

@@ -125,9 +125,9 @@ async fn hostile(server: &NatsServer, user: &str) {
         let refused = client.request(format!("$JS.API.{request}"), payload.to_string().into()).await;
         assert!(refused.is_err(), "{request}: {refused:?}");
     }
-    // Nor do candidates answer a call on a subject that its sender chose as a reply address.
+    // Nor do candidates write to the key for a caller that names it as its reply subject.
     client.publish_with_reply("_incumbent.roll.ELECTIONS", key, "".into()).await.unwrap();
-    // A consumer may be made, but not one that writes on the server's behalf.
+    // A consumer may be made, but not one that delivers to the key.
     let payload = json!({
         "stream_name": "KV_ELECTIONS",
         "config": { "deliver_subject": key, "deliver_policy": "all", "ack_policy": "none" },

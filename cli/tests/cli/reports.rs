@@ -93,7 +93,7 @@ fn doctor_tells_what_is_broken_and_what_to_change() {
     let url = format!("{}/ELECTIONS", server.url());
     assert_eq!(ended(&["init", "--store", &url, "--lease", "2s", "--new"]).code, Some(0));
     let text = session(&url, &["doctor", "doctor --preset fast"]);
-    // It examines the snapshots of other tests.
+    // Other snapshots hold the settings that it examines.
     let said = text.lines().filter(|line| {
         ["$", "[", "broken", "weak", "note", " ", "the promise", "nothing here"]
             .iter()

@@ -212,7 +212,7 @@ fn the_command_of_a_stopped_supervisor_is_dead_before_another_leads() {
     let ben_saw = ben.until("what the successor sees", |line| Some(line.to_owned()));
     assert_eq!(ben_saw, "dead");
     assert_eq!(ben.wait().code, Some(0));
-    // After it is resumed it campaigns, and begins a new term.
+    // Once resumed it campaigns, and starts the command again.
     incumbent_testkit::process::resume(ada.pid());
     assert_ne!(pid(&mut ada), command);
 }

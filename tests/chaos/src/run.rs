@@ -16,7 +16,7 @@ use crate::kind::Kind;
 use crate::report::Report;
 use crate::scenario::Scenario;
 
-/// The time around a violation whose lines are shown, in nanoseconds, before it and after it.
+/// The lines shown around a violation: their distance in nanoseconds, and their number on either side.
 const AROUND: u64 = 3_000_000_000;
 const LINES: usize = 40;
 

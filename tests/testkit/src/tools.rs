@@ -62,7 +62,7 @@ pub fn component(name: &str) -> Result<PathBuf, String> {
 
 /// The program of a version of nats-server.
 ///
-/// The newest is searched in `$NATS_SERVER`, in `target/tools` and on the path; an older one in
+/// The newest is searched for in `$NATS_SERVER`, in `target/tools` and on the path; an older one in
 /// `target/tools` only.
 ///
 /// # Errors

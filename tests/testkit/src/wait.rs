@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// The longest time that an immediate condition may take on a busy machine.
+/// The longest time on a busy machine for a condition that should hold at once.
 pub const GENEROUS: Duration = Duration::from_secs(20);
 
 const POLL: Duration = Duration::from_millis(10);

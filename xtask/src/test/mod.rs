@@ -188,7 +188,7 @@ fn provide(parts: &mut Vec<Part>, without: &[Without], report: &mut Report) {
     }
 }
 
-/// A build that several parts use: a step before the others.
+/// The names of steps that other steps wait for.
 const TESTS: &str = "build the Rust tests";
 const PROGRAMS: &str = "build the programs";
 const COMPONENTS: &str = "build the components";

@@ -28,7 +28,7 @@ const OTHERS: [u32; 3] = [20, 22, 24];
 const REPRESENTATIVE: [&str; 7] =
     ["package", "candidate", "handlers", "blocked", "processes", "threads", "conformance"];
 
-/// Tells the tests that there is no Python to take turns with.
+/// The value that reports to the tests that there is no Python to take turns with.
 const NO_PYTHON: &str = "none";
 
 /// A test file that packs the package in its own folder: no two runs of it at a time.

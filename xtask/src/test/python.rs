@@ -51,7 +51,7 @@ impl Python {
         Ok(())
     }
 
-    /// All interpreters, the one that runs all tests first, and the wheel.
+    /// All interpreters, first the one that runs all tests, and the wheel.
     fn built(&self) -> Result<(&[Interpreter], &Path)> {
         let (interpreters, wheel) = self.built.get().context("the wheel is not built")?;
         Ok((interpreters, wheel))
@@ -157,7 +157,7 @@ fn smoke(interpreter: &Interpreter, wheel: &Path, report: &mut Report) -> Result
     count(&mut pytest, &name, &interpreter.name(), report)
 }
 
-/// A try of an installed package: an election.
+/// The trial of an installed package: an election.
 const TRY: &str = "import incumbent.sync, sys; assert 'site-packages' in incumbent.__file__
 with incumbent.sync.connect('sqlite:alone.db') as store, store.campaign('jobs', preset='fast', lease=1, splay=0) as candidate:
     with candidate.next_term(60) as term: assert candidate.is_leader and term.token.sequence

@@ -1,4 +1,4 @@
-//! `cargo xtask test quick`: finds most breakage within minutes.
+//! `cargo xtask test quick`: finds within minutes what a change broke.
 
 use std::time::Instant;
 

@@ -61,7 +61,7 @@ impl Tool {
         Self::GoPrograms,
     ];
 
-    /// Its path and version; installs it where it is missing.
+    /// Returns its path and version, after installing it where it is missing.
     fn provide(self) -> Result<(PathBuf, String)> {
         match self {
             Self::NatsServer(version) => nats_server::provide(version),

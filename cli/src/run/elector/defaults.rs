@@ -42,7 +42,7 @@ pub(crate) fn take_defaults(
     Ok(())
 }
 
-/// Parses a time; an empty text or zero means the default, as in elector.
+/// Parses a time; zero means the default, as in elector.
 fn span(text: &str) -> Result<Duration, Failure> {
     const DEFAULT: Duration = Duration::from_secs(30);
     if text == "0" {

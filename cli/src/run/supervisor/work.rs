@@ -138,7 +138,7 @@ impl Supervisor {
         let (code, at) = (exit_code(status), self.clock.now().as_nanos());
         self.tell(json!({ "event": "exited", "code": code, "at": at }));
         if let Some(asked) = self.asked {
-            // The command ended by the requested signal; ended for the lease, its exit code says nothing.
+            // An end by the requested signal is success; after an end for the lease the exit code says nothing.
             let obeyed = i32::from(exit_code(status)) == 128 + asked.as_raw();
             self.result = Some(if obeyed || work.is_overdue { Exit::Done as u8 } else { exit_code(status) });
         } else if !work.is_ending {

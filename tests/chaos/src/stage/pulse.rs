@@ -1,4 +1,4 @@
-//! Vacancies that no fault explains: times in which the store took no writes, as an independent client on
+//! Interruptions that no fault explains: times in which the store took no writes, as an independent client on
 //! every server sees it, and times in which the machine had no processor time left.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,7 +19,7 @@ const BEAT: Duration = Duration::from_millis(200);
 const LIMIT: Duration = Duration::from_millis(1_000);
 /// The length of an outage that is logged.
 const OUTAGE: Nanos = 450_000_000;
-/// The interval between two checks for processor time.
+/// The interval between two checks for processor time, and the delay that counts as a stall.
 const NAP: Duration = Duration::from_millis(10);
 const STALL: Nanos = 80_000_000;
 

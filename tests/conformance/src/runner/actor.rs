@@ -58,7 +58,7 @@ impl Actor {
         self.candidate = None;
         let mut pages = self.book.pages();
         pages.at_work = false;
-        // Events that came while it died were never delivered.
+        // Events that came just before its death count as consumed.
         pages.read = pages.terms.len();
     }
 

@@ -22,7 +22,7 @@ use crate::stage::StoreKind;
 /// The settings of a runner besides the scenario.
 #[derive(Clone)]
 pub struct Setup {
-    /// The runner of the candidates.
+    /// The candidates under test.
     pub troupe: Arc<dyn Troupe>,
     /// The program `incumbent-stage`.
     pub stage: PathBuf,

@@ -16,7 +16,7 @@ use crate::stage::StoreKind;
 /// The time limit of an expectation, on however busy a machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The tests of a binary without a harness: all scenarios on these stores, played by this runner with the help of the
+/// The tests of a binary without a harness: all scenarios on these stores, played by these candidates with the help of the
 /// program `incumbent-stage`.
 pub fn run(kinds: &[StoreKind], troupe: Arc<dyn Troupe>, stage: PathBuf) -> ExitCode {
     let args = Arguments::from_args();

@@ -91,7 +91,7 @@ pub enum Request {
         /// Its name.
         connection: String,
     },
-    /// Ends a cut; what was held arrives.
+    /// Ends a cut; held data arrives.
     Heal {
         /// Its name.
         connection: String,
