@@ -44,16 +44,16 @@ pub(crate) struct Cli {
     pub(crate) verbose: u8,
 }
 
-/// The heading of what every command takes.
+/// The help heading of the options that every command takes.
 const OF_ALL: &str = "Of every command";
 
-/// Reads a time, such as `1500ms`.
+/// Parses a time, such as `1500ms`.
 pub(crate) fn time(text: &str) -> Result<std::time::Duration, String> {
     humantime::parse_duration(text)
         .map_err(|_| "a time is a number with a unit, such as 1500ms, 30s or 5m".to_owned())
 }
 
-/// Reads a time that is one, so that what comes once in it does not come all the time.
+/// Parses a time greater than zero, so that a periodic action cannot run without a pause.
 pub(crate) fn some_time(text: &str) -> Result<std::time::Duration, String> {
     const LEAST: std::time::Duration = std::time::Duration::from_millis(10);
     match time(text)? {
@@ -63,7 +63,7 @@ pub(crate) fn some_time(text: &str) -> Result<std::time::Duration, String> {
 }
 
 impl Cli {
-    /// The command line whole: every page of help ends with the exit codes of its command.
+    /// The whole command line: every page of help ends with the exit codes of its command.
     pub(crate) fn whole() -> clap::Command {
         Self::command().mut_subcommands(|command| {
             if command.is_hide_set() {

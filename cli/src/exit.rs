@@ -3,16 +3,16 @@
 use incumbent::ErrorKind;
 use serde::{Deserialize, Serialize};
 
-/// How a command ended.
+/// The outcome of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[repr(u8)]
 pub(crate) enum Exit {
-    /// It did what was asked.
+    /// The command did what was asked.
     Done = 0,
-    /// It did not; for `demo`, there were two leaders at once, or none ever; for `sim`, an invariant does not
-    /// hold.
+    /// The command failed; for `demo`, there were two leaders at once or never one; for `sim`, an invariant
+    /// does not hold.
     Failure = 1,
-    /// The command line, a URL or a name cannot be.
+    /// The command line, a URL or a name is invalid.
     Usage = 2,
     /// The store does not answer.
     Unreachable = 3,
@@ -20,18 +20,18 @@ pub(crate) enum Exit {
     Refused = 4,
     /// The bucket or file does not exist.
     NotFound = 5,
-    /// The store does not let us in, or the credentials cannot be read.
+    /// The store denies access, or the credentials cannot be read.
     Denied = 6,
-    /// The store is there and cannot serve.
+    /// The store exists and cannot serve.
     Broken = 7,
-    /// The candidate was not elected in the time it was given.
+    /// The candidate was not elected within the given time.
     NotElected = 8,
-    /// The work of a leader could not be ended: nobody knows what goes on.
+    /// The leader's work could not be ended: its state is unknown.
     Inconsistent = 9,
 }
 
-/// The end of the first page of help: where settings come from, and what the exit codes mean. No line is wider
-/// than eighty columns, or a terminal would break it elsewhere.
+/// The end of the first page of help: sources of settings, and the meaning of exit codes. No line is wider
+/// than eighty columns, so that a terminal does not break it elsewhere.
 pub(crate) const HELP: &str = "\
 Settings:
   Every option that is no act is a setting: --lease 5s is the variable
@@ -60,10 +60,10 @@ Exit codes:
 
 `incumbent COMMAND --help` has the options of a command, with examples.";
 
-/// An exit code, and when a command ends with it.
+/// An exit code and its meaning.
 type Code = (u8, &'static str);
 
-/// What any command that opens a store may end with.
+/// The exit codes of any command that opens a store.
 const OF_STORES: [Code; 6] = [
     (2, "the command line, a URL, a key or a name cannot be"),
     (3, "the store does not answer (with --fail-fast)"),
@@ -72,10 +72,10 @@ const OF_STORES: [Code; 6] = [
     (6, "not allowed, or the credentials cannot be read"),
     (7, "the store is there and cannot serve: full, locked or damaged"),
 ];
-/// What any other may end with.
+/// The exit codes of every other command.
 const OF_OTHERS: [Code; 1] = [(2, "the command line cannot be")];
 
-/// What a command's exit codes mean, for its page of help: what is said of it in particular, and the rest.
+/// The meaning of a command's exit codes, for its page of help: those particular to it, and the common ones.
 pub(crate) fn page(command: &str) -> String {
     let (own, common): (&[Code], &[Code]) = match command {
         "demo" => (

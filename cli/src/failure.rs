@@ -1,4 +1,4 @@
-//! What a command fails with: one message with the remedy, a code, an exit code.
+//! The failure of a command: one message with the remedy, a code, an exit code.
 
 use std::error::Error as _;
 use std::fmt;
@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::exit::Exit;
 use crate::stderr::tell;
 
-/// Why a command could not do what was asked.
+/// The reason why a command failed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Failure {
     exit: Exit,
@@ -22,32 +22,32 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// The command line asks for something that cannot be.
+    /// The command line asks for something invalid.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self { exit: Exit::Usage, code: "USAGE".into(), message: message.into(), causes: Vec::new() }
     }
 
-    /// It ends so, and there is nothing wrong with that.
+    /// An expected end that is no error, with this exit code.
     pub(crate) fn ended(exit: Exit, message: impl Into<String>) -> Self {
         Self { exit, code: "ENDED".into(), message: message.into(), causes: Vec::new() }
     }
 
-    /// It went wrong.
+    /// A failure while the command ran.
     pub(crate) fn failed(message: impl Into<String>) -> Self {
         Self { exit: Exit::Failure, code: "FAILED".into(), message: message.into(), causes: Vec::new() }
     }
 
-    /// A store that an election would not be safe on.
+    /// A store on which an election would not be safe.
     pub(crate) fn refused(message: impl Into<String>) -> Self {
         Error::new(ErrorKind::UnsafeStore, message).into()
     }
 
-    /// Whether it is an error of that kind of the library's.
+    /// Whether it is an error of the library with that kind.
     pub(crate) fn is(&self, kind: ErrorKind) -> bool {
         self.code == kind.code()
     }
 
-    /// The option that it is about, by its long name, as far as the library says.
+    /// The long name of the option at fault, where the library names one.
     pub(crate) fn setting(&self) -> Option<&str> {
         if self.is(ErrorKind::InvalidSetting) {
             return self.message.split(" is ").next();
@@ -63,17 +63,17 @@ impl Failure {
         }
     }
 
-    /// The same, with the place it comes from.
+    /// The same failure, with the place of its cause.
     pub(crate) fn at(self, place: &str) -> Self {
         Self { message: format!("{place}: {}", self.message), ..self }
     }
 
-    /// How the process ends.
+    /// The exit code of the process.
     pub(crate) fn exit(&self) -> Exit {
         self.exit
     }
 
-    /// Says it on the standard error, as a line of JSON where that is asked for.
+    /// Writes it to the standard error, as a line of JSON where that is asked for.
     pub(crate) fn report(&self, as_json: bool) {
         if as_json {
             let Self { exit, code, message, causes } = self;
@@ -85,7 +85,7 @@ impl Failure {
     }
 }
 
-/// Why there is no folder for what is only needed while the program runs.
+/// The error where no folder could be made for temporary files.
 pub(crate) fn no_folder(error: io::Error) -> io::Error {
     let place = std::env::temp_dir();
     let said =
@@ -96,7 +96,7 @@ pub(crate) fn no_folder(error: io::Error) -> io::Error {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
-        // Most messages already say what their cause said.
+        // Leaves out causes that the message already contains.
         let unsaid = self.causes.iter().filter(|cause| !self.message.contains(cause.as_str()));
         unsaid.into_iter().try_for_each(|cause| write!(f, "\n  because: {cause}"))
     }

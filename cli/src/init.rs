@@ -1,4 +1,4 @@
-//! `incumbent init`: makes a store right for elections.
+//! `incumbent init`: prepares a store for elections.
 
 use std::time::Duration;
 

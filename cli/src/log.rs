@@ -1,4 +1,4 @@
-//! What goes on inside, on the standard error: nothing but errors unless asked for.
+//! The log, on the standard error: errors only, unless more is asked for.
 
 use std::io::IsTerminal;
 
@@ -6,13 +6,13 @@ use tracing_subscriber::EnvFilter;
 
 use crate::stderr::{Log, tell};
 
-/// The variable that says more exactly what to log, in the notation of `RUST_LOG`.
+/// The variable that sets the filter, in the notation of `RUST_LOG`.
 pub(crate) const VARIABLE: &str = "INCUMBENT_LOG";
 
-/// Begins to log, the more the larger `verbosity` is.
+/// Starts to log; a larger `verbosity` logs more.
 pub(crate) fn start(verbosity: u8) {
     let by_flag = match verbosity {
-        // Commands tell the warning of a connection in their own words.
+        // Commands report a connection's warning in their own words.
         0 => "error,incumbent::hub::connection=off",
         1 => "warn,incumbent=info",
         2 => "warn,incumbent=debug",

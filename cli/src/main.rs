@@ -1,4 +1,4 @@
-//! The command line of incumbent: elections to watch, to run a command by, to look at and to set up.
+//! The command line of incumbent: it watches elections, runs commands in them, and inspects and sets up stores.
 
 #![deny(unsafe_code)]
 
@@ -94,7 +94,7 @@ fn carry_out(cli: Cli) -> Result<u8, Failure> {
         }
     });
     stderr::flush();
-    // A read of the standard input may still be waiting on a thread of its own, for ever.
+    // A thread may still block in a read of the standard input that never returns.
     runtime.shutdown_background();
     ended
 }

@@ -1,4 +1,4 @@
-//! `incumbent observe`: every change of a seat, as it happens.
+//! `incumbent observe`: every change of leadership, as it happens.
 
 use std::time::Duration;
 
@@ -56,7 +56,7 @@ pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     };
     let limit = args.duration.unwrap_or(Duration::MAX);
     let watched = tokio::select! {
-        // Its end is what was asked for, not a failure.
+        // The end of the time is no failure.
         watched = timeout(limit, watch) => watched.unwrap_or(Ok(())),
         ended = tokio::signal::ctrl_c() => Ok(ended?),
     };

@@ -1,11 +1,11 @@
-//! What commands write to the standard output, and how numbers look there.
+//! The commands' standard output, and the format of numbers in it.
 
 use std::io::{self, Write};
 use std::time::Duration;
 
 use crate::failure::Failure;
 
-/// Writes a line at once. False where nobody reads any more, which is no failure: `incumbent … | head`.
+/// Writes a line at once. Returns false where the reader has gone, which is no failure: `incumbent … | head`.
 pub(crate) fn line(text: impl std::fmt::Display) -> Result<bool, Failure> {
     let mut out = io::stdout().lock();
     match writeln!(out, "{text}").and_then(|()| out.flush()) {
@@ -14,7 +14,7 @@ pub(crate) fn line(text: impl std::fmt::Display) -> Result<bool, Failure> {
     }
 }
 
-/// Writes a whole text; a reader that has gone is no failure.
+/// Writes a text; a reader that has gone is no failure.
 pub(crate) fn text(bytes: &[u8]) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
@@ -23,7 +23,7 @@ pub(crate) fn text(bytes: &[u8]) -> Result<(), Failure> {
     }
 }
 
-/// A span as a person reads it: `41 ms`, `1.73 s`, `2 min 5 s`, `3 h 7 min`, `12 d 4 h`.
+/// A span as text for a person: `41 ms`, `1.73 s`, `2 min 5 s`, `3 h 7 min`, `12 d 4 h`.
 pub(crate) fn span(span: Duration) -> String {
     let millis = span.as_millis();
     match millis {
@@ -36,7 +36,7 @@ pub(crate) fn span(span: Duration) -> String {
     }
 }
 
-/// Milliseconds with microseconds behind the point, for JSON.
+/// Milliseconds, with microseconds as decimals, for JSON.
 pub(crate) fn millis(span: Duration) -> f64 {
     (span.as_secs_f64() * 1e6).round() / 1e3
 }

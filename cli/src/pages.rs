@@ -1,4 +1,4 @@
-//! What a shell completes, and what `man` shows: both made of the command line itself.
+//! Shell completions and `man` pages, made from the command line itself.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -74,7 +74,7 @@ pub(crate) fn man(args: &ManArgs) -> Result<(), Failure> {
     }
 }
 
-/// The command line without what only the program itself calls.
+/// The command line without its hidden commands.
 fn visible() -> Command {
     let whole = Cli::whole();
     let commands: Vec<_> =
@@ -101,7 +101,7 @@ fn pages(command: Command) -> Vec<(String, Vec<u8>)> {
     command.build();
     let of = |command: &Command, name: String| {
         let mut page = Vec::new();
-        // A vector takes everything.
+        // Writing to a vector cannot fail.
         let _ = Man::new(command.clone().name(name.clone()).display_name(name.clone())).render(&mut page);
         (name, page)
     };

@@ -1,4 +1,4 @@
-//! `incumbent permissions`: what a user of NATS must be permitted.
+//! `incumbent permissions`: the permissions that a NATS user needs.
 
 use clap::ValueEnum;
 use incumbent::store::StoreSettings;
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     let keys: Vec<_> = args.keys.iter().map(String::as_str).collect();
     let Permissions { publish, subscribe } = nats::permissions(&settings, role, &keys)?;
     if as_json {
-        // As a user's JWT has it.
+        // In the format of a user's JWT.
         line(json!({ "pub": { "allow": publish }, "sub": { "allow": subscribe } }))?;
         return Ok(());
     }

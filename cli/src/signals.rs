@@ -1,10 +1,10 @@
-//! The signals that end what runs on a terminal.
+//! The signals that end a terminal program.
 
 use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// What asks for the end, as a person or a supervisor does.
+/// Signals that ask for the end, from a person or a supervisor.
 pub(crate) struct Signals([Signal; 3]);
 
 impl Signals {

@@ -1,7 +1,7 @@
-//! The standard error. Who leads does not wait for somebody to read what is told there.
+//! The standard error. A leader never waits for a reader of it.
 //!
-//! A pipe that nobody reads is full at some time, and a terminal can be halted: whoever writes then stands still. In
-//! a process for which that would matter, [`wait_for_nobody`] lets a thread of its own do the writing.
+//! A pipe without a reader fills up, and a terminal can be halted; then a write to it blocks. In a process where
+//! that would matter, [`wait_for_nobody`] has a thread of its own write.
 
 use std::collections::VecDeque;
 use std::fmt::Display;
@@ -9,11 +9,11 @@ use std::io::{self, Write};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// What makes somebody stop who has more to tell, and can wait with it.
+/// The queued bytes above which [`room`] makes its caller wait.
 const ROOM: usize = 1024 * 1024;
-/// What is kept for readers to come; beyond it lines are left out, and counted.
+/// The most bytes that are kept for a reader; beyond it lines are left out, and counted.
 const MOST: usize = 8 * 1024 * 1024;
-/// How long a reader may do nothing before the end of the program no longer waits for it.
+/// The longest time that the end of the program waits for an idle reader.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 static QUEUE: OnceLock<Queue> = OnceLock::new();
@@ -27,13 +27,13 @@ struct Queue {
 #[derive(Debug, Default)]
 struct State {
     texts: VecDeque<Vec<u8>>,
-    /// How much there is to write, what is being written included.
+    /// The queued bytes, including those being written.
     size: usize,
     left_out: u64,
 }
 
 impl State {
-    /// Takes something that is to be written, or counts it where there is too much already.
+    /// Queues a text, or counts it where too much is queued already.
     fn put(&mut self, text: Vec<u8>) {
         if self.size + text.len() > MOST {
             self.left_out += 1;
@@ -43,7 +43,7 @@ impl State {
         }
     }
 
-    /// What is to be written next.
+    /// The next text to write.
     fn take(&mut self) -> Option<Vec<u8>> {
         if self.texts.is_empty() && self.left_out > 0 {
             let text = format!("incumbent: {} lines were left out: nobody read them\n", self.left_out);
@@ -56,11 +56,11 @@ impl State {
 
 impl Queue {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing that is done with it can fail half-way.
+        // No operation on it can fail half-way.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes whatever comes, for ever.
+    /// Writes the queued texts without end.
     fn write(&self) {
         let mut state = self.lock();
         loop {
@@ -77,13 +77,13 @@ impl Queue {
     }
 }
 
-/// From now on a thread writes, and nobody waits for it.
+/// Has a thread write from now on, so that no caller waits.
 pub(crate) fn wait_for_nobody() -> io::Result<()> {
     let queue = QUEUE.get_or_init(Queue::default);
     std::thread::Builder::new().name("stderr".into()).spawn(|| queue.write()).map(drop)
 }
 
-/// Writes a line. Nobody may be reading any more, and that is no reason to end: a leader leads on.
+/// Writes a line. A reader that has gone is no reason to end: a leader leads on.
 pub(crate) fn tell(text: impl Display) {
     put(format!("{text}\n").into_bytes());
 }
@@ -100,14 +100,14 @@ fn put(text: Vec<u8>) {
     }
 }
 
-/// Returns when there is room for more, for those who can wait. Cancel-safe.
+/// Returns when there is space in the queue, for callers that can wait. Cancel-safe.
 pub(crate) async fn room() {
     while QUEUE.get().is_some_and(|queue| queue.lock().size > ROOM) {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
 
-/// Waits until everything is written, for as long as somebody reads.
+/// Waits until everything is written, as long as there is a reader.
 pub(crate) fn flush() {
     let Some(queue) = QUEUE.get() else { return };
     let mut state = queue.lock();
@@ -121,7 +121,7 @@ pub(crate) fn flush() {
     }
 }
 
-/// For the log: what [`tell`] is for lines.
+/// The log's writer, as [`tell`] is for lines.
 #[derive(Debug)]
 pub(crate) struct Log;
 

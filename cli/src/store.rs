@@ -1,4 +1,4 @@
-//! Which store, and opening it.
+//! The choice of the store, and opening it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,11 +26,11 @@ pub(crate) struct StoreArgs {
     pub(crate) fail_fast: bool,
 }
 
-/// The bucket that is meant where a context is given and no URL.
+/// The bucket where a context is given and no URL.
 const USUAL_BUCKET: &str = "ELECTIONS";
 
 impl StoreArgs {
-    /// The URL, with the context in it; none where neither is given.
+    /// The URL, including the context; none where neither is given.
     pub(crate) fn url(&self) -> Option<String> {
         match (&self.store, &self.context) {
             (Some(url), None) => Some(url.clone()),
@@ -40,7 +40,7 @@ impl StoreArgs {
         }
     }
 
-    /// The URL and what it says.
+    /// The settings in the URL.
     pub(crate) fn settings(&self) -> Result<StoreSettings, Failure> {
         let url = self.url().ok_or_else(|| {
             Failure::usage(
@@ -51,12 +51,12 @@ impl StoreArgs {
         Ok(url.parse()?)
     }
 
-    /// Opens the store for somebody who changes nothing: a file that is not there is an error.
+    /// Opens the store for a reader: a missing file is an error.
     pub(crate) async fn open_to_look(&self) -> Result<Store, Failure> {
         self.open(Store::builder(), self.settings_to_look()?).await
     }
 
-    /// The settings for somebody who makes nothing.
+    /// The settings for a reader.
     pub(crate) fn settings_to_look(&self) -> Result<StoreSettings, Failure> {
         Ok(match self.settings()? {
             StoreSettings::Sqlite(settings) => StoreSettings::Sqlite(settings.create(false)),
@@ -64,7 +64,7 @@ impl StoreArgs {
         })
     }
 
-    /// Opens the store; where it does not answer, waits for it and says so on the standard error.
+    /// Opens the store; where it does not answer, waits for it and reports that on the standard error.
     pub(crate) async fn open(
         &self,
         builder: StoreBuilder,
@@ -73,7 +73,7 @@ impl StoreArgs {
         self.open_telling(builder, settings, &Teller::default()).await
     }
 
-    /// Opens the store; what the connection says is told by `teller`.
+    /// Opens the store; `teller` reports the connection's warnings.
     pub(crate) async fn open_telling(
         &self,
         builder: StoreBuilder,
@@ -90,12 +90,12 @@ impl StoreArgs {
     }
 }
 
-/// Says on the standard error what a connection is in trouble with, until it is asked not to.
+/// Reports a connection's warnings on the standard error, until hushed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Teller(Arc<AtomicBool>);
 
 impl Teller {
-    /// Says no more: something else is shown on the terminal.
+    /// Reports no more: the terminal shows something else.
     pub(crate) fn hush(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -107,7 +107,7 @@ impl Teller {
     }
 }
 
-/// Says on the standard error when the connection is in trouble, and when no longer: a line each.
+/// Reports the begin and the end of a connection's trouble on the standard error: a line each.
 fn tell_warning(settings: NatsSettings, teller: Teller) -> NatsSettings {
     let told = AtomicBool::new(false);
     settings.on_event(move |event| match event {
@@ -126,7 +126,7 @@ fn tell_warning(settings: NatsSettings, teller: Teller) -> NatsSettings {
     })
 }
 
-/// A URL as it may be shown: without credentials, and without the parameters, which may hold some.
+/// A URL to show: without credentials, and without parameters, because they may hold some.
 pub(crate) fn shown(url: &str) -> String {
     let place = url.split_once('?').map_or(url, |(place, _)| place);
     let Some((scheme, rest)) = place.split_once("://") else { return place.to_owned() };
@@ -140,7 +140,7 @@ fn with_parameter(url: &str, name: &str, value: &str) -> String {
     format!("{url}{separator}{name}={value}")
 }
 
-/// A context's name as a URL can hold it; letters and digits stay what they are.
+/// A context's name, encoded for a URL; letters and digits are kept.
 fn encoded(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     let piece = |byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };

@@ -52,7 +52,7 @@ impl Bench {
         }
     }
 
-    /// The command that measures, with what it needs built.
+    /// The command that measures, after building what it needs.
     fn command(self) -> Result<Command> {
         match self {
             Self::Handover => Ok(cargo("incumbent", "handover")),
@@ -92,21 +92,21 @@ impl Bench {
 /// One figure of a benchmark.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Figure {
-    /// What was measured.
+    /// The name of the measurement.
     figure: String,
     /// The result.
     value: f64,
     /// Its unit: `ms`, `ns`, `ratio`, …
     unit: String,
-    /// What it should be, as a number or a text such as `≤ 1.5`; null where there is no goal.
+    /// The goal, as a number or a text such as `≤ 1.5`; null where there is none.
     goal: Value,
     /// Whether the goal is met; null where there is none.
     met: Option<bool>,
-    /// How many measurements the value comes from.
+    /// The number of measurements behind the value.
     samples: u64,
 }
 
-/// Runs a benchmark; whether it met its goals.
+/// Runs a benchmark. Returns whether it met its goals.
 pub(crate) fn run(args: &Args) -> Result<bool> {
     tools::all(args.name.tools(), &[])?;
     let target = args.name.name();
@@ -161,7 +161,7 @@ fn table(figures: &[Figure]) -> String {
         let mut line = String::new();
         for (column, cell) in row.iter().enumerate() {
             let width = widths[column];
-            // Numbers to the right, words to the left.
+            // Numbers are aligned to the right, words to the left.
             let _ = match column {
                 1 | 5 => write!(line, "{cell:>width$}  "),
                 _ => write!(line, "{cell:<width$}  "),

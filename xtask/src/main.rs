@@ -1,6 +1,6 @@
-//! The project's own chores: `cargo xtask tools | test | words | package | bench`.
+//! The project's tasks: `cargo xtask tools | test | words | package | bench`.
 //!
-//! Each does its own set-up, so a machine with Rust, and Go for the interop tests, needs nothing else.
+//! Each does its own set-up, so a machine with Rust, and Go for the interop tests, is enough.
 
 mod bench;
 mod package;

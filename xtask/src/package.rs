@@ -1,4 +1,4 @@
-//! `cargo xtask package NAME`: builds what is released.
+//! `cargo xtask package NAME`: builds the released artefacts.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -43,11 +43,11 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
 /// The worlds, and the components that are released with them.
 const WORLDS: [&str; 2] = ["engine", "campaigner"];
 
-/// The example of an application, and what it is called when it is composed with a campaigner.
+/// The example of an application, and its name when composed with a campaigner.
 const EXAMPLE: &str = "incumbent-example-worker";
 
-/// Builds the components, and the example's, into `target/components`; with a program that makes components of modules,
-/// where it has been built already.
+/// Builds the components, and the example's, into `target/components`; with the given program that makes components of
+/// modules, where it has been built already.
 pub(crate) fn components(componentise: Option<&Path>) -> Result<()> {
     for world in WORLDS {
         component(world, componentise)?;
@@ -67,7 +67,7 @@ fn component(world: &str, componentise: Option<&Path>) -> Result<()> {
     make(&module, &folder()?.join(format!("incumbent-{world}.wasm")), componentise)
 }
 
-/// Where components go.
+/// The folder of components.
 fn folder() -> Result<PathBuf> {
     let folder = shell::target().join("components");
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
@@ -76,7 +76,7 @@ fn folder() -> Result<PathBuf> {
 
 /// Builds a core module.
 fn module(package: &str, features: &[&str]) -> Result<PathBuf> {
-    // Only here a library of its own: elsewhere the names of its exports are none that a linker takes.
+    // A library only here: elsewhere a linker does not accept the names of its exports.
     let mut build = shell::cargo();
     build.args(["rustc", "--quiet", "--lib", "--crate-type", "cdylib", "--package", package]);
     build.args(["--profile", "component", "--target", WASM]);

@@ -16,7 +16,7 @@ pub(crate) fn build() -> Result<()> {
     shell::run(command("node").arg("build.mjs").arg(engine).arg(site()))
 }
 
-/// Where the page is built, ready to be served.
+/// The folder of the built page, ready to be served.
 pub(crate) fn site() -> PathBuf {
     shell::target().join("playground")
 }
@@ -32,7 +32,7 @@ pub(crate) fn folder() -> PathBuf {
     shell::root().join("playground")
 }
 
-/// What the page is built and tested with.
+/// Installs what the page is built and tested with.
 fn install() -> Result<()> {
     if shell::on_path("node").is_none() || shell::on_path("npm").is_none() {
         bail!("there is no Node with npm; install Node 20 or newer (https://nodejs.org)");

@@ -7,9 +7,9 @@ use anyhow::{Context, Result, bail};
 
 use crate::shell;
 
-/// The oldest CPython the wheel is for.
+/// The oldest CPython that the wheel supports.
 const OLDEST: (u32, u32) = (3, 10);
-/// The one that everything is tried on, where it is there.
+/// The version that runs all tests, where it is installed.
 const USUAL: (u32, u32) = (3, 11);
 
 /// A CPython on this machine.
@@ -24,7 +24,7 @@ pub(crate) struct Environment {
     folder: PathBuf,
 }
 
-/// How a wheel is built.
+/// The profile of a wheel's build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Profile {
     /// As the Rust tests are.
@@ -33,7 +33,7 @@ pub(crate) enum Profile {
     Release,
 }
 
-/// Every CPython on this machine that the wheel is for, one a version; the one to try everything on first.
+/// Every CPython on this machine that the wheel supports, one a version; first the one that runs all tests.
 pub(crate) fn interpreters() -> Result<Vec<Interpreter>> {
     let mut found = Vec::<Interpreter>::new();
     for program in programs() {
@@ -51,7 +51,7 @@ pub(crate) fn interpreters() -> Result<Vec<Interpreter>> {
     Ok(found)
 }
 
-/// Where an interpreter may be: on the path by its version, or where pyenv keeps them.
+/// The possible paths of an interpreter: on the path by its version, or in pyenv's folder.
 fn programs() -> Vec<PathBuf> {
     let names = (OLDEST.1..OLDEST.1 + 10).map(|minor| format!("python3.{minor}")).chain(["python3".into()]);
     let mut programs: Vec<PathBuf> = names.filter_map(|name| shell::on_path(&name)).collect();
@@ -75,12 +75,12 @@ impl Interpreter {
         Some(Self { program, version: (number()?, number()?) })
     }
 
-    /// The version as people write it.
+    /// The version's usual name.
     pub(crate) fn name(&self) -> String {
         format!("{}.{}", self.version.0, self.version.1)
     }
 
-    /// A virtual environment of that name with nothing in it, whatever was there before.
+    /// A new, empty virtual environment of that name, in place of any earlier one.
     pub(crate) fn fresh(&self, name: &str) -> Result<Environment> {
         let folder = folder().join(name);
         if folder.exists() {
@@ -90,12 +90,12 @@ impl Interpreter {
         Ok(Environment { folder })
     }
 
-    /// The virtual environment of that name, which is there.
+    /// The existing virtual environment of that name.
     pub(crate) fn made(&self, name: &str) -> Environment {
         Environment { folder: folder().join(name) }
     }
 
-    /// The virtual environment with the tools that build; kept from one run to the next.
+    /// The virtual environment with the build tools; kept from one run to the next.
     fn tools(&self) -> Result<Environment> {
         let environment = Environment { folder: folder().join(format!("tools-{}", self.name())) };
         let wanted = pinned("maturin")?;
@@ -115,15 +115,15 @@ impl Environment {
         self.folder.join("bin").join(name)
     }
 
-    /// A command of its Python's.
+    /// A command of its Python.
     pub(crate) fn python(&self) -> std::process::Command {
         let mut command = shell::command(self.program("python"));
-        // Nothing of the caller's own environment.
+        // Without the caller's own environment.
         command.env_remove("PYTHONPATH").env_remove("VIRTUAL_ENV").env("PYTHONDONTWRITEBYTECODE", "1");
         command
     }
 
-    /// Installs what pip understands as these arguments.
+    /// Runs `pip install` with these arguments.
     pub(crate) fn install(&self, arguments: &[&str]) -> Result<()> {
         let mut pip = self.python();
         pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(arguments);
@@ -154,14 +154,14 @@ pub(crate) fn wheel(interpreter: &Interpreter, profile: Profile) -> Result<PathB
     wheel.with_context(|| format!("no wheel in {}", wheels.display()))
 }
 
-/// What the tests install, by its name, from the list of what is pinned.
+/// The pinned requirement of that name.
 fn pinned(name: &str) -> Result<String> {
     let list = fs::read_to_string(requirements()).context("cannot read what the tests install")?;
     let wanted = list.lines().find(|line| line.split("==").next() == Some(name));
     wanted.map(str::to_owned).with_context(|| format!("{name} is not pinned"))
 }
 
-/// The list of what the tests install.
+/// The file of the tests' requirements.
 pub(crate) fn requirements() -> PathBuf {
     shell::root().join("python/requirements-test.txt")
 }
@@ -171,7 +171,7 @@ pub(crate) fn folder() -> PathBuf {
     shell::target().join("python")
 }
 
-/// A path as an argument; those of the target folder are text.
+/// A path as an argument; those of the target folder are UTF-8.
 pub(crate) fn text(path: &Path) -> Result<&str> {
     path.to_str().with_context(|| format!("{} is not UTF-8", path.display()))
 }

@@ -1,4 +1,4 @@
-//! Running other programs, and printing what they print.
+//! Runs other programs, and prints their output.
 
 use std::cell::RefCell;
 use std::ffi::OsStr;
@@ -16,14 +16,14 @@ use anyhow::{Context, Result, bail};
 pub(crate) type Sink = Arc<dyn Fn(&str) + Send + Sync>;
 
 thread_local! {
-    /// Where this thread, and the programs it runs, print; none is the standard output and error.
+    /// The output of this thread, and of the programs it runs; none is the standard output and error.
     static SINK: RefCell<Option<Sink>> = const { RefCell::new(None) };
 }
 
-/// How long output is still read after its program has ended: a process that it left behind may keep the pipe open.
+/// The time for reading output after its program has ended: a process that it left behind may keep the pipe open.
 const LATE_OUTPUT: Duration = Duration::from_secs(2);
 
-/// Runs `work` with all that it prints, and all that its programs print, sent to `sink`.
+/// Runs `work` with all its output, and that of its programs, sent to `sink`.
 pub(crate) fn printing_to<T>(sink: Sink, work: impl FnOnce() -> T) -> T {
     let before = SINK.replace(Some(sink));
     let result = work();
@@ -43,7 +43,7 @@ pub(crate) fn print(text: &str) {
     }
 }
 
-/// `println!`, to where this thread prints.
+/// `println!`, to this thread's output.
 macro_rules! say {
     ($($what:tt)*) => { $crate::shell::print(&format!($($what)*)) };
 }
@@ -69,7 +69,7 @@ pub(crate) fn target() -> PathBuf {
     tools.parent().unwrap_or(&tools).to_owned()
 }
 
-/// A program of the workspace as the tests' build leaves it.
+/// The path of a program of the workspace from the tests' build.
 pub(crate) fn built(program: &str) -> PathBuf {
     target().join("debug").join(format!("{program}{}", std::env::consts::EXE_SUFFIX))
 }
@@ -81,17 +81,17 @@ pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// The cargo that runs us.
+/// The cargo that runs this program.
 pub(crate) fn cargo() -> Command {
     command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// Runs a command whose output goes where ours goes; whether it succeeded.
+/// Runs a command with its output going to ours. Returns whether it succeeded.
 pub(crate) fn succeeds(command: &mut Command) -> Result<bool> {
     Ok(Running::start(command, Output::Printed)?.end()?.success())
 }
 
-/// Runs a command whose output goes where ours goes.
+/// Runs a command with its output going to ours.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let status = Running::start(command, Output::Printed)?.end()?;
     if !status.success() {
@@ -100,7 +100,7 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Runs a command quietly; what it printed, or its errors.
+/// Runs a command quietly. Returns its output, or its errors.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let output = command.output().with_context(|| format!("cannot run {}", shown(command)))?;
     if !output.status.success() {
@@ -110,7 +110,7 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Runs a command and hands each line of its standard output to `line`; whether it succeeded.
+/// Runs a command and passes each line of its standard output to `line`. Returns whether it succeeded.
 pub(crate) fn lines(command: &mut Command, mut line: impl FnMut(&str)) -> Result<bool> {
     let mut running = Running::start(command, Output::Read)?;
     let stdout = running.child.stdout.take().context("the child has no standard output")?;
@@ -131,14 +131,14 @@ fn shown(command: &Command) -> String {
     words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
 }
 
-/// What becomes of a program's standard output; its standard error is always printed.
+/// The destination of a program's standard output; its standard error is always printed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Output {
     Printed,
     Read,
 }
 
-/// A program that runs, and the thread that hands its output to the sink.
+/// A running program, and the thread that passes its output to the sink.
 struct Running {
     child: Child,
     drained: Option<Receiver<()>>,
@@ -179,7 +179,7 @@ impl Running {
     }
 }
 
-/// Hands what comes out of a pipe to the sink, line by line; the answer comes at its end.
+/// Passes a pipe's output to the sink, line by line; sends a message at its end.
 fn drain(reader: PipeReader, sink: Sink) -> Receiver<()> {
     let (end, ended) = mpsc::channel();
     thread::spawn(move || {

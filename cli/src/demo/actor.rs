@@ -1,4 +1,4 @@
-//! A candidate as the demo sees it: a process or a task, from outside.
+//! A candidate as the demo sees it from outside: a process or a task.
 
 use std::io;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 use super::candidate;
 use super::protocol::{Order, Part, Report};
 
-/// What comes from an actor, with its number and which of its lives it is from.
+/// A message from an actor, with the actor's number and the number of its run.
 pub(super) struct Told {
     pub(super) actor: usize,
     pub(super) life: u32,
@@ -25,25 +25,25 @@ pub(super) enum What {
     Report(Report),
     /// A line on its standard error.
     Said(String),
-    /// It has told everything.
+    /// Its output has ended.
     Silence,
 }
 
-/// A candidate, in whichever of its lives.
+/// A candidate, across all of its runs.
 pub(super) struct Actor {
     pub(super) name: String,
     pub(super) life: u32,
-    /// As its campaign's last report said; empty before.
+    /// The state from its campaign's last report; empty before the first.
     pub(super) state: String,
-    /// The term it was last told it won and not yet told it lost.
+    /// The token of the last term that it reported won and not yet lost.
     pub(super) token: Option<Token>,
     pub(super) terms: u32,
-    /// What the demo did to it, and has not made good yet.
+    /// The fault that the demo made and has not repaired yet.
     pub(super) suffers: Option<String>,
     pub(super) is_stopped: bool,
-    /// It has told everything it will.
+    /// Its output has ended.
     pub(super) is_silent: bool,
-    /// Where the witness of the present or the last life writes.
+    /// The file that the witness of the current or the last run writes.
     pub(super) record: PathBuf,
     body: Option<Body>,
 }
@@ -69,7 +69,7 @@ impl Actor {
         }
     }
 
-    /// Begins the next life as a process.
+    /// Starts the next run as a process.
     pub(super) fn start_process(
         &mut self,
         actor: usize,
@@ -78,7 +78,7 @@ impl Actor {
     ) -> io::Result<()> {
         let mut command = Command::new(std::env::current_exe()?);
         command.arg("demo-candidate").arg("--parent").arg(std::process::id().to_string());
-        // A process group of its own: Ctrl-C at the terminal is for the demo alone.
+        // In a process group of its own: Ctrl-C at the terminal is for the demo alone.
         command.process_group(0).kill_on_drop(true);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn()?;
@@ -94,7 +94,7 @@ impl Actor {
         if let Some(stdout) = child.stdout.take() {
             let out = out.clone();
             tokio::spawn(async move {
-                // The demo that took what is sent is over where nobody takes it any more.
+                // Sending fails only when the demo has ended.
                 let send = |what| drop(out.send(Told { actor, life, what }));
                 let report = |line: String| {
                     if let Ok(report) = serde_json::from_str(&line) {
@@ -114,7 +114,7 @@ impl Actor {
         Ok(())
     }
 
-    /// Begins the next life as a task of this process.
+    /// Starts the next run as a task of this process.
     pub(super) fn start_task(&mut self, actor: usize, part: Part, out: &mpsc::UnboundedSender<Told>) {
         self.begin(&part);
         let (life, out) = (self.life, out.clone());
@@ -138,7 +138,7 @@ impl Actor {
         self.is_silent = false;
     }
 
-    /// The process id, where it is a process.
+    /// The process id; none for a task.
     pub(super) fn pid(&self) -> Option<i32> {
         match self.body {
             Some(Body::Process { pid, .. }) => Some(pid.as_raw_nonzero().get()),
@@ -146,20 +146,20 @@ impl Actor {
         }
     }
 
-    /// Whether its process or task is there.
+    /// Whether its process or task exists.
     pub(super) fn is_present(&self) -> bool {
         self.body.is_some()
     }
 
-    /// Whether it takes part: it is there, it is not stopped, and it has said so.
+    /// Whether it takes part: it exists, is not stopped, and has reported.
     pub(super) fn is_well(&self) -> bool {
         self.is_present() && !self.is_stopped && self.suffers.is_none() && !self.state.is_empty()
     }
 
-    /// Asks it to do something; nothing happens where it is gone.
+    /// Sends it an order; does nothing where it is gone.
     pub(super) fn order(&self, order: Order) {
         if let Some(Body::Process { orders, .. } | Body::Task { orders, .. }) = &self.body {
-            // An actor that takes no orders any more is about to be noticed as gone.
+            // The demo is about to notice an actor that no longer takes orders as gone.
             let _ = orders.send(order);
         }
     }
@@ -182,14 +182,14 @@ impl Actor {
     }
 
     fn signal(&self, signal: Signal) -> io::Result<()> {
-        // The number is its own for as long as nobody has waited for it, which only `reap` does.
+        // The process id stays its own until it is waited for, and only `reap` does that.
         match &self.body {
             Some(Body::Process { pid, .. }) => Ok(kill_process(*pid, signal)?),
             _ => Ok(()),
         }
     }
 
-    /// Whether its process or task has ended since it was last asked, and all that it told was taken.
+    /// Whether its process or task has ended since the last call and all of its output was taken.
     pub(super) fn reap(&mut self) -> bool {
         let has_ended = self.is_silent
             && match &mut self.body {
@@ -205,7 +205,7 @@ impl Actor {
     }
 }
 
-/// The part first, then the orders, until there are no more.
+/// Writes the part first, then the orders until there are no more.
 async fn write(mut stdin: ChildStdin, part: Part, mut orders: mpsc::UnboundedReceiver<Order>) {
     let Ok(mut line) = serde_json::to_string(&part) else { return };
     loop {

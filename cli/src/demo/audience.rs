@@ -1,4 +1,4 @@
-//! Who watches the demo: somebody at a terminal, a log, or a program.
+//! The demo's observers: a person at a terminal, a log, or a program.
 
 use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
@@ -13,15 +13,15 @@ use crate::failure::Failure;
 use crate::output::{self, millis, span};
 use crate::screen::Screen;
 
-/// How many lines of the log the largest terminal shows.
+/// The most lines of the log that the largest terminal shows.
 const LOG: usize = 200;
 
-/// Who watches.
+/// The demo's output, in one of three formats.
 pub(super) struct Audience {
     means: Means,
-    /// What was told last: when, how, what.
+    /// The last happenings: time, tone, text.
     log: VecDeque<(Duration, Mood, String)>,
-    /// What a candidate was in trouble with already: the others have the same.
+    /// Warnings shown once already: several candidates report the same one.
     warnings: HashSet<String>,
     has_left: bool,
 }
@@ -29,9 +29,9 @@ pub(super) struct Audience {
 enum Means {
     /// A live table, on a terminal.
     Table(Screen),
-    /// A plain line for each happening.
+    /// A plain line for each event.
     Lines,
-    /// A line of JSON for each happening.
+    /// A line of JSON for each event.
     Json,
 }
 
@@ -45,12 +45,12 @@ impl Audience {
         Ok(Self { means, log: VecDeque::new(), warnings: HashSet::new(), has_left: false })
     }
 
-    /// Whether nobody reads any more: `incumbent demo | head`.
+    /// Whether the reader has gone: `incumbent demo | head`.
     pub(super) fn has_left(&self) -> bool {
         self.has_left
     }
 
-    /// What is about to be seen.
+    /// Shows the plan before the demo starts.
     pub(super) fn introduce(&mut self, plan: &Plan) -> Result<(), Failure> {
         let Plan { store, key, lease, names, .. } = plan;
         match self.means {
@@ -75,7 +75,7 @@ impl Audience {
         }
     }
 
-    /// Something has happened, so long after the start.
+    /// Reports an event, at this time after the start.
     pub(super) fn tell(&mut self, at: Duration, happening: &Happening) -> Result<(), Failure> {
         if let Means::Json = self.means {
             return self.write(timed(at, happening.json()));
@@ -96,7 +96,7 @@ impl Audience {
         Ok(())
     }
 
-    /// Shows how things stand, where there is a table to show it on.
+    /// Shows the current state, where there is a table to show it in.
     pub(super) fn show(&mut self, view: View) -> Result<(), Failure> {
         let Means::Table(screen) = &mut self.means else { return Ok(()) };
         let view = View { log: self.log.iter().cloned().collect(), ..view };
@@ -104,14 +104,14 @@ impl Audience {
         Ok(screen.draw(&view.lines(width, height))?)
     }
 
-    /// Puts the terminal back as it was.
+    /// Restores the terminal.
     pub(super) fn dismiss(&mut self) {
         if let Means::Table(_) = self.means {
             self.means = Means::Lines;
         }
     }
 
-    /// What it came to.
+    /// Shows the summary.
     pub(super) fn conclude(&mut self, summary: &Summary) -> Result<(), Failure> {
         match self.means {
             Means::Json => self.write(summary.json()),
@@ -127,7 +127,7 @@ impl Audience {
     }
 }
 
-/// The object with the time before everything else.
+/// The object with the time as its first field.
 fn timed(at: Duration, mut told: Value) -> Value {
     let mut line = json!({ "at_ms": millis(at) });
     if let (Some(line), Some(told)) = (line.as_object_mut(), told.as_object_mut()) {

@@ -12,7 +12,7 @@ use super::witness::Witness;
 use crate::failure::Failure;
 use crate::process;
 
-/// How long a leader of the demo takes to finish its work when it leaves of its own will.
+/// The time that a leader of the demo takes to finish its work when it leaves voluntarily.
 const WIND_UP: Duration = Duration::from_millis(50);
 
 /// The hidden command of a candidate's process.
@@ -50,11 +50,11 @@ pub(crate) async fn run(args: &Args) -> Result<(), Failure> {
 
 fn print(report: Report) {
     let Ok(line) = serde_json::to_string(&report) else { return };
-    // The demo is gone where nobody reads; the end of the orders says so as well.
+    // Writing fails only when the demo has ended; then the end of the orders is seen as well.
     let _ = writeln!(std::io::stdout(), "{line}");
 }
 
-/// Takes part until it is told to close, and says so where it cannot.
+/// Takes part until ordered to close, and reports where it cannot.
 pub(super) async fn play(
     part: Part,
     orders: mpsc::UnboundedReceiver<Order>,
@@ -127,7 +127,7 @@ fn take(event: Event, witness: &Witness, work: &mut Option<Term>, tell: &impl Fn
     }
 }
 
-/// Not awaited here: a hand-over waits for the drain, which the events tell of.
+/// Not awaited here: a hand-over waits for the drain, and the events report that.
 fn hand_over(candidate: &Candidate, to: String, tell: impl Fn(Report) + Send + 'static) {
     let leaving = candidate.request_hand_over(to);
     tokio::spawn(async move {

@@ -5,7 +5,7 @@ const NAMES: [&str; 26] = [
     "nora", "otto", "pia", "quinn", "rosa", "sven", "tess", "umar", "vera", "walt", "xenia", "yuri", "zoe",
 ];
 
-/// So many names, all different.
+/// Returns this many names, all different.
 pub(super) fn names(count: usize) -> Vec<String> {
     let name = |index: usize| match (NAMES[index % NAMES.len()], index / NAMES.len()) {
         (name, 0) => name.to_owned(),

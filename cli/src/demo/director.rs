@@ -1,4 +1,4 @@
-//! Decides which fault comes when. Knows no clock and touches nobody: [`super::show`] does what it says.
+//! Decides which fault comes when. Reads no clock and acts on no candidate: [`super::show`] carries out its moves.
 
 use std::time::Duration;
 
@@ -7,65 +7,65 @@ use incumbent::Instant;
 
 use super::fault::Fault;
 
-/// What the director sees of the candidates.
+/// The state of the candidates, as the director sees it.
 #[derive(Clone, Debug)]
 pub(super) struct Scene {
     pub(super) now: Instant,
-    /// When the demo ends; none: when somebody ends it.
+    /// The end of the demo; none where a signal ends it.
     pub(super) end: Option<Instant>,
-    /// Who leads, as far as is known.
+    /// The leader, as far as is known.
     pub(super) leader: Option<usize>,
-    /// Who is there and takes part.
+    /// For each candidate, whether it takes part.
     pub(super) well: Vec<bool>,
-    /// Whose process or task is there, well or not.
+    /// For each candidate, whether its process or task exists.
     pub(super) present: Vec<bool>,
 }
 
-/// What is to be done.
+/// The next thing to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Move {
     /// Make a fault.
     Strike(Blow),
-    /// Make good what the fault left behind: start the victim again, or let it go on.
+    /// Repair what the fault left behind: start the victim again, or let it go on.
     Mend(Blow),
-    /// Nobody took over for a long time; it is time to say so.
+    /// No candidate took over for a long time: report it.
     Wonder(Blow),
 }
 
-/// A fault, and who is hit by it.
+/// A fault and its victim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Blow {
     pub(super) fault: Fault,
     pub(super) victim: usize,
-    /// Who is to be the next leader, where the victim hands over.
+    /// The successor, where the victim hands over.
     pub(super) successor: Option<usize>,
     pub(super) at: Instant,
 }
 
-/// Which fault comes when.
+/// Chooses faults and their times.
 pub(super) struct Director {
     rng: Rng,
     faults: Vec<Fault>,
-    /// Faults still to be made before each is made again.
+    /// Faults still to be made before any repeats.
     bag: Vec<Fault>,
     lease: Duration,
     phase: Phase,
 }
 
 enum Phase {
-    /// All is well, and stays so until then.
+    /// No fault is open, and none is made until then.
     Calm { until: Instant },
-    /// A fault was made, and nobody has won since.
+    /// A fault was made, and no candidate has won since.
     Struck { blow: Blow, wonder_at: Instant },
-    /// Somebody leads again; what is left of the fault is made good then.
+    /// A candidate leads again; the rest of the fault is repaired then.
     Taken { blow: Blow, mend_at: Instant },
 }
 
 /// The shortest and the longest calm before a fault, in milliseconds.
 const CALM: std::ops::Range<u64> = 600..1_800;
-/// For how long a victim is left alone after somebody else leads.
+/// The time that a victim is left alone after another candidate leads.
 const REST: Duration = Duration::from_millis(400);
-/// The longest a fault is expected to take of which the successor is told at once.
+/// The longest expected duration of a fault that the successor hears of at once.
 const SWIFT: Duration = Duration::from_millis(700);
 
 impl Director {
@@ -75,7 +75,7 @@ impl Director {
         Self { rng, faults, bag: Vec::new(), lease, phase: Phase::Calm { until } }
     }
 
-    /// What is to be done now, if anything.
+    /// Returns the next move, if any.
     pub(super) fn step(&mut self, scene: &Scene) -> Option<Move> {
         match self.phase {
             Phase::Calm { until } if scene.now >= until => self.strike(scene),
@@ -90,11 +90,11 @@ impl Director {
         }
     }
 
-    /// Somebody has won. Says which fault that ends the vacancy of.
+    /// Takes in that a candidate has won. Returns the fault whose vacancy that ends.
     pub(super) fn won(&mut self, now: Instant) -> Option<Blow> {
         let Phase::Struck { blow, .. } = self.phase else { return None };
         let mend_at = match blow.fault {
-            // Longer than the lease, so that the victim wakes up in the term of another.
+            // Longer than the lease, so that the victim wakes up in another candidate's term.
             Fault::Stop => (blow.at + self.lease * 5 / 4).max(now + REST),
             _ => now + REST,
         };
@@ -102,7 +102,7 @@ impl Director {
         Some(blow)
     }
 
-    /// The fault could not be made: the victim led no more.
+    /// The fault could not be made: the victim no longer led.
     pub(super) fn missed(&mut self, now: Instant) {
         if let Phase::Struck { .. } = self.phase {
             self.phase = Phase::Calm { until: calm(&mut self.rng, now) };
@@ -116,7 +116,7 @@ impl Director {
         let fault = self.draw(scene)?;
         let successor = (fault == Fault::HandOver).then_some(successor);
         let blow = Blow { fault, victim, successor, at: scene.now };
-        // Twice a lease is the worst of all faults; then patience for a machine that is busy.
+        // Twice a lease is the worst of all faults; the rest is an allowance for a busy machine.
         let wonder_at = scene.now + self.lease * 3 + Duration::from_secs(5);
         self.phase = Phase::Struck { blow, wonder_at };
         Some(Move::Strike(blow))
@@ -131,7 +131,7 @@ impl Director {
         (leaves || blow.fault == Fault::Stop).then_some(Move::Mend(blow))
     }
 
-    /// Every fault once, in a random order, before any comes again; none that would not be over in time.
+    /// Draws every fault once, in a random order, before any repeats; none that would not be over in time.
     fn draw(&mut self, scene: &Scene) -> Option<Fault> {
         if self.bag.is_empty() {
             self.bag.clone_from(&self.faults);

@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 
-/// A fault made while somebody leads.
+/// A fault made while a candidate leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Fault {
     Kill,
@@ -29,12 +29,12 @@ impl Fault {
         }
     }
 
-    /// Whether the successor is told at once; after the others a lease passes first.
+    /// Whether the successor hears of it at once; after the other faults a lease passes first.
     pub(super) const fn is_swift(self) -> bool {
         matches!(self, Self::Restart | Self::HandOver)
     }
 
-    /// Whether it can only be done to a process.
+    /// Whether it can be made only to a process.
     pub(super) const fn needs_process(self) -> bool {
         matches!(self, Self::Kill | Self::Stop)
     }

@@ -1,4 +1,4 @@
-//! All candidates, and what their witnesses wrote.
+//! All candidates, and the records of their witnesses.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ pub(super) struct Fleet {
     pub(super) actors: Vec<Actor>,
     out: mpsc::UnboundedSender<Told>,
     told: mpsc::UnboundedReceiver<Told>,
-    /// What witnesses of lives that are over wrote.
+    /// The stretches that witnesses of ended runs recorded.
     past: Vec<Stretch>,
 }
 
@@ -25,7 +25,7 @@ impl Fleet {
         Self { actors: names.iter().cloned().map(Actor::new).collect(), out, told, past: Vec::new() }
     }
 
-    /// Begins the next life of a candidate.
+    /// Starts the next run of a candidate.
     pub(super) fn start(&mut self, actor: usize, plan: &Plan) -> Result<(), Failure> {
         self.bury(actor)?;
         let body = &mut self.actors[actor];
@@ -39,18 +39,18 @@ impl Fleet {
             .map_err(|error| Failure::failed(format!("the candidate {name} cannot be started: {error}")))
     }
 
-    /// What the candidates tell, as they tell it. Cancel-safe.
+    /// Returns the next message of any candidate. Cancel-safe.
     pub(super) async fn told(&mut self) -> Option<Told> {
         self.told.recv().await
     }
 
-    /// Who leads: who won the largest token and has not told its loss.
+    /// The leader: the candidate that won the largest token and has not reported its loss.
     pub(super) fn leader(&self) -> Option<usize> {
         let leads = |index: &usize| self.actors[*index].token.is_some() && self.actors[*index].is_present();
         (0..self.actors.len()).filter(leads).max_by_key(|&index| self.actors[index].token)
     }
 
-    /// What all witnesses wrote so far.
+    /// The stretches that all witnesses have recorded so far.
     pub(super) fn history(&self) -> Result<History, Failure> {
         let mut stretches = self.past.clone();
         for actor in &self.actors {
@@ -59,7 +59,7 @@ impl Fleet {
         Ok(History::new(stretches))
     }
 
-    /// Keeps what the last life's witness wrote.
+    /// Keeps what the last run's witness recorded.
     fn bury(&mut self, actor: usize) -> Result<(), Failure> {
         let actor = &self.actors[actor];
         self.past.extend(read(&actor.record, &actor.name)?);

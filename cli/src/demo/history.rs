@@ -1,28 +1,28 @@
-//! What really happened: who could prove that it led, and when.
+//! The proven history: which candidate can prove that it led, and when.
 //!
 //! The demo does not trust events to decide whether there ever were two leaders. In every candidate a
 //! [witness](super::witness) asks `is_leader()` about a thousand times a second and around every event, and
 //! reads the clock before and after. That clock counts from the machine's boot and is the same for all
 //! processes, so readings of different candidates can be compared.
 //!
-//! # Why an overlap found is one
+//! # Why a found overlap is real
 //!
-//! A reading is `(before, answer, after)`. The answer was computed at *some* instant between the two
-//! clock readings, we do not know which. A term begins once and ends once: between two true answers in
-//! the same term the answer was true throughout. So two true readings of one term prove that the candidate
-//! led from the first one's `after` (or earlier) to the last one's `before` (or later), without a gap.
-//! A [`Stretch`] keeps just that; two stretches of different terms that share more than an instant are two
-//! leaders at once, with no allowance for anything. Stretches that only touch are none.
+//! A reading is `(before, answer, after)`. The answer was computed at *some* instant between the two clock
+//! readings. A term begins once and ends once, so between two true answers in the same term the answer was
+//! true throughout. Two true readings of one term therefore prove that the candidate led from the first one's
+//! `after` (or earlier) to the last one's `before` (or later), without a gap. A [`Stretch`] keeps exactly
+//! that. Two stretches of different terms that share more than an instant are two leaders at once, with no
+//! allowance for anything. Stretches that only touch do not overlap.
 //!
 //! # Why an overlap is found
 //!
-//! What the readings leave out is at most the distance of two of them, about a millisecond, at either
-//! end; except where the process was stopped. There the lease itself is the evidence: with every true reading
-//! the witness notes the deadline that it read *before* it asked. `is_leader()` is a comparison with that
-//! deadline, which only ever moves on, so unless something ended the term it was true until then, asked
-//! or not. If the term's end was told as an expiry, and the first false reading came after the deadline,
-//! nothing else did end it, and the stretch reaches to the deadline. A candidate that is killed proves
-//! nothing after its last reading: the dead lead nobody.
+//! Readings leave out at most the distance between two of them, about a millisecond, at either end, except
+//! where the process was stopped. There the lease itself is the evidence: with every true reading the witness
+//! notes the deadline that it read *before* it asked. `is_leader()` compares the clock with that deadline,
+//! and the deadline only moves forward. So unless something ended the term, the answer was true until then,
+//! asked or not. If the term was reported as expired, and the first false reading came after the deadline,
+//! nothing else ended it, and the stretch reaches to the deadline. A candidate that is killed proves nothing
+//! after its last reading: a dead process does not lead.
 
 use std::time::Duration;
 
@@ -35,12 +35,12 @@ use super::record::Line;
 pub(super) struct Stretch {
     /// The candidate.
     pub(super) candidate: String,
-    /// What its witness wrote of the term.
+    /// The term as its witness recorded it.
     pub(super) line: Line,
 }
 
 impl Stretch {
-    /// Until when the candidate has proven to lead, not including that instant.
+    /// The end of the time in which the candidate proved that it led, exclusive.
     pub(super) fn proven_until(&self) -> Instant {
         let Line { seen, deadline, gone, ended, .. } = self.line;
         let by_the_clock = ended == Some(Reason::Expired) && gone.is_some_and(|gone| gone >= deadline);
@@ -57,14 +57,14 @@ impl Stretch {
 /// Two leaders at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Overlap {
-    /// Who led first.
+    /// The stretch that began first.
     pub(super) one: Stretch,
-    /// Who led as well.
+    /// The stretch that overlaps it.
     pub(super) other: Stretch,
 }
 
 impl Overlap {
-    /// For how long both have proven to lead.
+    /// The time for which both have proven that they led.
     pub(super) fn duration(&self) -> Duration {
         let from = self.one.line.since.max(self.other.line.since);
         self.one.proven_until().min(self.other.proven_until()).since(from)
@@ -84,7 +84,7 @@ impl History {
     /// All pairs of terms that overlap.
     pub(super) fn overlaps(&self) -> Vec<Overlap> {
         let mut found = Vec::new();
-        // Those that may still reach into what comes.
+        // The stretches that may overlap a later one.
         let mut open = Vec::<&Stretch>::new();
         for stretch in &self.0 {
             open.retain(|earlier| earlier.proven_until() > stretch.line.since);
@@ -95,8 +95,8 @@ impl History {
         found
     }
 
-    /// The terms whose token is not above that of every term before: a resource that remembers the largest
-    /// token it has seen would have turned them away.
+    /// The terms whose token is not above that of every earlier term: a resource that remembers the largest
+    /// token it has seen would have refused them.
     pub(super) fn token_regressions(&self) -> Vec<&Stretch> {
         let mut largest = None;
         let mut found = Vec::new();
@@ -109,8 +109,8 @@ impl History {
         found
     }
 
-    /// For how long nobody could work between one term and the next. A leader that is stopped or dead
-    /// cannot, whatever its lease says.
+    /// The times between one term and the next in which no candidate could work. A leader that is stopped or
+    /// dead cannot work, whatever its lease says.
     pub(super) fn vacancies(&self) -> Vec<Duration> {
         let mut vacancies = Vec::new();
         let mut worked_until = None;
@@ -121,14 +121,14 @@ impl History {
         vacancies
     }
 
-    /// Until when that candidate's lease was last seen to last in the term of that token.
+    /// The last deadline that the candidate's witness recorded in the term of that token.
     pub(super) fn deadline(&self, candidate: &str, token: Token) -> Option<Instant> {
         let mut latest = self.0.iter().rev();
         let of_term = |stretch: &&Stretch| stretch.line.token == token && stretch.candidate == candidate;
         latest.find(of_term).map(|stretch| stretch.line.deadline)
     }
 
-    /// How long the seat was vacant before the term of that token; none before the first.
+    /// The vacancy before the term of that token; none before the first.
     pub(super) fn vacancy_before(&self, token: Token, won: Instant) -> Option<Duration> {
         let before = self.0.iter().filter(|stretch| stretch.line.token < token);
         before.map(|stretch| stretch.line.seen).max().map(|until| won.since(until))
@@ -148,7 +148,7 @@ mod tests {
         Instant::from_nanos(nanos)
     }
 
-    /// A term that ended in good order, with a lease that reaches far beyond.
+    /// A term that ended in good order, with a lease that ends long after it.
     fn led(candidate: &str, sequence: u64, since: u64, seen: u64) -> Stretch {
         let line = Line {
             token: token(sequence),
@@ -161,7 +161,7 @@ mod tests {
         Stretch { candidate: candidate.into(), line }
     }
 
-    /// The same with another end, and a lease until 50.
+    /// The same stretch with another end, and a lease until 50.
     fn ending(stretch: Stretch, gone: Option<u64>, ended: Option<Reason>) -> Stretch {
         let line = Line { deadline: at(50), gone: gone.map(at), ended, ..stretch.line };
         Stretch { line, ..stretch }

@@ -1,4 +1,4 @@
-//! What the command line comes to: the store, the lease, the faults, the end.
+//! The settings that result from the command line: the store, the lease, the faults, the end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,18 +17,18 @@ use crate::failure::Failure;
 use crate::lease::Pace;
 use crate::store::{StoreArgs, shown};
 
-/// The lease on a store that has no opinion, and of a bucket that the demo makes.
+/// The lease on a store that sets none, and of a bucket that the demo makes.
 const LEASE: Duration = Duration::from_secs(2);
 /// The shortest lease of the standard preset.
 const STANDARD: Duration = Duration::from_secs(5);
-/// How long it lasts where no terminal shows it and nobody says.
+/// The demo's duration where no terminal shows it and no option sets it.
 const UNATTENDED: Duration = Duration::from_secs(30);
 
 /// Everything decided before the first candidate starts.
 pub(super) struct Plan {
-    /// The store's URL, with whatever credentials it holds.
+    /// The store's URL, including any credentials.
     url: String,
-    /// The same as it may be shown.
+    /// The same URL, safe to show.
     pub(super) store: String,
     pub(super) key: String,
     pub(super) names: Vec<String>,
@@ -38,16 +38,16 @@ pub(super) struct Plan {
     pub(super) in_process: bool,
     pub(super) faults: Vec<Fault>,
     pub(super) seed: u64,
-    /// None: until somebody ends it.
+    /// None: until a signal ends it.
     pub(super) duration: Option<Duration>,
-    /// What the viewer should know beforehand.
+    /// Notes for the viewer before the start.
     pub(super) notes: Vec<String>,
-    /// Writes that no candidate would make.
+    /// Makes writes that no candidate would make.
     pub(super) operator: Arc<dyn StoreAdmin>,
-    /// What witnesses write, and the store where it is none of the user's.
+    /// Holds the witnesses' files, and the store where the user named none.
     pub(super) folder: TempDir,
-    /// Keeps a store in memory alive between two candidates; others are closed, for what they say of
-    /// their connection would go through the table.
+    /// Keeps a store in memory open while no candidate runs. Other stores are closed, because their
+    /// connection messages would overwrite the table.
     _store: Option<Store>,
 }
 
@@ -104,7 +104,7 @@ impl Plan {
         })
     }
 
-    /// What the candidate is to be in its life of that number.
+    /// The part of a candidate in the run of that number.
     pub(super) fn part(&self, name: &str, life: u32) -> Part {
         Part {
             store: self.url.clone(),
@@ -138,9 +138,9 @@ fn faults(args: &Args) -> Result<Vec<Fault>, Failure> {
     }
 }
 
-/// A folder that is removed at the end. In memory where the system offers that and `$TMPDIR` does not say
-/// otherwise: each write to an SQLite store waits for the disk, and a disk that is busy with other
-/// things would be seen to end terms.
+/// Makes a folder that is removed at the end. It is in memory where the system offers that and `$TMPDIR`
+/// does not say otherwise: each write to an SQLite store waits for the disk, and a busy disk would end
+/// terms.
 fn folder() -> std::io::Result<TempDir> {
     let mut folder = tempfile::Builder::new();
     folder.prefix("incumbent-");
@@ -153,7 +153,7 @@ fn folder() -> std::io::Result<TempDir> {
     folder.tempdir().map_err(crate::failure::no_folder)
 }
 
-/// A file that nobody ever held an election in, so that the first leader need not wait for another.
+/// Makes a new file, so that the first leader need not wait for an earlier lease.
 async fn own_file(folder: &TempDir) -> Result<String, Failure> {
     let path = folder.path().join("elections.db");
     Sqlite::init(&SqliteSettings::new(&path), &Clock::system(), true).await?;
@@ -161,7 +161,7 @@ async fn own_file(folder: &TempDir) -> Result<String, Failure> {
     Ok(format!("sqlite:{path}"))
 }
 
-/// Opens the store, and makes a bucket that is missing.
+/// Opens the store, and makes a missing bucket.
 async fn open(
     args: &StoreArgs,
     url: &str,
@@ -183,15 +183,14 @@ async fn open(
     }
 }
 
-/// Refuses now what every candidate would be refused for. It waits its splay when it is told to leave, and
-/// so never writes.
+/// Refuses now whatever every candidate would be refused for. It closes during its splay, and so never writes.
 async fn check(store: &Store, key: &str, name: &str, preset: Pace, lease: Duration) -> Result<(), Failure> {
     let options = CampaignOptions::new().name(name).preset(preset.into()).lease(lease);
     let candidate = store.campaign(key, options.splay(Duration::from_secs(3600))).await?;
     Ok(candidate.close().await?)
 }
 
-/// With expiry told to watchers where the server can, for a fail-over without a poll.
+/// Has the server report expiry to watchers where it can, for a fail-over without a poll.
 async fn make(bucket: &NatsSettings, lease: Duration) -> Result<(), Error> {
     let options = InitOptions::new(lease).never_used(true);
     match init(bucket, &options.clone().markers(true)).await {
@@ -200,7 +199,7 @@ async fn make(bucket: &NatsSettings, lease: Duration) -> Result<(), Error> {
     }
 }
 
-/// What the store says, or a lease short enough to watch.
+/// The lease that the store sets, or one short enough to watch.
 fn lease_of(store: &Store, info: &StoreInfo, preset: Option<Pace>) -> Duration {
     match (info.max_age, preset) {
         (Some(age), _) if !store.capabilities().own_lease => age,

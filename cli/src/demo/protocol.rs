@@ -1,4 +1,4 @@
-//! What the demo and its candidates tell each other, as lines of JSON where they are processes.
+//! Messages between the demo and its candidates, as lines of JSON where they are processes.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,47 +8,47 @@ use serde::{Deserialize, Serialize};
 use crate::failure::Failure;
 use crate::lease::Pace;
 
-/// Who to be, and in which election; the first line a candidate is given. It is not on the command
-/// line, for the URL may hold credentials and every user of the machine can read that.
+/// The candidate's name and its election; the first line that it reads. It is not on the command line,
+/// because the URL may hold credentials and every user of the machine can read a command line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Part {
     pub(super) store: String,
     pub(super) key: String,
     pub(super) name: String,
-    /// Where its witness writes.
+    /// The file that its witness writes.
     pub(super) record: PathBuf,
     pub(super) lease: Duration,
     pub(super) preset: Pace,
     pub(super) splay: bool,
 }
 
-/// What a candidate is asked to do. The end of the orders asks it to leave.
+/// An order to a candidate. The end of the orders asks it to leave.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "order", rename_all = "snake_case")]
 pub(super) enum Order {
-    /// Leave the seat to this candidate.
+    /// Hand leadership over to this candidate.
     HandOver {
         /// Its name.
         to: String,
     },
-    /// Leave the seat and the race.
+    /// Resign and leave the election.
     Close,
 }
 
-/// What a candidate tells. Instants are nanoseconds of the machine's clock, which all processes share.
+/// A report from a candidate. Instants are nanoseconds of the machine's clock, shared by all processes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "report", rename_all = "snake_case")]
 pub(super) enum Report {
     /// The campaign entered another state.
     State { state: String },
-    /// It leads.
+    /// The candidate leads.
     Won { token: String, at: u64 },
-    /// It leads no more.
+    /// The candidate no longer leads.
     Lost { token: String, reason: String },
-    /// Something is not as it should be.
+    /// The candidate reports a warning.
     Warning { message: String },
     /// An order could not be carried out.
     Refused { message: String },
-    /// It cannot take part.
+    /// The candidate cannot take part.
     Failed { failure: Failure },
 }

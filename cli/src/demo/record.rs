@@ -1,4 +1,4 @@
-//! The file a witness writes: a line of fixed width for every term, rewritten in place while it lasts.
+//! The file that a witness writes: a line of fixed width for every term, rewritten in place while the term lasts.
 
 use std::fmt;
 use std::io;
@@ -7,13 +7,13 @@ use std::str::FromStr;
 
 use incumbent::{Instant, Reason, Token};
 
-/// The width of a line in bytes, with its end.
+/// The width of a line in bytes, including its newline.
 pub(super) const WIDTH: usize = 33 + 4 * 21 + 1 + REASON + 1;
 
 /// The longest code of a reason is `HANDLER_FAILED`.
 const REASON: usize = 14;
 
-/// One term, as its witness saw it; [`super::history::Stretch`] says what the parts mean.
+/// One term, as its witness saw it; [`super::history::Stretch`] explains the fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Line {
     pub(super) token: Token,
@@ -53,13 +53,13 @@ fn reason(code: &str) -> Result<Option<Reason>, ()> {
     if known.is_none() && code != "-" { Err(()) } else { Ok(known) }
 }
 
-/// All lines of a file; none where nothing was written yet.
+/// Reads all lines of a file; none where nothing was written yet.
 pub(super) fn read(path: &Path) -> io::Result<Vec<Line>> {
     let text = match std::fs::read_to_string(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         text => text?,
     };
-    // A line is one write within one page, but the reader of a live file may still come in between.
+    // A line is one write within one page, but the reader of a live file may still see a part of it.
     let whole = text.lines().filter(|line| line.len() == WIDTH - 1);
     let damaged = |()| io::Error::new(io::ErrorKind::InvalidData, format!("{} is damaged", path.display()));
     whole.map(|line| line.parse().map_err(damaged)).collect()

@@ -1,4 +1,4 @@
-//! The demo's loop: it takes what candidates report, does what the director says, and shows it.
+//! The demo's loop: it takes candidates' reports, carries out the director's moves, and shows the state.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -27,11 +27,11 @@ use crate::output::span;
 use crate::screen;
 use crate::signals::Signals;
 
-/// The pause between two looks at everything.
+/// The pause between two updates.
 const TICK: Duration = Duration::from_millis(100);
-/// How long an operator's write may take.
+/// The longest time that an operator's write may take.
 const OPERATOR_PATIENCE: Duration = Duration::from_secs(3);
-/// How long candidates may take to leave in good order; the library itself takes 2 s at most.
+/// The longest time that candidates may take to leave in good order; the library itself takes 2 s at most.
 const FAREWELL: Duration = Duration::from_secs(4);
 
 /// `incumbent demo`.
@@ -54,11 +54,11 @@ struct Show {
     history: History,
     summary: Summary,
     audience: Audience,
-    /// Faults of the operator's that did not come about, and why.
+    /// Operator's faults that failed, and why.
     mishaps: (mpsc::UnboundedSender<String>, mpsc::UnboundedReceiver<String>),
     /// The last fault made.
     blow: Option<Blow>,
-    /// Everybody has been told to leave.
+    /// All candidates have been ordered to leave.
     is_closing: bool,
 }
 
@@ -109,7 +109,7 @@ impl Show {
         Ok(())
     }
 
-    /// Until it has lasted as long as it should, or somebody ends it.
+    /// Runs until the demo has lasted as long as it should, or a signal ends it.
     async fn perform(&mut self, signals: &mut Signals) -> Result<(), Failure> {
         let mut ticks = interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -133,7 +133,7 @@ impl Show {
         Ok(())
     }
 
-    /// Everybody leaves: whoever leads last of all, so that the seat does not go round.
+    /// Orders all candidates to leave: the leader last, so that leadership does not pass from one to the next.
     async fn farewell(&mut self, signals: &mut Signals) -> Result<(), Failure> {
         let leader = self.fleet.leader();
         for actor in 0..self.fleet.actors.len() {
@@ -153,7 +153,7 @@ impl Show {
         Ok(())
     }
 
-    /// False where a signal came first, or patience ended.
+    /// Returns false where a signal came first or the time ran out.
     async fn wait_until_gone(&mut self, signals: &mut Signals, but: Option<usize>) -> Result<bool, Failure> {
         let until = self.clock.now() + FAREWELL;
         let mut ticks = interval(TICK / 4);
@@ -176,7 +176,7 @@ impl Show {
         Ok(false)
     }
 
-    /// What a candidate told.
+    /// Takes in a candidate's message.
     fn take(&mut self, told: Told) -> Result<(), Failure> {
         let Told { actor: index, life, what } = told;
         let actor = &mut self.fleet.actors[index];
@@ -229,14 +229,14 @@ impl Show {
         self.tell(Happening::Won { candidate, token, vacancy, expected })
     }
 
-    /// Nothing more is to be made good for faults that leave their victim in the race.
+    /// Marks faults that leave their victim in the election as repaired.
     fn recovered(&mut self, blow: Blow) {
         if matches!(blow.fault, Fault::HandOver | Fault::Delete | Fault::Overwrite) {
             self.fleet.actors[blow.victim].suffers = None;
         }
     }
 
-    /// Whose processes have ended, and what the witnesses have written.
+    /// Notices processes that have ended, and reads the witnesses' records.
     fn look(&mut self) -> Result<(), Failure> {
         for index in 0..self.fleet.actors.len() {
             if !self.fleet.actors[index].reap() {
@@ -307,7 +307,7 @@ impl Show {
         Ok(())
     }
 
-    /// Writes as an operator would; what keeps it from that is taken up when it is known.
+    /// Writes as an operator would; an error is handled when it is known.
     fn operate(&self, fault: Fault) {
         let (operator, key, answer) =
             (Arc::clone(&self.plan.operator), self.plan.key.clone(), self.mishaps.0.clone());
@@ -323,7 +323,7 @@ impl Show {
                 Ok(Err(error)) => error.to_string(),
                 Err(_) => format!("no answer for {}", span(OPERATOR_PATIENCE)),
             };
-            // Where nobody listens any more the demo is over.
+            // Sending fails only when the demo is over.
             let _ = answer.send(mishap);
         });
     }
@@ -340,7 +340,7 @@ impl Show {
         self.tell(Happening::Mended { fault: blow.fault, victim, after })
     }
 
-    /// The last fault did not come about.
+    /// The last fault could not be made.
     fn missed(&mut self, message: String) -> Result<(), Failure> {
         self.director.missed(self.clock.now());
         let Some(blow) = self.blow.take() else { return Ok(()) };
@@ -408,7 +408,7 @@ impl Show {
         self.clock.now().since(self.began)
     }
 
-    /// The verdict, when everybody has left.
+    /// Returns the verdict once all candidates have left.
     fn end(mut self) -> Result<Exit, Failure> {
         self.summary.judge(&self.fleet.history()?);
         self.audience.conclude(&self.summary)?;

@@ -1,4 +1,4 @@
-//! What happens, in words and as JSON.
+//! The demo's events, as sentences and as JSON.
 
 use std::time::Duration;
 
@@ -10,39 +10,39 @@ use super::fault::Fault;
 use super::history::Overlap;
 use crate::output::{millis, span};
 
-/// Something worth telling. Candidates go by their names.
+/// An event to report. Candidates appear by name.
 #[derive(Clone, Debug)]
 pub(super) enum Happening {
-    /// Something to know beforehand.
+    /// A note before the start.
     Note(String),
-    /// Somebody leads.
+    /// A candidate leads.
     Won {
         candidate: String,
         token: Token,
-        /// For how long nobody could work before; none before the first term.
+        /// The time before in which no candidate could work; none before the first term.
         vacancy: Option<Duration>,
-        /// The successor that a hand-over named.
+        /// The successor named by a hand-over.
         expected: Option<String>,
     },
-    /// Somebody leads no more.
+    /// A candidate no longer leads.
     Lost { candidate: String, token: String, reason: String, is_news: bool },
     /// The demo made a fault.
     Fault { fault: Fault, victim: String, successor: Option<String> },
-    /// The demo made good what was left of a fault.
+    /// The demo repaired what was left of a fault.
     Mended { fault: Fault, victim: String, after: Duration },
-    /// A fault was not made: its victim led no more.
+    /// A fault was not made: its victim no longer led.
     Missed { fault: Fault, message: String },
-    /// Nobody took over.
+    /// No candidate took over.
     Vacant { fault: Fault, after: Duration },
-    /// A candidate says that something is wrong.
+    /// A candidate reports that something is wrong.
     Warning { candidate: String, message: String },
-    /// A candidate's process has ended, and nobody asked it to.
+    /// A candidate's process has ended without an order.
     Gone { candidate: String },
     /// Two leaders at once.
     Overlap(Box<Overlap>),
 }
 
-/// How a happening looks.
+/// The tone in which an event is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mood {
     Plain,
@@ -66,7 +66,7 @@ impl Happening {
         }
     }
 
-    /// In a plain sentence; none where a person has been told already.
+    /// A plain sentence; none where a person already knows.
     pub(super) fn sentence(&self) -> Option<String> {
         Some(match self {
             Self::Note(text) => text.clone(),
@@ -111,7 +111,7 @@ impl Happening {
         })
     }
 
-    /// As an object, with what it is under `event`.
+    /// A JSON object, with its kind under `event`.
     pub(super) fn json(&self) -> Value {
         match self {
             Self::Note(text) => json!({ "event": "note", "message": text }),

@@ -1,4 +1,4 @@
-//! What it came to.
+//! The summary.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,10 +17,10 @@ pub(super) struct Summary {
     pub(super) key: String,
     pub(super) seed: u64,
     pub(super) lasted: Duration,
-    /// Terms that were told as won.
+    /// Terms that were reported won.
     pub(super) terms: u64,
     pub(super) overlaps: usize,
-    /// Terms whose token was not above all those before.
+    /// Terms whose token was not above all earlier ones.
     pub(super) token_regressions: usize,
     pub(super) faults: BTreeMap<Fault, u64>,
     /// Sorted.
@@ -90,7 +90,7 @@ impl Summary {
     }
 }
 
-/// The smallest value that so large a part of all are not above (nearest rank); none of none.
+/// The smallest value that at least this part of all values does not exceed (nearest rank); none of an empty slice.
 pub(super) fn percentile(sorted: &[Duration], part: f64) -> Option<Duration> {
     let rank = (part * sorted.len() as f64).ceil() as usize;
     sorted.get(rank.saturating_sub(1)).copied()

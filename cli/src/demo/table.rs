@@ -1,4 +1,4 @@
-//! The live table: what stands on each line, and in which tone. It draws nothing; see [`crate::screen`].
+//! The live table: the lines, and the tone of each. It draws nothing; see [`crate::screen`].
 
 use std::time::Duration;
 
@@ -16,9 +16,9 @@ pub(super) struct View {
     pub(super) rows: Vec<Row>,
     pub(super) terms: u64,
     pub(super) overlaps: usize,
-    /// p50 and the longest.
+    /// The median and the longest.
     pub(super) vacancy: Option<(Duration, Duration)>,
-    /// Oldest first: when, how, what.
+    /// Oldest first: time, tone, text.
     pub(super) log: Vec<(Duration, Mood, String)>,
     pub(super) is_closing: bool,
 }
@@ -28,23 +28,23 @@ pub(super) struct View {
 pub(super) struct Row {
     pub(super) name: String,
     pub(super) pid: Option<i32>,
-    /// The campaign's state as its code.
+    /// The code of the campaign's state.
     pub(super) state: String,
     pub(super) is_present: bool,
     pub(super) is_stopped: bool,
-    /// The sequence of the token of the present term.
+    /// The sequence of the current term's token.
     pub(super) token: Option<u64>,
-    /// What is left of the lease; none where it does not lead.
+    /// The remaining lease; none where it does not lead.
     pub(super) left: Option<Duration>,
     pub(super) terms: u32,
     pub(super) suffers: Option<String>,
 }
 
-/// Cells of the bar that shows what is left of a lease.
+/// The cells of the bar that shows the remaining lease.
 const BAR: usize = 12;
 /// Lines that are neither candidates nor the log.
 const FRAME: usize = 7;
-/// Lines of the log that are shown even where candidates must be left out.
+/// Lines of the log that are shown even where some candidates must be left out.
 const SHORTEST_LOG: usize = 5;
 
 impl View {
@@ -84,7 +84,7 @@ impl View {
         Line(vec![(Tone::Dim, text)])
     }
 
-    /// Where there is no room for all, whoever leads is among those shown.
+    /// Chooses the rows to show; the leader is always among them.
     fn chosen(&self, count: usize) -> impl Iterator<Item = &Row> {
         let leader = self.rows.iter().position(|row| row.token.is_some()).filter(|&leader| leader >= count);
         let last = count.saturating_sub(1);

@@ -1,7 +1,7 @@
-//! Asks a candidate all the time whether it leads, and writes down what can be proven from the answers.
+//! Repeatedly asks a candidate whether it leads, and records what the answers prove.
 //!
-//! Each candidate has a thread of its own for it and a file of its own to write to: what is written
-//! stays when the process is killed a moment later. What it proves is explained in [`super::history`].
+//! Each candidate has its own thread for this, and its own file to write to: a record stays when the
+//! process is killed a moment later. [`super::history`] explains what it proves.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -32,13 +32,13 @@ struct Reading {
     /// Read before the question.
     deadline: Instant,
     before: Instant,
-    /// The term in which the answer was yes; none: it was no.
+    /// The term in which the answer was yes; none where it was no.
     leads: Option<Token>,
     after: Instant,
 }
 
 impl Witness {
-    /// Begins to ask `candidate`, and to write to the file at `path`.
+    /// Starts to ask `candidate`, and to write to the file at `path`.
     pub(super) fn start(candidate: Candidate, clock: Clock, path: &Path) -> io::Result<Self> {
         let file = OpenOptions::new().write(true).create_new(true).open(path)?;
         let book = Arc::new(Mutex::new(Book { file, open: None, lines: Vec::new() }));
@@ -64,7 +64,7 @@ impl Witness {
         }
     }
 
-    /// Notes how the end of a term was told.
+    /// Records the reported end of a term.
     pub(super) fn ended(&self, token: Token, reason: Reason) {
         locked(&self.book).ended(token, reason);
     }
@@ -84,7 +84,7 @@ fn locked(book: &Mutex<Book>) -> std::sync::MutexGuard<'_, Book> {
     book.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// None where the answer cannot be attributed: the term changed while it was given.
+/// None where the answer cannot be attributed: the term changed during the question.
 fn read(candidate: &Candidate, clock: &Clock) -> Option<Reading> {
     let lease = |candidate: &Candidate| candidate.term().map(|term| (term.token(), term.deadline()));
     let first = lease(candidate);
@@ -99,7 +99,7 @@ fn read(candidate: &Candidate, clock: &Clock) -> Option<Reading> {
     unchanged.then_some(Reading { deadline, before, leads: Some(token), after })
 }
 
-/// What has been seen so far; the file has the same, a line for every term.
+/// The observations so far; the file holds the same, a line for every term.
 struct Book {
     file: File,
     /// Index of the term in which the last reading was true.

@@ -149,7 +149,7 @@ fn judge(report: &mut Report, survey: &Survey) {
     }
 }
 
-/// Candidates of the Go library, and what they cannot bear.
+/// Judges the candidates of the Go library in this bucket, and the settings that they cannot work with.
 fn judge_company(report: &mut Report, survey: &Survey, elections: Elections) {
     let foreign = elections.foreign;
     if foreign == 0 {

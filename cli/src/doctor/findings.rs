@@ -1,13 +1,13 @@
-//! What is wrong with a store, how bad it is, and what to do about it.
+//! A store's problems, their severity, and their remedies.
 
 use serde_json::{Value, json};
 
-/// How bad it is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Severity {
-    /// There could be two leaders, or never one.
+    /// There could be two leaders, or never a leader.
     Broken,
-    /// It costs time, or the reserve for a bad day.
+    /// It costs time or reserve.
     Weak,
     /// Good to know.
     Note,
@@ -23,7 +23,7 @@ impl Severity {
     }
 }
 
-/// Something found.
+/// A finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Finding {
     pub(super) severity: Severity,

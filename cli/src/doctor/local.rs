@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::output::{millis, span};
 use crate::store::StoreArgs;
 
-/// An SQLite file; one that an election would be unsafe on is refused when it is opened.
+/// An SQLite file; opening it fails where an election on it would be unsafe.
 pub(super) async fn file(
     name: String,
     args: &StoreArgs,
@@ -31,7 +31,7 @@ pub(super) async fn file(
     Ok(report)
 }
 
-/// A store in memory: of this very process, and so of nobody else's.
+/// A store in memory: visible to this process alone.
 pub(super) async fn memory(
     name: String,
     args: &StoreArgs,

@@ -1,4 +1,4 @@
-//! `incumbent doctor`: what a store's settings come to, and what is wrong with them.
+//! `incumbent doctor`: the effective settings of a store, and their problems.
 
 mod bucket;
 mod findings;
@@ -66,7 +66,7 @@ pub(crate) async fn run(args: &Args, as_json: bool) -> Result<Exit, Failure> {
 struct Elections {
     total: u64,
     led: u64,
-    /// Led by candidates of other software.
+    /// Elections led by candidates of other software.
     foreign: u64,
 }
 

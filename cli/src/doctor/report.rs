@@ -1,4 +1,4 @@
-//! What the doctor says, for people and for programs.
+//! The doctor's report, for people and for programs.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use super::Elections;
 use super::findings::{Finding, Severity};
 use crate::output::{millis, span};
 
-/// What the doctor says.
+/// The doctor's report.
 pub(super) struct Report {
     store: String,
-    /// What the store is set to: a name for programs, one for people, what to show.
+    /// The store's settings: a name for programs, a name for people, the value.
     settings: Vec<(&'static str, String, Value)>,
     forecast: Option<Forecast>,
     elections: Option<Elections>,
@@ -25,7 +25,7 @@ impl Report {
         Self { store, settings: Vec::new(), forecast: None, elections: None, findings: Vec::new() }
     }
 
-    /// Notes a setting: its name, as a person reads it, and as a program does.
+    /// Records a setting: its name, its text for people, and its value for programs.
     pub(super) fn set(&mut self, name: &'static str, text: impl Into<String>, value: impl Into<Value>) {
         self.settings.push((name, text.into(), value.into()));
     }
@@ -38,7 +38,7 @@ impl Report {
         self.elections = Some(elections);
     }
 
-    /// Computes what candidates with these options can count on.
+    /// Computes the guarantees that candidates with these options have.
     pub(super) fn foretell(&mut self, options: &CampaignOptions, store: Capabilities, info: &StoreInfo) {
         match options.forecast(store, info) {
             Err(error) => {
@@ -61,7 +61,7 @@ impl Report {
         }
     }
 
-    /// What is true of every store: which clock counts.
+    /// Judges what holds for every store: which clock counts.
     pub(super) fn judge_this_machine(&mut self) {
         let counts = Clock::system().counts_suspend();
         let text = if counts {
@@ -78,7 +78,7 @@ impl Report {
         }
     }
 
-    /// Whether nothing would break the promise.
+    /// Whether no finding breaks the promise of one leader.
     pub(super) fn is_safe(&self) -> bool {
         self.findings.iter().all(|finding| finding.severity != Severity::Broken)
     }

@@ -1,4 +1,4 @@
-//! What is answered at which path.
+//! The answer at each path.
 
 use incumbent::{Candidate, State};
 use serde_json::json;
@@ -7,7 +7,7 @@ use super::http::Answer;
 use super::metrics::Metrics;
 use crate::output::millis;
 
-/// The paths there are.
+/// The paths that exist.
 const PATHS: &str = "there are /leader, /healthz and /metrics\n";
 
 pub(super) fn answer(path: &str, candidate: &Candidate, metrics: &Metrics) -> Answer {
@@ -24,10 +24,10 @@ pub(super) fn answer(path: &str, candidate: &Candidate, metrics: &Metrics) -> An
     }
 }
 
-/// 200 for the leader, with its token, and 503 for the others.
+/// 200 for the leader, with its token, and 503 for every other candidate.
 fn leader(candidate: &Candidate) -> Answer {
     let (election, name) = (candidate.election(), candidate.name());
-    // The term is asked first and whether it is current afterwards: a lease that is over is not told as one.
+    // Reads the term before it checks that the term is current: an ended lease is never reported as leadership.
     let term = candidate.term().map(|term| term.view());
     let (status, headers, body) = match term.filter(|_| candidate.is_leader()) {
         Some(term) => {
@@ -54,7 +54,7 @@ fn leader(candidate: &Candidate) -> Answer {
     Answer { status, content_type: "application/json", headers, body: format!("{body}\n") }
 }
 
-/// Whether this process takes part. A store that does not answer is no reason to start it anew.
+/// Whether this process takes part. A store that does not answer is no reason to restart the process.
 fn healthz(candidate: &Candidate) -> Answer {
     match candidate.state() {
         State::Closed => Answer::text(503, "the candidacy is over\n"),

@@ -1,4 +1,4 @@
-//! As much of HTTP as a probe and a scraper need: one `GET` a connection.
+//! The part of HTTP that a probe and a scraper need: one `GET` a connection.
 
 use std::time::Duration;
 
@@ -6,12 +6,12 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// How long a client may take over it all.
+/// The longest time that a client may take for request and answer.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The longest head of a request.
+/// The longest head of a request, in bytes.
 const LONGEST: usize = 8 * 1024;
 
-/// What is answered.
+/// The answer to a request.
 pub(super) struct Answer {
     pub(super) status: u16,
     pub(super) content_type: &'static str,
@@ -50,7 +50,7 @@ impl Answer {
     }
 }
 
-/// Reads a request and answers it. A client that says nothing, or too much, loses only its own connection.
+/// Reads a request and answers it. A client that sends nothing, or too much, loses only its own connection.
 pub(super) async fn serve(mut stream: TcpStream, answer: impl Fn(&str) -> Answer) {
     let exchange = async {
         let mut read = Vec::new();

@@ -1,4 +1,4 @@
-//! Numbers for Prometheus. The list is in docs/reference/metrics.md.
+//! Metrics for Prometheus. The list is in docs/reference/metrics.md.
 
 use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
@@ -10,10 +10,10 @@ use incumbent::{Candidate, Reason, WriteEvent};
 const ACTIONS: [&str; 3] = ["acquire", "renew", "release"];
 const OUTCOMES: [&str; 6] = ["applied", "refused", "busy", "not_sent", "unknown", "failed"];
 
-/// The buckets of a latency, in seconds: from a store beside us to one that hardly answers.
+/// The buckets of a latency, in seconds: from a store on the same machine to one that hardly answers.
 const BUCKETS: [f64; 10] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0];
 
-/// What happened so far.
+/// The counts so far.
 #[derive(Debug, Default)]
 pub(super) struct Metrics(Mutex<Counts>);
 
@@ -46,7 +46,7 @@ impl Latency {
 
 impl Metrics {
     fn counts(&self) -> std::sync::MutexGuard<'_, Counts> {
-        // Nothing panics while it is held.
+        // No code panics while it is held.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -84,7 +84,7 @@ impl Metrics {
         counts.latency[action].took(wrote.took);
     }
 
-    /// All of it as OpenMetrics text, with what holds of the candidate at this moment.
+    /// All metrics as OpenMetrics text, including the candidate's current state.
     pub(super) fn text(&self, candidate: &Candidate) -> String {
         let term = candidate.term().map(|term| term.view()).filter(|_| candidate.is_leader());
         let remaining = term.as_ref().map_or(0.0, |term| term.remaining().as_secs_f64());
@@ -168,7 +168,7 @@ impl Page {
     }
 }
 
-/// A label's value: a backslash, a quotation mark and a line's end are escaped.
+/// A label's value, with backslash, quotation mark and newline escaped.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

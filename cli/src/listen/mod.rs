@@ -1,4 +1,4 @@
-//! What `--listen` serves: who leads, whether we are well, and numbers for Prometheus.
+//! The `--listen` server: who leads, whether this candidate is well, and metrics for Prometheus.
 //!
 //! ```text
 //! let mut listener = Listener::of(args.listen, as_json).await?;   // early: an address that cannot be is an error
@@ -24,12 +24,12 @@ use crate::stderr::tell;
 use answer::answer;
 use metrics::Metrics;
 
-/// How many are served at a time; more wait.
+/// The most connections served at a time; more wait.
 const AT_ONCE: usize = 64;
-/// How long nothing is accepted after that failed.
+/// The pause after a failed accept.
 const BREATH: Duration = Duration::from_millis(20);
 
-/// A socket that is listened to, and what there is to say on it.
+/// A listening socket and the data that it serves.
 pub(crate) struct Listener {
     socket: Option<TcpListener>,
     metrics: Arc<Metrics>,
@@ -37,10 +37,10 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
-    /// Takes the address, where there is one, and says on the standard error which it is.
+    /// Binds the address, where there is one, and writes it to the standard error.
     ///
     /// # Errors
-    /// One that is taken, or not this machine's.
+    /// An address that is taken, or not this machine's.
     pub(crate) async fn of(address: Option<SocketAddr>, as_json: bool) -> Result<Self, Failure> {
         let socket = match address {
             None => None,
@@ -58,7 +58,7 @@ impl Listener {
         Ok(Self { socket, metrics: Arc::default(), tasks: JoinSet::new() })
     }
 
-    /// A store whose writes are counted.
+    /// Has the store's writes counted.
     pub(crate) fn meter(&self, builder: StoreBuilder) -> StoreBuilder {
         if self.socket.is_none() {
             return builder;
@@ -67,7 +67,7 @@ impl Listener {
         builder.on_write(move |wrote| metrics.wrote(wrote))
     }
 
-    /// Answers for that candidate, until this is dropped.
+    /// Answers for that candidate, until the listener is dropped.
     pub(crate) fn serve(&mut self, candidate: &Candidate) {
         let Some(socket) = self.socket.take() else { return };
         let metrics = Arc::clone(&self.metrics);
@@ -91,8 +91,8 @@ impl Listener {
                 }
                 while served.try_join_next().is_some() {}
                 let Ok((stream, _)) = socket.accept().await else {
-                    // A connection that breaks before it is taken is its owner's affair; where there are too
-                    // many open files, trying again at once would help nobody.
+                    // A connection that breaks before it is accepted concerns its client alone; with too many open
+                    // files, another attempt at once would fail as well.
                     tokio::time::sleep(BREATH).await;
                     continue;
                 };

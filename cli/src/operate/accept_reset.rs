@@ -61,7 +61,7 @@ pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
 
 async fn accept(bench: &Bench, args: &Args, as_json: bool) -> Result<(), Failure> {
     let Args { key, seen, .. } = args;
-    // Refuses a key that no election can have.
+    // Refuses an invalid key.
     bench.leader(key).await?;
     let info = bench.store.store_info().await?;
     let newest = info.newest.unwrap_or_default();
@@ -116,7 +116,7 @@ fn question(key: &str, seen: Token, next: Token) -> String {
     )
 }
 
-/// The first that is seen to hold the seat.
+/// The first leader that is seen.
 async fn holder(observer: &mut Observer) -> Option<Leader> {
     loop {
         if let Some(leader) = observer.next().await?.leader {

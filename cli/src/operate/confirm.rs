@@ -1,14 +1,14 @@
-//! "Are you sure?"
+//! The confirmation before a write.
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
 
-/// Asks the person at the terminal, unless `yes` was said in advance.
+/// Asks the person at the terminal, unless `yes` is set.
 ///
 /// # Errors
-/// A command line without a terminal that does not say `--yes`; a no.
+/// A command line without a terminal and without `--yes`; the answer no.
 pub(super) async fn confirm(question: String, yes: bool) -> Result<(), Failure> {
     if yes {
         return Ok(());

@@ -1,4 +1,4 @@
-//! `incumbent evict`: takes the seat from whoever holds it.
+//! `incumbent evict`: takes leadership from the leader.
 
 use std::time::Duration;
 
@@ -75,14 +75,14 @@ async fn evict(bench: &Bench, args: &Args, as_json: bool) -> Result<(), Failure>
     Ok(())
 }
 
-/// What somebody is asked before.
+/// The question that is asked before an eviction.
 pub(crate) fn question(key: &str, leader: &Leader, wait: Option<Duration>) -> String {
     let waits = wait.map_or_else(|| "for a lease of its own".into(), span);
     format!("Evict {} from {key}? The next leader waits {waits}.", leader.name)
 }
 
-/// How long a candidate waits that finds the tombstone: the holder's lease, or the longest there may be in the
-/// store, whichever is more. A candidate whose own lease is longer waits for that.
+/// The wait of a candidate that finds the tombstone: the holder's lease, or the longest lease possible in the
+/// store, whichever is longer. A candidate whose own lease is longer waits for that.
 pub(crate) fn wait_of_the_next(entry: &Entry, max_age: Option<Duration>) -> Option<Duration> {
     let lease = entry.live().and_then(|record| record.lease);
     lease.max(max_age)

@@ -1,4 +1,4 @@
-//! `incumbent hand-over`: asks the leader to hand the seat over.
+//! `incumbent hand-over`: asks the leader to hand leadership over.
 
 use std::time::{Duration, Instant};
 
@@ -97,7 +97,7 @@ async fn hand_over(bench: &Bench, args: &Args, as_json: bool) -> Result<(), Fail
     }
 }
 
-/// Who holds the seat when that leader has left it.
+/// The leader after that leader has left.
 async fn successor(observer: &mut Observer, before: &Leader) -> Option<Leader> {
     let mut vacated = false;
     loop {

@@ -1,4 +1,4 @@
-//! What an operator does to an election: a request to its candidates, or the removal of its record.
+//! An operator's actions on an election: a request to its candidates, or the removal of its record.
 
 pub(crate) mod accept_reset;
 mod confirm;
@@ -11,7 +11,7 @@ use incumbent::{Leader, Store};
 use crate::failure::Failure;
 use crate::store::{StoreArgs, Teller};
 
-/// The store, for looking and for an operator's writes.
+/// The store, for reads and for an operator's writes.
 pub(crate) struct Bench {
     pub(crate) store: Store,
     operator: Box<dyn StoreAdmin>,
@@ -22,7 +22,7 @@ impl Bench {
         Self::open_telling(args, &Teller::default()).await
     }
 
-    /// Opened so, what the connection says can be kept from the screen.
+    /// Opens the store so that connection messages can be kept off the screen.
     pub(crate) async fn open_telling(args: &StoreArgs, teller: &Teller) -> Result<Self, Failure> {
         let settings = args.settings_to_look()?;
         if matches!(settings, StoreSettings::Memory(_)) {
@@ -33,19 +33,19 @@ impl Bench {
         Ok(Self { store, operator })
     }
 
-    /// Takes the seat from that leader, where it still has it.
+    /// Evicts that leader, where it still leads.
     pub(crate) async fn evict(&self, key: &str, leader: &Leader) -> Result<(), Failure> {
         self.still(key, leader).await?;
         self.operator.delete(key).await?;
         Ok(())
     }
 
-    /// Who holds the seat; none where it is vacant.
+    /// The leader; none where there is a vacancy.
     async fn leader(&self, key: &str) -> Result<Option<Leader>, Failure> {
         Ok(self.store.leader(key).await?)
     }
 
-    /// Who holds the seat now, where that is still whom the operator was asked about.
+    /// Checks that the leader is still the one that the operator was asked about.
     async fn still(&self, key: &str, asked: &Leader) -> Result<(), Failure> {
         match self.leader(key).await? {
             Some(leader) if is_same(&leader, asked) => Ok(()),
@@ -66,7 +66,7 @@ impl Bench {
     }
 }
 
-/// Whether both are one campaign.
+/// Whether both are the same campaign.
 pub(crate) fn is_same(one: &Leader, other: &Leader) -> bool {
     one.name == other.name && one.nonce == other.nonce
 }

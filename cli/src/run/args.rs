@@ -112,7 +112,7 @@ pub(crate) enum OnExit {
 }
 
 impl Args {
-    /// Options for a candidate that holds its seat for this long when it leaves.
+    /// Options for a candidate that drains for this long when it leaves.
     pub(super) fn options(&self, drain: Duration) -> CampaignOptions {
         let mut options = self.lease.options().drain(drain);
         if let Some(name) = &self.name {

@@ -1,13 +1,13 @@
-//! How long to wait before a command that exits is started again.
+//! The wait before an exited command is started again.
 
 use std::time::Duration;
 
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(60);
-/// A command that ran for so long is not one that keeps exiting.
+/// A command that ran for this long does not count as one that keeps exiting.
 const SETTLED: Duration = Duration::from_secs(60);
 
-/// One second, and twice as long each time up to a minute; from the beginning once it ran for a minute.
+/// One second, then twice as long each time up to a minute; one second again once the command ran for a minute.
 #[derive(Debug, Default)]
 pub(super) struct Backoff {
     last: Option<Duration>,

@@ -1,7 +1,7 @@
-//! A control group (version 2) for the command: what leaves the process group does not leave it.
+//! A control group (version 2) for the command: a process that leaves the process group does not leave it.
 //!
-//! It is used where it can be: Linux 5.14 or newer, with a control group of ours that we may write to. Elsewhere
-//! the process group has to do.
+//! It is used where possible: Linux 5.14 or newer, with a control group of our own that we may write to.
+//! Elsewhere the process group must do.
 
 use std::fs;
 use std::io;
@@ -12,25 +12,25 @@ use std::time::{Duration, Instant};
 
 use super::stale::{self, Lock};
 
-/// How long the kernel may take to take processes down that were killed.
+/// The longest wait for the kernel to remove killed processes.
 const DYING: Duration = Duration::from_secs(2);
 
 /// A control group of our own, removed when this is dropped.
 #[derive(Debug)]
 pub(super) struct Cgroup {
     path: PathBuf,
-    /// A thread is killing what is in it.
+    /// A thread is killing the processes in it.
     killing: Arc<AtomicBool>,
-    /// Says that it is in use.
+    /// Marks it as in use.
     _lock: Lock,
 }
 
 impl Cgroup {
-    /// A new one below the one that this process is in.
+    /// Makes a new one below the one that this process is in.
     pub(super) fn new() -> io::Result<Self> {
         let path = own_path()?.join(format!("{}{}", stale::GROUPS, std::process::id()));
         let make = || match fs::create_dir(&path) {
-            // Left over by a process of the same number.
+            // Left behind by a process of the same number.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(path.clone()),
             made => made.map(|()| path.clone()),
         };
@@ -39,8 +39,8 @@ impl Cgroup {
         if !cgroup.path.join("cgroup.kill").exists() {
             return Err(io::Error::new(io::ErrorKind::Unsupported, "the kernel has no cgroup.kill"));
         }
-        // Whether a process may enter it is known only by trying: a child of ours that sleeps would do, but
-        // opening the file for writing fails in the same cases, save a group that is of another type.
+        // Only an attempt shows whether a process may enter it. A sleeping child would do, but opening the file
+        // for writing fails in the same cases, except for a group of another type.
         let kind = fs::read_to_string(cgroup.path.join("cgroup.type"))?;
         if kind.trim() != "domain" {
             let what = format!("the control group would be of the type {:?}", kind.trim());
@@ -54,12 +54,12 @@ impl Cgroup {
         &self.path
     }
 
-    /// Whether anything is alive in it.
+    /// Whether a process in it is alive.
     pub(super) fn is_populated(&self) -> bool {
         is_populated(&self.path)
     }
 
-    /// Kills whatever is in it. The write may take long on a busy machine, so a thread does it.
+    /// Kills all processes in it, from a thread, because the write may take long on a busy machine.
     pub(super) fn kill(&self) {
         if self.killing.swap(true, Ordering::SeqCst) {
             return;
@@ -91,31 +91,31 @@ pub(super) fn own_path() -> io::Result<PathBuf> {
     })
 }
 
-/// Whether anything is alive in a control group.
+/// Whether a process in a control group is alive.
 pub(super) fn is_populated(path: &Path) -> bool {
     match fs::read_to_string(path.join("cgroup.events")) {
         Ok(said) => said.contains("populated 1"),
-        // One that is gone has nothing in it; of one that cannot be read that is not known.
+        // A group that is gone has no processes; of an unreadable one it is not known.
         Err(error) => error.kind() != io::ErrorKind::NotFound,
     }
 }
 
-/// Puts this process into a control group; what it starts will be in it too.
+/// Puts this process into a control group; its children will be in it too.
 pub(super) fn enter(path: &Path) -> io::Result<()> {
     fs::write(path.join("cgroup.procs"), "0")
 }
 
-/// Kills whatever is in a control group.
+/// Kills all processes in a control group.
 pub(super) fn kill(path: &Path) {
-    // One that is gone has nothing in it.
+    // A group that is gone has no processes.
     let _ = fs::write(path.join("cgroup.kill"), "1");
 }
 
-/// Kills whatever is in a control group, and removes it.
+/// Kills all processes in a control group, and removes it.
 pub(super) fn remove(path: &Path) {
     kill(path);
     let begun = Instant::now();
-    // It can be removed only once what was killed is gone.
+    // It can be removed only once the killed processes are gone.
     while let Err(error) = fs::remove_dir(path) {
         if error.kind() != io::ErrorKind::ResourceBusy || begun.elapsed() > DYING {
             return;
@@ -124,7 +124,7 @@ pub(super) fn remove(path: &Path) {
     }
 }
 
-/// Where the control group of version 2 of this process is, by what the kernel says of it.
+/// The path of this process's control group of version 2, from the kernel's tables.
 fn own(memberships: &str, mounts: &str) -> Option<PathBuf> {
     let path = memberships.lines().find_map(|line| line.strip_prefix("0::"))?;
     // ID PARENT MAJOR:MINOR ROOT MOUNTPOINT OPTIONS... - TYPE SOURCE OPTIONS
@@ -133,7 +133,7 @@ fn own(memberships: &str, mounts: &str) -> Option<PathBuf> {
         let mut place = place.split(' ').skip(3);
         kind.starts_with("cgroup2 ").then(|| Some((place.next()?, place.next()?)))?
     })?;
-    // In a container the mount may show a part of the tree only.
+    // In a container the mount may show only a part of the tree.
     let below = Path::new(path).strip_prefix(root).or_else(|_| Path::new(path).strip_prefix("/")).ok()?;
     Some(Path::new(mountpoint).join(below))
 }

@@ -20,17 +20,17 @@ use crate::failure::Failure;
 use crate::process;
 use crate::stderr::tell;
 
-/// How often all processes are looked through for members of a group.
+/// The interval between two scans of all processes for members of a group (20 ms).
 const LOOKING: Duration = Duration::from_millis(20);
 
-/// How often it is looked for whether the process of a command is there.
+/// The interval between two checks that a command's process exists (1 ms).
 const STARTING: Duration = Duration::from_millis(1);
 
-/// What a command is told in its environment.
+/// The command's environment variables.
 pub(super) struct Told<'a> {
     pub(super) key: &'a str,
     pub(super) name: &'a str,
-    /// The term's; none where there was none.
+    /// The term's token; none where there was no term.
     pub(super) token: Option<Token>,
     pub(super) deadline_file: PathBuf,
 }
@@ -54,16 +54,16 @@ pub(super) struct Group {
     child: Child,
     pid: Pid,
     started: Instant,
-    /// How it ended.
+    /// Its exit status.
     ended: Option<ExitStatus>,
-    /// When it was last looked at whether only dead processes are left of the group.
+    /// The last check that only dead processes are left of the group.
     looked: Option<Instant>,
 }
 
 impl Group {
-    /// Makes the command's process for a term. It begins as this program, which asks the kernel to be killed with
-    /// its parent, enters the control group where there is one, stops itself, and becomes the command when it is
-    /// told to [go on](Self::go_on).
+    /// Makes the command's process for a term. It begins as this program, asks the kernel to be killed with its
+    /// parent, enters the control group where there is one, and stops itself. It becomes the command at the call of
+    /// [`go_on`](Self::go_on).
     pub(super) fn start(command: &[OsString], told: &Told<'_>, within: Option<&Cgroup>) -> io::Result<Self> {
         let mut exec = Command::new(std::env::current_exe()?);
         exec.arg("run-exec").arg("--parent").arg(std::process::id().to_string());
@@ -73,7 +73,7 @@ impl Group {
         exec.arg("--").args(command);
         exec.process_group(0);
         if io::stdin().is_terminal() {
-            // Not in the terminal's foreground group, it would be stopped at its first read.
+            // A process outside the terminal's foreground group would be stopped at its first read.
             exec.stdin(Stdio::null());
         }
         told.tell(&mut exec);
@@ -83,7 +83,7 @@ impl Group {
         Ok(Self { child, pid, started: Instant::now(), ended: None, looked: None })
     }
 
-    /// Lets the command begin, as soon as its process is there.
+    /// Lets the command begin, as soon as its process exists.
     pub(super) async fn go_on(&self) -> io::Result<()> {
         let look =
             WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
@@ -98,25 +98,25 @@ impl Group {
         Ok(())
     }
 
-    /// The number of the command and of its group.
+    /// The process id of the command and of its group.
     pub(super) fn pid(&self) -> Pid {
         self.pid
     }
 
-    /// For how long it has run.
+    /// The time that it has run.
     pub(super) fn ran(&self) -> Duration {
         self.started.elapsed()
     }
 
-    /// Sends a signal to all of the group.
+    /// Sends a signal to the whole group.
     pub(super) fn signal(&self, signal: Signal) {
         if self.ended.is_none() {
-            // The number is the group's own until the command is reaped.
+            // The id is the group's own until the command is reaped.
             let _ = kill_process_group(self.pid, signal);
         }
     }
 
-    /// Kills all of the group, and all that it started `within`.
+    /// Kills the whole group, and all that it started `within`.
     pub(super) fn kill(&self, within: Option<&Cgroup>) {
         self.signal(Signal::KILL);
         if let Some(within) = within {
@@ -124,8 +124,8 @@ impl Group {
         }
     }
 
-    /// How the command ended, once nothing is left of it, of its group, and of what it started `within`. What
-    /// it leaves behind is killed.
+    /// Returns the command's exit status, once no process is left of it, of its group, and of what it started
+    /// `within`. Kills the processes that it leaves behind.
     pub(super) fn reap(&mut self, within: Option<&Cgroup>) -> io::Result<Option<ExitStatus>> {
         let status = match self.ended {
             Some(status) => status,
@@ -140,7 +140,7 @@ impl Group {
                 *self.ended.insert(self.child.wait()?)
             }
         };
-        // However long that takes: what is still there may still work.
+        // Without a limit: a process that is left may still work.
         let is_populated = within.is_some_and(Cgroup::is_populated);
         if let Some(within) = within.filter(|_| is_populated) {
             within.kill();
@@ -149,15 +149,16 @@ impl Group {
         Ok((!is_left).then_some(status))
     }
 
-    /// Whether anything of the group is alive.
+    /// Whether a process of the group is alive.
     fn is_left(&mut self) -> bool {
         match test_kill_process_group(self.pid) {
             Err(rustix::io::Errno::SRCH) => return false,
-            // There is such a group, of another user perhaps. Elsewhere than on Linux that is said of dead ones.
+            // The group exists, perhaps as another user's. Elsewhere than on Linux this error also means dead
+            // processes.
             Err(_) if !cfg!(target_os = "linux") => return false,
             _ => {}
         }
-        // A parent that does not look leaves dead processes in the group, and they do nothing any more.
+        // A parent that does not reap leaves dead processes in the group; they do nothing.
         if self.looked.is_some_and(|at| at.elapsed() < LOOKING) {
             return true;
         }
@@ -166,10 +167,10 @@ impl Group {
     }
 }
 
-/// Whether a process of this group is alive, by what the kernel tells of all processes.
+/// Whether a process of this group is alive, from the kernel's list of all processes.
 fn has_live_members(group: Pid) -> io::Result<bool> {
     for entry in fs::read_dir("/proc")? {
-        // It may have ended meanwhile.
+        // The process may have ended meanwhile.
         let Ok(stat) = fs::read_to_string(entry?.path().join("stat")) else { continue };
         if is_live_member(&stat, group) {
             return Ok(true);
@@ -178,7 +179,7 @@ fn has_live_members(group: Pid) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Whether /proc/PID/stat is that of a live process of this group.
+/// Whether the text of /proc/PID/stat is that of a live process of this group.
 fn is_live_member(stat: &str, group: Pid) -> bool {
     // PID (NAME) STATE PARENT GROUP ..., and the name may hold anything.
     let Some((_, after)) = stat.rsplit_once(')') else { return false };
@@ -189,7 +190,7 @@ fn is_live_member(stat: &str, group: Pid) -> bool {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // One that was waited for has no group any more, and its number may be another's.
+        // A reaped process no longer has a group, and its id may be another process's.
         if let (None, Ok(None)) = (self.ended, self.child.try_wait()) {
             self.signal(Signal::KILL);
             let _ = self.child.wait();
@@ -197,21 +198,21 @@ impl Drop for Group {
     }
 }
 
-/// The code a shell would give for such an end.
+/// The exit code that a shell reports for this status.
 pub(super) fn exit_code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }
 
-/// The hidden command that becomes the user's. It returns only where that fails: 127 where there is no
-/// such command and 126 where it cannot be run, as shells have it.
+/// The hidden command that becomes the user's. It returns only where that fails: 127 where there is no such command
+/// and 126 where it cannot be run, as in shells.
 pub(crate) fn exec(args: &ExecArgs) -> Result<u8, Failure> {
     process::die_with_parent(args.parent)?;
     if let Some(within) = &args.cgroup {
         enter(within);
     }
-    // Until the guard knows of this process: a supervisor that is stopped in this very moment must not leave a command
-    // that nobody ends.
+    // Waits until the guard knows of this process: a supervisor that is stopped at this moment must not leave a
+    // command that nothing ends.
     kill_process(getpid(), Signal::STOP).map_err(io::Error::from)?;
     let [program, arguments @ ..] = args.command.as_slice() else {
         return Err(Failure::usage("no command is given"));
@@ -221,7 +222,7 @@ pub(crate) fn exec(args: &ExecArgs) -> Result<u8, Failure> {
     Ok(if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 })
 }
 
-/// Without its control group the command still has its process group, so that is no reason not to run it.
+/// Without its control group the command still has its process group, so it runs all the same.
 fn enter(within: &Path) {
     if let Err(error) = cgroup::enter(within) {
         tracing::warn!(%error, "the command could not be put into a control group of its own");

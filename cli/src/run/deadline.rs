@@ -1,10 +1,10 @@
-//! A file that says until when the lease is proven.
+//! A file that holds the proven deadline of the lease.
 //!
 //! One line: the deadline in nanoseconds of the machine's clock (`CLOCK_BOOTTIME` on Linux, so the first number
 //! of /proc/uptime is the same clock in seconds), the same instant in seconds since 1970 by the wall clock at the
 //! time of writing, and the token. Each renewal replaces the file as a whole.
 //!
-//! A thread of its own writes it: a disk or a folder that hangs holds up no one who has a command to end.
+//! A thread of its own writes it, so that a disk or a folder that hangs does not delay the end of a command.
 
 use std::fs;
 use std::io;
@@ -20,29 +20,29 @@ use tokio::time::timeout;
 
 use super::stale::{self, Lock};
 
-/// How long a command waits for the file to be written before it begins.
+/// The longest time that a command waits for the file before it begins.
 const WRITING: Duration = Duration::from_secs(2);
 
-/// The file, and the folder it is in, removed when this is dropped.
+/// The file and its folder, removed when this is dropped.
 #[derive(Debug)]
 pub(super) struct DeadlineFile {
     folder: TempDir,
     said: Option<(Instant, Token)>,
     lines: Sender<Line>,
-    /// Says that the folder is in use.
+    /// Marks the folder as in use.
     _lock: Lock,
 }
 
-/// What is to be written, and where to say how that went.
+/// A line to write, and where to send the result.
 struct Line {
     text: String,
     written: Option<oneshot::Sender<io::Result<()>>>,
 }
 
 impl DeadlineFile {
-    /// Its folder, with nothing in it yet.
+    /// Makes its folder, still empty.
     pub(super) fn new() -> io::Result<Self> {
-        // The command may be somebody else's; there is nothing secret in it.
+        // The command may run as another user; the file holds no secret.
         let open_to_read = fs::Permissions::from_mode(0o755);
         let mut builder = tempfile::Builder::new();
         builder.prefix(stale::FOLDERS).permissions(open_to_read);
@@ -62,13 +62,13 @@ impl DeadlineFile {
         self.folder.path().join("deadline")
     }
 
-    /// Has a deadline written, where it is another than before. What the file says until then is too early a deadline,
-    /// which does no harm.
+    /// Has a deadline written where it differs from the last one. Until then the file holds an earlier deadline, which
+    /// does no harm.
     pub(super) fn say(&mut self, deadline: Instant, token: Token, clock: &Clock) {
         self.send(deadline, token, clock, None);
     }
 
-    /// The same, and waits until it is written.
+    /// Does the same, and waits until it is written.
     ///
     /// # Errors
     /// It cannot be written, or takes longer than a command can wait.
@@ -99,13 +99,13 @@ impl DeadlineFile {
         let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default() + left;
         let text =
             format!("{} {}.{:03} {token}\n", deadline.as_nanos(), unix.as_secs(), unix.subsec_millis());
-        // A thread that is gone answers nobody, which is noticed by who waits.
+        // Without the thread no answer comes, and the waiting caller notices that.
         let _ = self.lines.send(Line { text, written });
         self.said = Some((deadline, token));
     }
 }
 
-/// Writes what comes until the sender is gone; of several lines the last.
+/// Writes lines until the sender is gone; of several waiting lines only the last.
 fn write_all(folder: &Path, lines: &Receiver<Line>) {
     while let Ok(first) = lines.recv() {
         let mut waiting = vec![first];
@@ -119,7 +119,7 @@ fn write_all(folder: &Path, lines: &Receiver<Line>) {
         for written in waiting.into_iter().filter_map(|line| line.written) {
             let said =
                 result.as_ref().copied().map_err(|error| io::Error::new(error.kind(), error.to_string()));
-            // Who waited may have given up.
+            // The waiting caller may have given up.
             let _ = written.send(said);
         }
     }

@@ -1,7 +1,7 @@
 //! `run` as process 1 of a container.
 //!
-//! Whatever loses its parent there becomes a child of process 1, and stays as a dead entry until that looks at it. So
-//! process 1 does nothing else: it starts the supervisor as a child, passes signals on to it, looks at every child that
+//! A process that loses its parent there becomes a child of process 1, and stays as a dead entry until that reaps it.
+//! So process 1 does nothing else: it starts the supervisor as a child, passes signals on to it, reaps every child that
 //! ends, and ends as the supervisor does.
 
 use std::io;
@@ -11,9 +11,9 @@ use rustix::process::{Pid, WaitOptions, WaitStatus, kill_process, wait};
 
 use super::signals::{Asked, Signals};
 
-/// Runs this very command line in a child. Returns its exit code, or what a shell makes of the signal that ended it.
+/// Runs this command line in a child. Returns its exit code, or a shell's code for the signal that ended it.
 pub(crate) async fn supervise() -> io::Result<u8> {
-    // Before the child is there: none that ends is missed.
+    // Before the child exists, so that no child's end is missed.
     let mut signals = Signals::new()?;
     let child = Command::new(std::env::current_exe()?).args(std::env::args_os().skip(1)).spawn()?;
     let child = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
@@ -25,14 +25,14 @@ pub(crate) async fn supervise() -> io::Result<u8> {
             }
         }
         match signals.any().await {
-            // One that has just ended is looked at next.
+            // A child that has just ended is reaped next.
             Some(Asked::End(signal) | Asked::PassOn(signal)) => drop(kill_process(child, signal)),
             None => {}
         }
     }
 }
 
-/// A child that has ended, if there is one.
+/// Reaps a child that has ended, if there is one.
 fn reap() -> Option<(Pid, WaitStatus)> {
     loop {
         match wait(WaitOptions::NOHANG) {

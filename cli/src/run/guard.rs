@@ -1,9 +1,8 @@
-//! A process of its own that ends the command's process group when the lease runs out.
+//! The guard: a process that ends the command's process group when the lease runs out.
 //!
-//! The supervisor does that too, unless it is stopped or killed: then nobody else would. The guard is told
-//! every deadline. It sends a SIGTERM in good time before the last one it has heard of, and a SIGKILL
-//! just before it; and a SIGKILL at once when the supervisor is gone, which it notices because its
-//! standard input ends.
+//! The supervisor does that too, unless it is stopped or killed. It sends the guard every deadline. The guard
+//! sends a SIGTERM in good time before the last deadline that it received, and a SIGKILL just before it. It sends
+//! a SIGKILL at once when the supervisor is gone, which it notices because its standard input ends.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -28,31 +27,31 @@ use crate::stderr::tell;
 /// and the lease does not.
 const NAP: Duration = Duration::from_millis(50);
 
-/// Its priority, where it may have it: before everything that has the usual one, 0.
+/// Its priority, where permitted: above the usual 0.
 const PRIORITY: i32 = -10;
 
-/// What the guard is told.
+/// A message to the guard.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Word {
-    /// What is killed beside the process group, from now on: all that is in this control group.
+    /// Kill all processes in this control group too, from now on.
     Within(PathBuf),
     /// End this process group in time.
     Watch(Watch),
     /// Send the SIGTERM now, where it has not been sent.
     Terminate,
-    /// There is nothing to end any more.
+    /// There is nothing left to end.
     Rest,
 }
 
 impl Word {
     fn line(&self) -> String {
-        // A path that is no text cannot be told; without it there is still the process group.
+        // A path that is not UTF-8 cannot be sent; without it there is still the process group.
         serde_json::to_string(self).unwrap_or_default()
     }
 }
 
-/// Which process group to end, and when. Instants are nanoseconds of the machine's clock.
+/// The process group to end, and when. Instants are nanoseconds of the machine's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Watch {
     group: i32,
@@ -62,7 +61,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// `longest` is the longest time to a deadline that the term has had: what a lease comes to.
+    /// `longest` is the longest time to a deadline that the term has had: in effect the lease.
     pub(super) fn new(group: Pid, deadline: Instant, longest: Duration, grace: Duration) -> Self {
         let (terminate_at, kill_at) = times(deadline, longest, grace);
         Self {
@@ -73,7 +72,7 @@ impl Watch {
         }
     }
 
-    /// The same for a command that was asked to end by other means, and has until then.
+    /// The same for a command that was asked to end for another reason, and has until then.
     pub(super) fn ending(self, kill_at: Instant) -> Self {
         Self { terminate_at: u64::MAX, kill_at: self.kill_at.min(kill_at.as_nanos()), ..self }
     }
@@ -90,7 +89,7 @@ impl Watch {
 
     fn signal(self, signal: Signal, within: Option<&Path>) {
         if let Some(group) = Pid::from_raw(self.group) {
-            // A group that is gone is what is wanted.
+            // A group that is gone needs no signal.
             let _ = kill_process_group(group, signal);
         }
         if let Some(within) = within.filter(|_| signal == Signal::KILL) {
@@ -99,16 +98,16 @@ impl Watch {
     }
 }
 
-/// When work is asked to end that has no longer than to `deadline`, and when it is killed.
+/// The times of the SIGTERM and the SIGKILL for work that must be dead by `deadline`.
 pub(super) fn times(deadline: Instant, longest: Duration, grace: Duration) -> (Instant, Instant) {
-    // Enough for the kernel to kill and take down a process on a busy machine.
+    // Enough for the kernel to kill and remove a process on a busy machine.
     let kill_at =
         deadline.before((longest / 20).clamp(Duration::from_millis(50), Duration::from_millis(500)));
     // Before that, renewals have failed for two thirds of a lease and a retry or two.
     (kill_at.before(grace.min(longest / 4)), kill_at)
 }
 
-/// What the guard is about to do.
+/// The guard's next action.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Duty {
     watch: Option<Watch>,
@@ -130,7 +129,7 @@ impl Duty {
         }
     }
 
-    /// The signal that is due, once.
+    /// The signal that is due; each is returned once.
     fn due(&mut self, now: Instant) -> Option<(Watch, Signal)> {
         let watch = self.watch?;
         if watch.is_over(now) {
@@ -156,20 +155,20 @@ impl Duty {
 /// The hidden command of the guard's process. It ends when its standard input does.
 ///
 /// # Errors
-/// The signals that are not for it cannot be set aside.
+/// The signals that the guard must ignore cannot be caught.
 pub(crate) async fn guard(args: GuardArgs) -> io::Result<()> {
-    // First of all: what is sent to every process of a service, and what the kernel sends to a stopped group whose
-    // supervisor has died, must not end the one process that is left to keep the promise.
+    // First of all: signals to every process of a service, and those that the kernel sends to a stopped group
+    // whose supervisor has died, must not end the last process that keeps the promise.
     let mut signals = Signals::new()?;
     process::go_by(c"run-guard");
-    // Where it may, it comes before the work it has to end in time.
+    // Where permitted, it runs before the work that it must end in time.
     let _ = setpriority_process(None, PRIORITY);
     let clock = Clock::system();
     let mut words = BufReader::new(tokio::io::stdin()).lines();
     let mut duty = Duty::default();
     let mut within: Option<PathBuf> = None;
     for line in &args.words {
-        // One that could not be told says nothing.
+        // A word that could not be serialized is empty, and is ignored.
         let _ = hear(line, &mut within, &mut duty);
     }
     loop {
@@ -181,7 +180,7 @@ pub(crate) async fn guard(args: GuardArgs) -> io::Result<()> {
         match word {
             Ok(Some(line)) if line.is_empty() => {}
             Ok(Some(line)) if hear(&line, &mut within, &mut duty).is_ok() => {}
-            // Half a word: the supervisor died while it wrote.
+            // An incomplete word: the supervisor died while it wrote.
             Ok(Some(_) | None) | Err(_) => break,
         }
         if let Some((watch, signal)) = duty.due(clock.now()) {
@@ -198,7 +197,7 @@ pub(crate) async fn guard(args: GuardArgs) -> io::Result<()> {
     if let Some(watch) = duty.watch {
         watch.signal(Signal::KILL, within.as_deref());
     }
-    // Removed already by a supervisor that ended in good order.
+    // A supervisor that ended in good order has removed it already.
     if let Some(within) = within.filter(|within| within.exists()) {
         cgroup::remove(&within);
     }
@@ -208,7 +207,7 @@ pub(crate) async fn guard(args: GuardArgs) -> io::Result<()> {
     Ok(())
 }
 
-/// Takes in a word as it is written.
+/// Takes in one word.
 fn hear(line: &str, within: &mut Option<PathBuf>, duty: &mut Duty) -> serde_json::Result<()> {
     match serde_json::from_str(line)? {
         Word::Within(path) => *within = Some(path),
@@ -217,13 +216,13 @@ fn hear(line: &str, within: &mut Option<PathBuf>, duty: &mut Duty) -> serde_json
     Ok(())
 }
 
-/// How long a guard that is alive may take to be told something.
+/// The longest time that a live guard may take to confirm a message (2 s).
 const HEARING: Duration = Duration::from_secs(2);
 
-/// What is on its way to the guard.
+/// A message on its way to the guard.
 enum Message {
     Word(Word),
-    /// Everything before it is in the guard's hands: whatever becomes of us, it will read it.
+    /// All earlier messages are in the guard's pipe: it will read them even if the supervisor dies.
     Heard(oneshot::Sender<()>),
 }
 
@@ -234,13 +233,13 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    /// Starts one, which removes `folder` when the supervisor is gone, and knows these words from its beginning: a
-    /// supervisor that is killed in this very moment tells it nothing any more.
+    /// Starts a guard. It removes `folder` when the supervisor is gone, and has these words from its beginning: a
+    /// supervisor that is killed at this moment can send no others.
     pub(super) fn start(folder: &Path, words: &[Word]) -> io::Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
-        // Not ours: what is killed by our name is not to take both.
+        // Another process name than ours, so that killing by our name does not kill both.
         command.arg0("run-guard");
-        // A process group of its own: what is sent to the terminal's does not concern it.
+        // In a process group of its own: signals to the terminal's group do not reach it.
         command
             .arg("run-guard")
             .arg("--folder")
@@ -257,7 +256,7 @@ impl Guard {
                     let word = match message {
                         Message::Word(word) => word,
                         Message::Heard(heard) => {
-                            // Who asked may have given up.
+                            // The waiting caller may have given up.
                             let _ = heard.send(());
                             continue;
                         }
@@ -271,21 +270,21 @@ impl Guard {
         Ok(Self { messages, process })
     }
 
-    /// Tells the guard. One that is gone is noticed by [`gone`](Self::gone).
+    /// Sends a word to the guard. [`gone`](Self::gone) notices a guard that is gone.
     pub(super) fn tell(&self, word: Word) {
         let _ = self.messages.send(Message::Word(word));
     }
 
-    /// Whether it has everything that it was told. One that has not, and takes so long, is killed, and so
+    /// Whether the guard has every message sent to it. One that takes too long is killed, and so
     /// [gone](Self::gone).
     pub(super) async fn has_heard(&mut self) -> bool {
         let (heard, hears) = oneshot::channel();
-        // Where it cannot be sent, nobody answers either.
+        // Where it cannot be sent, no answer comes either.
         let _ = self.messages.send(Message::Heard(heard));
         if timeout(HEARING, hears).await.is_ok_and(|heard| heard.is_ok()) {
             return true;
         }
-        // One that has ended by itself need not be killed.
+        // A guard that has ended by itself need not be killed.
         let _ = self.process.start_kill();
         false
     }
@@ -351,7 +350,7 @@ mod tests {
         assert_eq!(signals(&mut duty, 7_600), Some(Signal::TERM));
         duty.take(Word::Terminate);
         assert_eq!(signals(&mut duty, 7_601), None);
-        // Another command, which a renewal that came just then does not spare.
+        // Another command: a renewal that came just then does not spare it.
         duty.take(Word::Rest);
         duty.take(Word::Watch(watch(20_000)));
         duty.take(Word::Terminate);

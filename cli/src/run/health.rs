@@ -1,4 +1,4 @@
-//! The candidate's health: a command of the user's, asked again and again.
+//! The candidate's health: the user's check command, run at intervals.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -15,13 +15,13 @@ use crate::stderr::tell;
 /// Whether the candidate may take part: its check succeeds, and nothing else keeps it out.
 pub(super) struct Health {
     checked: watch::Receiver<bool>,
-    /// Keeps it out of the race whatever the check says.
+    /// Keeps it out of the election whatever the check's result.
     pub(super) stays_out: bool,
     told: bool,
 }
 
 impl Health {
-    /// Begins to ask, where there is something to ask.
+    /// Starts the check, where there is one.
     pub(super) fn start(args: &Args) -> Self {
         let (say, checked) = watch::channel(true);
         if let Some(command) = args.health.clone() {
@@ -46,14 +46,14 @@ impl Health {
         Self { checked, stays_out: false, told: true }
     }
 
-    /// Returns when the check says something else than before. Cancel-safe.
+    /// Returns when the check's result changes. Cancel-safe.
     pub(super) async fn changed(&mut self) {
         if self.checked.changed().await.is_err() {
             std::future::pending().await
         }
     }
 
-    /// Tells the candidate what is new.
+    /// Passes a changed result to the candidate.
     pub(super) fn tell(&mut self, candidate: &Candidate) {
         let is_well = *self.checked.borrow() && !self.stays_out;
         if self.told != is_well {
@@ -63,7 +63,7 @@ impl Health {
     }
 }
 
-/// Whether the command succeeds in time. Whatever it started in its group ends with it.
+/// Whether the command succeeds in time. The processes in its group end with it.
 async fn ask(command: &str, limit: Duration) -> bool {
     let mut shell = Command::new("sh");
     shell.args(["-c", command]).process_group(0);

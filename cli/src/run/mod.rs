@@ -6,14 +6,14 @@
 //!     └── command ── a process group, killed by the kernel with the supervisor
 //! ```
 //!
-//! Who ends the command, and how:
+//! The ways in which the command ends:
 //!
 //! | what happens | the command's group gets | from |
 //! |---|---|---|
-//! | somebody asks us to end, or we leave otherwise | that signal or SIGTERM; SIGKILL when the grace is over. Nothing is given up until it is dead | supervisor; the SIGKILL also from the guard |
+//! | a signal asks us to end, or we leave for another reason | that signal or SIGTERM; SIGKILL when the grace is over. Nothing is given up until it is dead | supervisor; the SIGKILL also from the guard |
 //! | the lease is not renewed | SIGTERM in good time, SIGKILL before the deadline | guard |
-//! | the key is somebody else's, deleted, reset | SIGKILL at once | supervisor |
-//! | we are stopped | as if the lease was not renewed, which it is not | guard |
+//! | the key is held by another candidate, deleted or reset | SIGKILL at once | supervisor |
+//! | we are stopped | the same as when the lease is not renewed, because it is not | guard |
 //! | we are killed | SIGKILL at once | guard; the command itself also from the kernel |
 
 mod args;
@@ -39,7 +39,7 @@ pub(crate) use guard::guard;
 
 use crate::failure::Failure;
 
-/// `incumbent run`, in the form that the command line says. Returns the exit code.
+/// Runs `incumbent run`, in the form that the command line gives. Returns the exit code.
 pub(crate) async fn run(mut args: Args, as_json: bool) -> Result<u8, Failure> {
     if args.command.is_empty() {
         elector::take_defaults(&mut args, |variable| std::env::var(variable).ok())?;

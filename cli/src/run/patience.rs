@@ -1,13 +1,13 @@
-//! How long a candidate waits to be elected: from the start of the program, whatever it waits for.
+//! The time limit for an election (`--wait`): counted from the start of the program, whatever the wait.
 
 use std::time::Duration;
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// Longer than anybody waits.
+/// A wait without end, in practice (100 years).
 const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
-/// `--wait`, counted from when this was made.
+/// `--wait`, counted from the creation of this value.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience {
     limit: Option<Duration>,
@@ -21,22 +21,22 @@ impl Patience {
         Self { limit, until: limit.and_then(|limit| now.checked_add(limit)).unwrap_or(far).min(far) }
     }
 
-    /// Whether it ever ends.
+    /// Whether there is a limit.
     pub(super) fn ends(self) -> bool {
         self.limit.is_some()
     }
 
-    /// Until it ends.
+    /// Sleeps until the limit.
     pub(super) fn sleep(self) -> Sleep {
         sleep_until(self.until)
     }
 
-    /// What there is to say when it has ended, and how things stand.
+    /// The message at the limit, including the current state.
     pub(super) fn over(self, how_things_stand: &str) -> String {
         let limit = humantime::format_duration(self.limit.unwrap_or_default());
         format!("not elected within {limit}; {how_things_stand}")
     }
 }
 
-/// How things stand where the store was not opened in time.
+/// The current state where the store was not opened in time.
 pub(super) const NO_STORE: &str = "the store has not answered yet";

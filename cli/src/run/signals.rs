@@ -1,4 +1,4 @@
-//! The signals that the supervisor takes, and what they mean.
+//! The signals that the supervisor handles, and their meaning.
 
 use std::io;
 use std::time::Duration;
@@ -10,16 +10,16 @@ use tokio::time::Instant;
 /// The same signal again within this time is the same request: `timeout` sends it to its child and then to the group.
 const ONE: Duration = Duration::from_secs(1);
 
-/// A signal that came.
+/// A received signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
-    /// To end; the command gets the same signal.
+    /// Asks the supervisor to end; the command gets the same signal.
     End(Signal),
-    /// To pass it on.
+    /// Is passed on to the command.
     PassOn(Signal),
 }
 
-/// All that are taken.
+/// All signals that are handled.
 pub(super) struct Signals {
     terminate: unix::Signal,
     interrupt: unix::Signal,
@@ -28,7 +28,7 @@ pub(super) struct Signals {
     user1: unix::Signal,
     user2: unix::Signal,
     child: unix::Signal,
-    /// The signal that asked us to end first, and when.
+    /// The first signal that asked the supervisor to end, and its time.
     asked: Option<(Signal, Instant)>,
 }
 
@@ -46,7 +46,7 @@ impl Signals {
         })
     }
 
-    /// Returns when there is a signal that ends a process that has nothing to do yet.
+    /// Returns at a signal that ends a process with nothing to do yet.
     pub(super) async fn end(&mut self) {
         while !matches!(self.next().await, Some(Asked::End(_) | Asked::PassOn(Signal::HUP))) {}
     }
@@ -61,13 +61,13 @@ impl Signals {
         }
     }
 
-    /// Whether a signal that asks us to end is one that was heard already.
+    /// Whether a signal that asks the supervisor to end repeats an earlier one.
     fn is_heard(&mut self, signal: Signal, now: Instant) -> bool {
         let (first, at) = *self.asked.get_or_insert((signal, now));
         first == signal && at != now && now < at + ONE
     }
 
-    /// The same, every one that comes.
+    /// The next signal, including repeats.
     pub(super) async fn any(&mut self) -> Option<Asked> {
         tokio::select! {
             _ = self.terminate.recv() => Some(Asked::End(Signal::TERM)),

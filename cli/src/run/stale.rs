@@ -1,7 +1,7 @@
-//! What is left of a supervisor that was killed together with its guard, found and removed by the next one.
+//! Leftovers of a supervisor that was killed together with its guard: the next supervisor finds and removes them.
 //!
 //! A supervisor locks its folder and its control group as long as it lives, in whatever namespace of processes; the
-//! kernel opens the lock when it dies. What is not locked is stale.
+//! kernel releases the lock when it dies. An unlocked folder or group is stale.
 
 use std::fs::{self, File};
 use std::io;
@@ -13,12 +13,12 @@ use rustix::process::geteuid;
 
 use super::cgroup;
 
-/// How the names of our folders begin, in the folder for temporary files.
+/// The prefix of our folders' names, in the folder for temporary files.
 pub(super) const FOLDERS: &str = "incumbent-run-";
-/// How the names of our control groups begin, in the one that this process is in.
+/// The prefix of our control groups' names, in the group that this process is in.
 pub(super) const GROUPS: &str = "incumbent-run-";
 
-/// How often a folder is made again that another supervisor took for stale before it was locked.
+/// The most attempts to make a folder that another supervisor took for stale before it was locked.
 const TRIES: u32 = 8;
 
 /// A lock on a folder, held until this is dropped.
@@ -56,11 +56,11 @@ pub(super) fn locked<T>(
     Err(io::Error::other("a folder that was just made is removed by another process, again and again"))
 }
 
-/// Ends and removes what supervisors left behind that are dead.
+/// Ends and removes what dead supervisors left behind.
 pub(super) fn sweep() {
     let here = std::env::temp_dir();
     each(&here, FOLDERS, |folder| {
-        // Only what it holds, so that nothing else can be removed by its name.
+        // Only the files that we make, so that nothing else can be removed through its name.
         for name in ["deadline", "next"] {
             let _ = fs::remove_file(folder.join(name));
         }
@@ -76,9 +76,9 @@ pub(super) fn sweep() {
     }
 }
 
-/// Deals with every stale folder whose name begins so.
+/// Handles every stale folder whose name has this prefix.
 fn each(within: &Path, prefix: &str, deal: impl Fn(&Path)) {
-    // What cannot be read, or is another user's, is not ours to remove.
+    // A folder that cannot be read, or is another user's, is not ours to remove.
     for entry in fs::read_dir(within).into_iter().flatten().flatten() {
         let is_named = entry.file_name().to_string_lossy().starts_with(prefix);
         let is_ours = || entry.metadata().is_ok_and(|is| is.is_dir() && is.uid() == geteuid().as_raw());

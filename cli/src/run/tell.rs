@@ -1,10 +1,10 @@
-//! What a person should read.
+//! Messages for a person.
 
 use serde_json::json;
 
 use crate::stderr;
 
-/// Says something that a person should read.
+/// Writes a message for a person.
 pub(super) fn say(as_json: bool, message: &str) {
     if as_json {
         stderr::tell(json!({ "event": "warning", "message": message }));

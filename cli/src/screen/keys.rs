@@ -1,9 +1,9 @@
-//! Keys as they are pressed.
+//! Keyboard input.
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, read};
 use tokio::sync::mpsc;
 
-/// A key that something may be done at.
+/// A key with a meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Key {
     Char(char),
@@ -16,20 +16,20 @@ pub(crate) enum Key {
     Enter,
     Escape,
     Backspace,
-    /// Ctrl-C, which is no signal where keys are read one by one.
+    /// Ctrl-C, which is no signal in raw mode.
     Interrupt,
-    /// The terminal has another size.
+    /// The terminal's size has changed.
     Resized,
 }
 
-/// What is pressed from now on. Reading ends with the process.
+/// The keys pressed from now on. Reading ends with the process.
 pub(crate) struct Keys(mpsc::UnboundedReceiver<Key>);
 
 impl Keys {
     pub(super) fn read() -> Self {
         let (give, take) = mpsc::unbounded_channel();
         std::thread::spawn(move || {
-            // A terminal that has gone ends it.
+            // A terminal that has gone ends the loop.
             while let Ok(event) = read() {
                 if let Some(key) = key(&event)
                     && give.send(key).is_err()

@@ -1,10 +1,10 @@
-//! What stands on a line of the screen, and in which tone.
+//! A line of the screen: its text and tone.
 
 use std::time::Duration;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// How a piece of text looks.
+/// The style of a piece of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tone {
     Plain,
@@ -13,7 +13,7 @@ pub(crate) enum Tone {
     Good,
     Warn,
     Bad,
-    /// What is chosen.
+    /// The selected row.
     Chosen,
 }
 
@@ -22,7 +22,7 @@ pub(crate) enum Tone {
 pub(crate) struct Line(pub(crate) Vec<(Tone, String)>);
 
 impl Line {
-    /// What fits into `width` columns.
+    /// The part that fits into `width` columns.
     pub(crate) fn cut(&self, width: usize) -> Self {
         let mut left = width;
         let mut pieces = Vec::new();
@@ -35,7 +35,7 @@ impl Line {
     }
 }
 
-/// As much of the beginning of a text as fits into `width` columns, without what would move the cursor.
+/// The longest prefix of a text that fits into `width` columns, without characters that move the cursor.
 pub(crate) fn fitting(text: &str, width: usize) -> String {
     let mut left = width;
     let fits = |c: &char| {
@@ -46,7 +46,7 @@ pub(crate) fn fitting(text: &str, width: usize) -> String {
     text.chars().filter(|c| !c.is_control()).take_while(fits).collect()
 }
 
-/// A cell of exactly so many columns: the text, cut where it is too long, with spaces behind it.
+/// A cell of exactly this many columns: the text, cut where it is too long, padded with spaces.
 pub(crate) fn cell(text: &str, width: usize) -> String {
     let mut cell = fitting(text, width);
     if text.width() > width && width > 0 {
@@ -64,7 +64,7 @@ pub(crate) fn bar(left: Duration, lease: Duration, cells: usize) -> String {
     "█".repeat(eighths / 8) + EIGHTHS[eighths % 8]
 }
 
-/// The text, or as much of its end as fits: the end of a path says more than its beginning.
+/// The text, or the longest suffix that fits: the end of a path says more than its beginning.
 pub(crate) fn shortened(text: &str, room: usize) -> String {
     let length = text.chars().count();
     if length <= room {

@@ -1,4 +1,4 @@
-//! Draws lines on a terminal, and leaves it as it was.
+//! Draws lines on a terminal, and restores it afterwards.
 
 mod keys;
 mod line;
@@ -17,17 +17,17 @@ use crossterm::{cursor, execute, queue, terminal};
 pub(crate) use keys::{Key, Keys};
 pub(crate) use line::{Line, Tone, bar, cell, shortened};
 
-/// A terminal while something is shown on it. What was there before comes back when it is dropped, and where the
+/// A terminal while something is drawn on it. Its earlier content comes back when this is dropped, and where the
 /// program panics.
 pub(crate) struct Screen {
     out: Stdout,
 }
 
-/// Whether the terminal is ours now.
+/// Whether we draw on the terminal now.
 static SHOWN: AtomicBool = AtomicBool::new(false);
 
 impl Screen {
-    /// For something to look at.
+    /// Opens a screen that takes no input.
     pub(crate) fn open() -> io::Result<Self> {
         if !can_draw() {
             return Err(io::Error::other("the terminal is one that cannot be drawn on: TERM is dumb"));
@@ -46,14 +46,14 @@ impl Screen {
         Ok(screen)
     }
 
-    /// For something that is told by keys what to do: each is read as it is pressed, Ctrl-C too.
+    /// Opens a screen that takes keys: each is read as it is pressed, Ctrl-C too.
     pub(crate) fn open_with_keys() -> io::Result<(Self, Keys)> {
         let screen = Self::open()?;
         terminal::enable_raw_mode()?;
         Ok((screen, Keys::read()))
     }
 
-    /// Columns and rows; those of an old terminal where it does not say.
+    /// Columns and rows; 80 by 24 where the terminal does not report them.
     pub(crate) fn size() -> (usize, usize) {
         match terminal::size() {
             Ok((columns, rows)) if columns > 0 && rows > 0 => (columns.into(), rows.into()),
@@ -84,21 +84,21 @@ impl Drop for Screen {
     }
 }
 
-/// Whether a terminal, where there is one, is more than a printer.
+/// Whether the terminal, where there is one, can do more than print lines.
 pub(crate) fn can_draw() -> bool {
     std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// Puts the terminal back as it was.
+/// Restores the terminal.
 fn restore() {
     if SHOWN.swap(false, Ordering::Relaxed) {
-        // Where it is no more, there is nothing to restore. Raw mode is left where it was entered.
+        // A terminal that is gone needs no restoring. Raw mode is left where it was entered.
         let _ = terminal::disable_raw_mode();
         let _ = execute!(io::stdout(), LeaveAlternateScreen, cursor::Show);
     }
 }
 
-/// Colours only where `NO_COLOR` does not ask for none (<https://no-color.org>).
+/// Sets colours unless `NO_COLOR` asks for none (<https://no-color.org>).
 fn paint(out: &mut Stdout, tone: Tone) -> io::Result<()> {
     let colour = |out: &mut Stdout, colour| match std::env::var_os("NO_COLOR") {
         Some(asked) if !asked.is_empty() => Ok(()),

@@ -1,4 +1,4 @@
-//! The file: TOML, an option a line; those in a table named after a command are that command's alone.
+//! The settings file: TOML, an option a line; those in a table named after a command apply to that command alone.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -14,18 +14,18 @@ use toml::de::{DeTable, DeValue};
 
 use crate::failure::Failure;
 
-/// The file that is read where none is named, if it is there.
+/// The file that is read where none is named, if it exists.
 const USUAL: &str = "incumbent.toml";
 const VARIABLE: &str = "INCUMBENT_CONFIG";
 
-/// What a file says.
+/// The content of a file.
 #[derive(Debug, Default)]
 pub(super) struct Config {
     /// By command and long name; no command: every command that has such an option.
     settings: BTreeMap<(Option<String>, String), Said>,
 }
 
-/// A value, and where it stands.
+/// A value and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Said {
     pub(super) values: Vec<String>,
@@ -34,7 +34,7 @@ pub(super) struct Said {
 }
 
 impl Config {
-    /// The file that the command line or the environment names, or `incumbent.toml` in the working directory.
+    /// Finds the file that the command line or the environment names, or `incumbent.toml` in the working directory.
     pub(super) fn find(arguments: &[OsString]) -> Result<Option<Self>, Failure> {
         let (path, named) = match named(arguments).or_else(|| env::var_os(VARIABLE).map(PathBuf::from)) {
             Some(path) => (path, true),
@@ -97,7 +97,7 @@ impl Config {
         Ok(())
     }
 
-    /// Refuses what is an option of no command, with those there are.
+    /// Refuses an option that no command has, and lists the valid ones.
     pub(super) fn check(&self, cli: &Command, is_setting: impl Fn(&Arg) -> bool) -> Result<(), Failure> {
         let longs = |command: &Command| -> Vec<String> {
             let settings = command.get_arguments().filter(|arg| is_setting(arg));
@@ -133,7 +133,7 @@ impl Config {
         Ok(())
     }
 
-    /// What is said of an option: for that command, or for all.
+    /// The value of an option: for that command, or for all.
     pub(super) fn value(&self, command: Option<&str>, long: &str) -> Option<&Said> {
         let of_command = command.and_then(|command| self.value_of_command(command, long));
         of_command.or_else(|| self.settings.get(&(None, long.to_owned())))
@@ -158,7 +158,7 @@ fn named(arguments: &[OsString]) -> Option<PathBuf> {
     None
 }
 
-/// A value as the command line would say it.
+/// A value in the form of the command line.
 fn text(value: &DeValue<'_>) -> Option<String> {
     match value {
         DeValue::String(text) => Some(text.to_string()),

@@ -1,8 +1,8 @@
 //! Settings: from the command line, else the environment, else a file.
 //!
 //! Every option of every command is a setting, by its long name: `--fail-fast` is `INCUMBENT_FAIL_FAST` and
-//! `fail-fast = true`. The environment and the file are handed to clap as what an option is without a flag, so
-//! that whatever the source the same checks apply; who is to blame for a value that fails one is said here.
+//! `fail-fast = true`. The environment and the file are passed to clap as an option's default, so that the same
+//! checks apply whatever the source; the source of a refused value is named here.
 
 mod file;
 mod source;
@@ -18,14 +18,14 @@ use file::Config;
 pub(crate) use source::Sources;
 use source::variable;
 
-/// Options that ask for something to be done, once. They are said where it is to be done, or not at all.
+/// Options that ask for an action, once. They are set on the command line or not at all.
 const ACTS: [&str; 8] = ["all", "config", "help", "new", "update", "verbose", "version", "yes"];
 
-/// Reads the command line, with what the environment and a file say where it says nothing.
+/// Parses the command line; the environment and a file supply what it leaves open.
 ///
 /// # Errors
-/// A file that cannot be read, or a value in the file or the environment that cannot be: with the place. What is
-/// wrong with the command line itself ends the process here, as clap does it.
+/// A file that cannot be read, or an invalid value in the file or the environment: with the place. An error on
+/// the command line itself ends the process here, as clap does it.
 pub(crate) fn parse(arguments: &[OsString]) -> Result<(Cli, Sources), Failure> {
     let config = Config::find(arguments)?;
     let plain = Cli::whole();
@@ -52,7 +52,7 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<(Cli, Sources), Failure> {
     Ok((cli, sources))
 }
 
-/// Whether an option can be said by the environment and a file.
+/// Whether the environment and a file may set an option.
 fn is_setting(arg: &Arg) -> bool {
     let Some(long) = arg.get_long() else { return false };
     !ACTS.contains(&long) && !arg.is_positional() && !arg.is_hide_set()
@@ -69,13 +69,13 @@ fn with_settings(command: Command, config: Option<&Config>) -> Command {
     })
 }
 
-/// An option as it is without a flag.
+/// An option with its default from the environment or the file.
 fn settled(arg: Arg, command: Option<&str>, config: Option<&Config>) -> Arg {
     let Some(long) = arg.get_long().map(str::to_owned).filter(|_| is_setting(&arg)) else { return arg };
     let arg = arg.env(variable(&long)).hide_env(true);
     match config.and_then(|config| config.value(command, &long)) {
         None => arg,
-        // A flag that is not set is what it is without the file.
+        // A flag set to false equals a flag that is not set.
         Some(said) if matches!(arg.get_action(), ArgAction::SetTrue) && said.values == ["false"] => arg,
         Some(said) => {
             let takes_value = arg.get_action().takes_values();

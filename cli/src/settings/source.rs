@@ -1,4 +1,4 @@
-//! Where a setting comes from.
+//! The source of a setting.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -17,7 +17,7 @@ pub(super) fn variable(long: &str) -> String {
     format!("INCUMBENT_{}", long.to_uppercase().replace('-', "_"))
 }
 
-/// The settings that do not come from the command line, and the place that each comes from.
+/// The settings that do not come from the command line, and the place of each.
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
     places: BTreeMap<String, String>,
@@ -41,7 +41,7 @@ impl Sources {
         Self { places }
     }
 
-    /// A failure that is about a setting says where that comes from.
+    /// Adds the source of the setting at fault to a failure.
     pub(crate) fn blame(&self, failure: Failure) -> Failure {
         match failure.setting().and_then(|setting| self.places.get(setting)) {
             Some(place) => failure.at(place),
@@ -50,7 +50,7 @@ impl Sources {
     }
 }
 
-/// Where the value comes from that clap refuses; `None`: from the command line.
+/// The source of the value that clap refuses; `None` for the command line.
 pub(super) fn of_error(
     error: &clap::Error,
     arguments: &[OsString],
@@ -66,7 +66,7 @@ pub(super) fn of_error(
     shown.filter_map(|shown| place_of(shown, arguments, config)).next()
 }
 
-/// Where the value of an option comes from, which is named as clap names it; `None`: from the command line.
+/// The source of an option's value, with the option named as clap names it; `None` for the command line.
 fn place_of(shown: &str, arguments: &[OsString], config: Option<&Config>) -> Option<String> {
     let long = shown.strip_prefix("--")?.split([' ', '=']).next()?;
     let flag = format!("--{long}");

@@ -49,7 +49,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Whether one run is to be seen, and not what comes of many.
+    /// Whether one run is shown, and not the results of many.
     pub(super) fn looks_closely(&self) -> bool {
         self.trace || self.timeline.is_some()
     }

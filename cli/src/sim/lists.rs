@@ -4,14 +4,14 @@ use std::str::FromStr;
 
 use incumbent_sim::Kind;
 
-/// What `--faults` takes.
+/// The value of `--faults`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Faults {
-    /// Say which there are.
+    /// List the kinds.
     Help,
     /// All of them.
     All,
-    /// These.
+    /// Only these.
     Named(Vec<Kind>),
 }
 
@@ -46,7 +46,7 @@ fn unknown(name: &str) -> String {
     format!("there is no fault {name:?}; there are: {}", names.join(", "))
 }
 
-/// What `--keep` takes.
+/// The value of `--keep`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Keep(pub(super) Vec<usize>);
 

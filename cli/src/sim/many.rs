@@ -1,4 +1,4 @@
-//! Seeds by the thousand.
+//! Runs of many seeds.
 
 use std::num::NonZeroUsize;
 use std::thread;

@@ -1,4 +1,4 @@
-//! `incumbent sim`: simulated elections, many of them or one closely.
+//! `incumbent sim`: simulated elections, many of them or one in detail.
 //!
 //! ```text
 //!   args ── the command line; lists ── its lists of faults and of places
@@ -23,7 +23,7 @@ use crate::output::line;
 pub(crate) use args::Args;
 use lists::Faults;
 
-/// How many seeds are run where nobody says.
+/// The default number of seeds.
 const SEEDS: u64 = 100;
 
 /// `incumbent sim`.
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<Exit, Failure> {
     if args.looks_closely() { one::run(args, &first, as_json) } else { many::run(args, &first, as_json) }
 }
 
-/// The first run that is asked for, after everything that can be refused early.
+/// The first run to make, after all early checks.
 fn choice(args: &Args) -> Result<Choice, Failure> {
     let of_one =
         [("--trace", args.trace), ("--timeline", args.timeline.is_some()), ("--keep", args.keep.is_some())];
@@ -76,7 +76,7 @@ fn choice(args: &Args) -> Result<Choice, Failure> {
     Ok(Choice { keep: Some(keep.0.clone()), ..choice })
 }
 
-/// The seeds that are asked for.
+/// The seeds to run.
 fn seeds(args: &Args) -> Result<Seeds, Failure> {
     let count = args.seeds.unwrap_or(if args.keep.is_some() { 1 } else { SEEDS });
     Seeds::new(args.seed, count).ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! One run closely: everything that happens in it, or a picture of it.
+//! One run in detail: everything that happens in it, or a picture of it.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! How far it is, on a terminal.
+//! The progress, on a terminal.
 
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -7,14 +7,14 @@ use incumbent_sim::Tally;
 
 use crate::output::span;
 
-/// How often the line changes.
+/// The interval between two updates.
 const EVERY: Duration = Duration::from_millis(200);
 
-/// A line on the standard error that is there while it goes on; nothing where that is no terminal.
+/// A progress line on the standard error; nothing where that is no terminal.
 pub(super) struct Progress {
     began: Instant,
     seeds: u64,
-    /// When the line was written last; `None` where there is none.
+    /// The last time that the line was written; `None` where there is none.
     shown: Option<Instant>,
     on_terminal: bool,
 }
@@ -45,7 +45,7 @@ impl Progress {
 
 fn write(text: &str) {
     let mut terminal = std::io::stderr().lock();
-    // Nobody misses a line that cannot be written.
+    // A progress line that cannot be written does no harm.
     let _ = write!(terminal, "\r\x1b[K{text}").and_then(|()| terminal.flush());
 }
 

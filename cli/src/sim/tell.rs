@@ -1,4 +1,4 @@
-//! What came of it, for people and for machines.
+//! The results, for people and for machines.
 
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -17,7 +17,7 @@ pub(super) fn kind_json(kind: Kind) -> Value {
     json!({ "fault": kind.name(), "says": kind.says(), "promised": under(kind.promise()).0 })
 }
 
-/// What is promised under a fault: a word, and what a reader has to be told.
+/// The promise under a fault: a word, and its explanation for a reader.
 const fn under(promise: Promise) -> (&'static str, &'static str) {
     match promise {
         Promise::Full => ("everything", ""),

@@ -1,4 +1,4 @@
-//! An election as JSON has it.
+//! An election as JSON.
 
 use incumbent::Leader;
 use incumbent::incumbent_core::record::Entry;
@@ -9,7 +9,7 @@ use super::seen::{Led, Seen};
 use super::text::seat;
 use crate::output::millis;
 
-/// A leader as JSON has it everywhere.
+/// A leader in the JSON form of all commands.
 pub(crate) fn leader_json(leader: &Leader) -> Value {
     let metadata = leader.metadata.iter().map(|(key, text)| (key.clone(), json!(text)));
     json!({

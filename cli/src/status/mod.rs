@@ -1,4 +1,4 @@
-//! `incumbent status`: who holds a seat now.
+//! `incumbent status`: who leads now.
 
 mod json;
 mod seen;
@@ -57,7 +57,7 @@ Examples:
   incumbent status nightly-report --store nats://127.0.0.1:4222/ELECTIONS
   incumbent status --all --store sqlite:elections.db --json";
 
-/// How many elections are asked about at a time.
+/// The most elections that are queried at a time.
 const AT_ONCE: usize = 16;
 
 /// `incumbent status`.

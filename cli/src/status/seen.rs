@@ -1,4 +1,4 @@
-//! What was seen of one election.
+//! The observation of one election.
 
 use std::time::Duration;
 
@@ -10,34 +10,34 @@ use incumbent::store::CandidateInfo;
 
 use crate::failure::Failure;
 
-/// How often an entry is read that is renewed while we ask for its age.
+/// The most reads of an entry that is renewed between its read and the query of its age.
 const TRIES: usize = 3;
 
-/// One election, as the store has it.
+/// One election, as the store reports it.
 #[derive(Clone, Debug)]
 pub(super) struct Seen {
     pub(super) key: String,
     pub(super) entry: Entry,
-    /// How long ago a live record was written, where the store says so.
+    /// The age of a live record, where the store reports it.
     pub(super) ago: Option<Duration>,
-    /// Who said to stand in it, the longest first; none where the store has no way to ask.
+    /// The candidates that answered, longest-standing first; none where the store has no way to ask.
     pub(super) candidates: Option<Vec<CandidateInfo>>,
 }
 
-/// How long somebody has led.
+/// How long the holder has led.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Led {
     For(Duration),
-    /// The store does not say when the leader said so.
+    /// A lower bound, from the holder's last report: the store does not return that report's age.
     AtLeast(Duration),
-    /// It took the seat so long ago, where the store says so, and has not renewed since.
+    /// The age of its win, where the store reports it; it has not renewed since.
     SinceItsWin(Option<Duration>),
-    /// It holds the seat, and waits until nobody else can believe that it leads.
+    /// It holds the key, and waits until no other candidate can believe that it leads.
     NotYet,
 }
 
 impl Seen {
-    /// What the key holds, and how old that is.
+    /// Reads the key's record and the record's age.
     pub(super) async fn now(store: &Store, key: &str, entry: Option<Entry>) -> Result<Self, Failure> {
         let mut entry = match entry {
             Some(entry) => entry,
@@ -56,12 +56,12 @@ impl Seen {
         Ok(Self { key: key.to_owned(), entry, ago, candidates: None })
     }
 
-    /// The fencing token of the term, by its holder's account.
+    /// The fencing token of the term, as its holder reports it.
     pub(super) fn token(&self) -> Option<Token> {
         Some(self.entry.live()?.claim?.token)
     }
 
-    /// How long the holder has led; none where it is other software and does not say.
+    /// The time that the holder has led; none where it is other software and does not report it.
     pub(super) fn led(&self) -> Option<Led> {
         let record = self.entry.live()?;
         let claim = record.claim?;
@@ -73,7 +73,7 @@ impl Seen {
         })
     }
 
-    /// What is left of the holder's lease, by the store's clock.
+    /// The rest of the holder's lease, by the store's clock.
     pub(super) fn left(&self) -> Option<Duration> {
         let lease = self.lease()?;
         Some(lease.saturating_sub(self.ago?))
@@ -83,18 +83,18 @@ impl Seen {
         self.entry.live()?.lease
     }
 
-    /// How long before the end of its lease the leader stops, unless it was set otherwise.
+    /// The time before the end of its lease at which the leader stops, by default.
     pub(super) fn margin(&self) -> Option<Duration> {
         self.lease().map(default_margin)
     }
 
-    /// Whether this candidate is the one that holds the seat.
+    /// Whether this candidate holds the key.
     pub(super) fn holds(&self, candidate: &CandidateInfo) -> bool {
         self.entry.live().is_some_and(|record| is_of(record, candidate))
     }
 }
 
-/// Whether the record is that candidate's.
+/// Whether that candidate wrote the record.
 pub(crate) fn is_of(record: &Record, candidate: &CandidateInfo) -> bool {
     record.candidate == candidate.name && record.stamp.map(|stamp| stamp.nonce) == candidate.nonce
 }

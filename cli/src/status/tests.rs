@@ -1,4 +1,4 @@
-//! How elections look.
+//! The text and the JSON of elections.
 
 use std::time::Duration;
 

@@ -1,14 +1,14 @@
-//! An election as a person reads it.
+//! An election as text for a person.
 
 use incumbent::incumbent_core::record::Entry;
 
 use super::seen::{Led, Seen};
 use crate::output::span;
 
-/// How many candidates are named.
+/// The most candidates that are named.
 const NAMED: usize = 10;
 
-/// How a seat stands, in a word.
+/// The state of an election's key, in a word.
 pub(crate) fn seat(entry: &Entry) -> &'static str {
     match entry {
         Entry::Vacant => "vacant",
@@ -19,7 +19,7 @@ pub(crate) fn seat(entry: &Entry) -> &'static str {
     }
 }
 
-/// One election, a line for everything known of it.
+/// One election, a line for each known fact.
 pub(super) fn text_of(seen: &Seen) -> Vec<String> {
     let mut lines = vec![format!("election    {}", seen.key)];
     let mut say = |what: &str, value: String| lines.push(format!("{what:<10}  {value}"));
@@ -68,7 +68,7 @@ pub(super) fn text_of(seen: &Seen) -> Vec<String> {
     lines
 }
 
-/// Who stands in the election, a line each.
+/// The candidates of the election, a line each.
 fn candidates(seen: &Seen) -> Vec<String> {
     let Some(all) = &seen.candidates else { return Vec::new() };
     let say = |what: &str, value: String| format!("{what:<10}  {value}");

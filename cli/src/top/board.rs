@@ -1,4 +1,4 @@
-//! What was seen of every election, and since when.
+//! The observations of every election, and their ages.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,13 +9,13 @@ use incumbent::{Instant, Leader};
 
 use crate::status::is_of;
 
-/// Since when something has been so, as far as is known.
+/// The beginning of a state, as far as is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Since {
     pub(super) at: Instant,
-    /// How long it had been so by then.
+    /// The age of the state at that time.
     pub(super) already: Duration,
-    /// It is no older than that.
+    /// The age is exact, not a lower bound.
     pub(super) is_exact: bool,
 }
 
@@ -24,7 +24,7 @@ impl Since {
         Self { at, already: Duration::ZERO, is_exact }
     }
 
-    /// How long it has been so.
+    /// The age of the state.
     pub(super) fn age(self, now: Instant) -> Duration {
         now.since(self.at) + self.already
     }
@@ -34,46 +34,46 @@ impl Since {
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     pub(super) entry: Entry,
-    /// Who holds the seat, or that nobody does.
+    /// The beginning of the leadership or the vacancy.
     pub(super) held: Since,
-    /// What is there now was written.
+    /// The time at which the current entry was written.
     written: Since,
-    /// How many leaders have come.
+    /// The number of leaders that have come.
     pub(super) changes: u64,
-    /// Whose the seat was when it was last observed.
+    /// The holder at the last observation.
     observed: Option<Holder>,
-    /// How long the lease is that is shown.
+    /// The length of the lease that is shown.
     lease: Option<Duration>,
-    /// Who else stands in the election, the longest first; none where the store has no way to ask.
+    /// The other candidates of the election, longest-standing first; none where the store has no way to ask.
     pub(super) waiting: Option<Vec<CandidateInfo>>,
 }
 
-/// Whose a seat is, of one campaign; none where it is vacant.
+/// The holder of a key, as one campaign; none where there is a vacancy.
 type Holder = Option<(String, Option<Nonce>)>;
 
-/// What there is to say of a lease.
+/// The rest of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Left {
     pub(super) left: Duration,
     pub(super) lease: Duration,
-    /// It may be less.
+    /// It is an upper bound.
     pub(super) is_bound: bool,
 }
 
 impl Row {
-    /// The holder's name; none where the seat is vacant.
+    /// The holder's name; none where there is a vacancy.
     pub(super) fn leader(&self) -> Option<&str> {
         self.entry.live().map(|record| record.candidate.as_str())
     }
 
-    /// What is left of the lease, where it is held and its length known.
+    /// The rest of the lease, where the key is held and the lease known.
     pub(super) fn left(&self, now: Instant) -> Option<Left> {
         let lease = self.lease.filter(|_| self.entry.live().is_some())?;
         let left = lease.saturating_sub(now.since(self.written.at));
         Some(Left { left, lease, is_bound: !self.written.is_exact })
     }
 
-    /// How the seat stands, in a word.
+    /// The state of the key, in a word.
     pub(super) fn seat(&self, now: Instant) -> &'static str {
         match self.left(now) {
             Some(left) if left.left.is_zero() => "overdue",
@@ -81,7 +81,7 @@ impl Row {
         }
     }
 
-    /// Takes in what the holder says of its term.
+    /// Takes in the holder's report about its term.
     fn believe(&mut self) {
         let claim = self.entry.live().and_then(|record| record.claim);
         if let Some(led_for) = claim.and_then(|claim| claim.led_for) {
@@ -95,12 +95,12 @@ impl Row {
 pub(super) struct Board {
     pub(super) rows: BTreeMap<String, Row>,
     pub(super) max_age: Option<Duration>,
-    /// When the store last answered.
+    /// The time of the store's last answer.
     pub(super) answered: Option<Instant>,
     pub(super) began: Instant,
-    /// Why it does not answer.
+    /// The reason why it does not answer.
     pub(super) warning: Option<String>,
-    /// Who stands in the elections, as last answered; none where the store has no way to ask.
+    /// The candidates in the last answer; none where the store has no way to ask.
     roll: Option<Vec<CandidateInfo>>,
 }
 
@@ -109,7 +109,7 @@ impl Board {
         Self { rows: BTreeMap::new(), max_age: None, answered: None, began: now, warning: None, roll: None }
     }
 
-    /// Takes in what the store says now.
+    /// Takes in the store's current entries.
     pub(super) fn take(&mut self, now: Instant, seen: Vec<WatchEvent>, max_age: Option<Duration>) {
         let is_first = self.answered.is_none();
         let mut before = std::mem::take(&mut self.rows);
@@ -137,7 +137,7 @@ impl Board {
             row.believe();
             self.rows.insert(key, row);
         }
-        // What the store has forgotten is vacant, and its line stays.
+        // An election whose record is gone has a vacancy, and its line stays.
         for (key, row) in before {
             self.rows.insert(key, Row { entry: Entry::Vacant, ..row });
         }
@@ -145,12 +145,12 @@ impl Board {
         self.settle_waiting();
     }
 
-    /// Takes in what an observer was told: every change of a seat comes this way, however short.
+    /// Takes in an observer's event: every change of leadership comes this way, however short.
     pub(super) fn observe(&mut self, now: Instant, key: &str, leader: Option<&Leader>) {
         let Some(row) = self.rows.get_mut(key) else { return };
         let holder: Holder = leader.map(|leader| (leader.name.clone(), leader.nonce));
         let before = row.observed.replace(holder.clone());
-        // The first observation says what was looked at already, unless it has changed since.
+        // The first observation repeats the entry read already, unless it has changed since.
         let before = before.unwrap_or_else(|| holder_of(&row.entry));
         if before != holder {
             row.held = Since::seen(now, true);
@@ -158,13 +158,13 @@ impl Board {
         }
     }
 
-    /// Takes in who stands in the elections.
+    /// Takes in the candidates of all elections.
     pub(super) fn call(&mut self, roll: Option<Vec<CandidateInfo>>) {
         self.roll = roll;
         self.settle_waiting();
     }
 
-    /// Who holds a seat does not wait for it.
+    /// Removes the holder of each key from its waiting candidates.
     fn settle_waiting(&mut self) {
         for (key, row) in &mut self.rows {
             let waits = |candidate: &&CandidateInfo| {
@@ -174,7 +174,7 @@ impl Board {
         }
     }
 
-    /// The store does not answer.
+    /// Takes in that the store does not answer.
     pub(super) fn warning(&mut self, what: String) {
         self.warning = Some(what);
     }
@@ -268,7 +268,7 @@ pub(super) mod tests {
                 .map(|all| all.iter().map(|one| one.name.clone()).collect::<Vec<_>>())
         };
         assert_eq!(waiting(&board, "jobs"), None);
-        // The holder has the nonce 3, as long as its name; another of its name waits.
+        // The holder has the nonce 3, as long as its name; another candidate of its name waits.
         board.call(Some(vec![
             present("jobs", "ada", 3),
             present("jobs", "ada", 9),

@@ -1,4 +1,4 @@
-//! What the keys have chosen.
+//! The state that the keys have chosen.
 
 use std::cmp::Ordering;
 
@@ -7,7 +7,7 @@ use incumbent::{Instant, Leader};
 use super::board::{Board, Row};
 use crate::screen::Key;
 
-/// What the lines are sorted by.
+/// The column by which the lines are sorted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Sort {
     #[default]
@@ -43,7 +43,7 @@ impl Sort {
     fn compare(self, one: &Row, other: &Row, now: Instant) -> Ordering {
         match self {
             Self::Election => Ordering::Equal,
-            // Those without one come last.
+            // Elections without a leader come last.
             Self::Leader => {
                 one.leader().is_none().cmp(&other.leader().is_none()).then(one.leader().cmp(&other.leader()))
             }
@@ -55,7 +55,7 @@ impl Sort {
             }
             // The most first.
             Self::Changes => other.changes.cmp(&one.changes),
-            // The fewest first: who would follow nobody.
+            // The fewest first: elections without a successor.
             Self::Waiting => {
                 let waiting = |row: &Row| row.waiting.as_ref().map(Vec::len);
                 waiting(one).is_none().cmp(&waiting(other).is_none()).then(waiting(one).cmp(&waiting(other)))
@@ -64,25 +64,25 @@ impl Sort {
     }
 }
 
-/// What the next key is for.
+/// The meaning of the next key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Mode {
     #[default]
     Look,
-    /// What to filter by is typed.
+    /// A filter is being typed.
     Filter,
-    /// Whether to evict that leader.
+    /// A question whether to evict that leader.
     Confirm { key: String, leader: Leader, question: String },
 }
 
-/// What is to be done.
+/// An action to carry out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Act {
     Leave,
     Evict { key: String, leader: Leader },
 }
 
-/// How many lines PgUp and PgDn go.
+/// The lines that PgUp and PgDn move by.
 const PAGE: usize = 10;
 
 #[derive(Clone, Debug, Default)]
@@ -93,19 +93,19 @@ pub(super) struct Controls {
     /// The key of the chosen election.
     chosen: Option<String>,
     pub(super) mode: Mode,
-    /// What came of the last act.
+    /// The result of the last action.
     pub(super) said: Option<String>,
 }
 
 impl Controls {
-    /// The elections that are shown, in order.
+    /// The elections to show, in order.
     pub(super) fn shown<'a>(&self, board: &'a Board, now: Instant) -> Vec<(&'a str, &'a Row)> {
         let filter = self.filter.to_lowercase();
         let fits = |text: &str| text.to_lowercase().contains(&filter);
         let rows = board.rows.iter().map(|(key, row)| (key.as_str(), row));
         let mut shown: Vec<_> =
             rows.filter(|(key, row)| fits(key) || row.leader().is_some_and(fits)).collect();
-        // They are in the order of their keys, which stays so among equals.
+        // They are in the order of their keys, and a stable sort keeps it among equals.
         shown.sort_by(|(_, one), (_, other)| self.sort.compare(one, other, now));
         if self.is_reversed {
             shown.reverse();
@@ -113,7 +113,7 @@ impl Controls {
         shown
     }
 
-    /// Which of the elections shown is chosen: the first one where the chosen one is not among them.
+    /// The index of the chosen election among those shown: the first one where it is not among them.
     pub(super) fn chosen(&self, shown: &[(&str, &Row)]) -> usize {
         let is_chosen = |(key, _): &(&str, &Row)| Some(*key) == self.chosen.as_deref();
         shown.iter().position(is_chosen).unwrap_or(0)
@@ -123,7 +123,7 @@ impl Controls {
         self.said = Some(text);
     }
 
-    /// What a key comes to.
+    /// Handles a key. Returns an action, if there is one.
     pub(super) fn press(&mut self, key: Key, board: &Board, now: Instant) -> Option<Act> {
         match (key, &self.mode) {
             (Key::Resized, _) => return None,
@@ -183,7 +183,7 @@ impl Controls {
         let Some((key, row)) = shown.get(self.chosen(&shown)) else { return };
         match super::question(key, row, board.max_age) {
             Some((leader, question)) => {
-                // It stays chosen, wherever it moves meanwhile.
+                // The election stays chosen, wherever its line moves meanwhile.
                 self.chosen = Some((*key).to_owned());
                 self.mode = Mode::Confirm { key: (*key).to_owned(), leader, question };
             }

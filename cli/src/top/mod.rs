@@ -65,12 +65,12 @@ Keys:
                 typed; Esc shows all again
   e             evict the leader of the chosen election, after a question";
 
-/// How often what is on the screen is drawn anew, so that times move.
+/// The interval at which the screen is drawn again, so that times move (250 ms).
 const FRAME: Duration = Duration::from_millis(250);
-/// The shortest pause between two looks: others want something of the store too.
+/// The shortest pause between two reads: other clients need the store too.
 const SHORTEST: Duration = Duration::from_millis(50);
 
-/// The shortest pause between two questions who waits, which every candidate answers.
+/// The shortest pause between two calls for candidates, because every candidate answers each.
 const CALL: Duration = Duration::from_secs(2);
 
 /// `incumbent top`.
@@ -99,13 +99,13 @@ pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     let place = shown(&args.store.url().unwrap_or_default());
     let mut top = Top::new(bench, place, args.every.max(SHORTEST), screen, keys);
     let watched = top.watch(&mut signals).await;
-    // The terminal is as it was before anything else is said.
+    // The terminal is restored before any other output.
     drop(top);
     store.close().await?;
     watched
 }
 
-/// What comes from beside.
+/// Events from the tasks.
 enum News {
     Looked(Result<Look, Failure>),
     Observed(Observation),
@@ -113,7 +113,7 @@ enum News {
     Evicted { key: String, result: Result<Leader, Failure> },
 }
 
-/// What the store says.
+/// The store's current entries.
 struct Look {
     elections: Vec<WatchEvent>,
     max_age: Option<Duration>,
@@ -129,11 +129,11 @@ struct Top {
     keys: Keys,
     tell: mpsc::UnboundedSender<News>,
     news: mpsc::UnboundedReceiver<News>,
-    /// There is something new to look at.
+    /// Asks for another read.
     look_again: Arc<Notify>,
     /// The keys of elections that have an observer.
     observed: HashSet<String>,
-    /// Dropped with this, and what it does is given up.
+    /// Dropped with this, and so cancelled.
     tasks: JoinSet<()>,
 }
 
@@ -163,7 +163,7 @@ impl Top {
         }
     }
 
-    /// Until somebody has seen enough.
+    /// Runs until the user or a signal ends it.
     async fn watch(&mut self, signals: &mut Signals) -> Result<(), Failure> {
         loop {
             self.draw()?;
@@ -186,7 +186,7 @@ impl Top {
         Ok(self.screen.draw(&view.lines(width, height))?)
     }
 
-    /// Does what a key asks for; whether that is to leave.
+    /// Does what a key asks for. Returns whether that is to leave.
     fn press(&mut self, key: Key) -> bool {
         let now = self.clock.now();
         match self.controls.press(key, &self.board, now) {
@@ -196,7 +196,7 @@ impl Top {
                 let (bench, tell) = (Arc::clone(&self.bench), self.tell.clone());
                 self.tasks.spawn(async move {
                     let result = bench.evict(&key, &leader).await.map(|()| leader);
-                    // Nobody to tell: we are leaving.
+                    // Sending fails only when the program is about to end.
                     let _ = tell.send(News::Evicted { key, result });
                 });
                 false
@@ -204,7 +204,7 @@ impl Top {
         }
     }
 
-    /// Has every election observed that is not yet.
+    /// Starts an observer for every election without one.
     fn observe(&mut self) {
         for key in self.board.rows.keys() {
             if !self.observed.insert(key.clone()) {
@@ -212,7 +212,7 @@ impl Top {
             }
             let (bench, tell, key) = (Arc::clone(&self.bench), self.tell.clone(), key.clone());
             self.tasks.spawn(async move {
-                // A store that does not let itself be observed is looked at all the same.
+                // A store that refuses observers is still read at intervals.
                 let Ok(mut observer) = bench.store.observe(&key).await else { return };
                 while let Some(seen) = observer.next().await {
                     if tell.send(News::Observed(seen)).is_err() {
@@ -244,7 +244,7 @@ impl Top {
     }
 }
 
-/// Asks the store again and again.
+/// Reads the store at intervals.
 async fn look(bench: Arc<Bench>, every: Duration, again: Arc<Notify>, tell: mpsc::UnboundedSender<News>) {
     let once = async || {
         let elections = bench.store.entries().await?;
@@ -260,10 +260,10 @@ async fn look(bench: Arc<Bench>, every: Duration, again: Arc<Notify>, tell: mpsc
     }
 }
 
-/// Asks again and again who stands in the elections.
+/// Calls for the candidates of all elections at intervals.
 async fn call(bench: Arc<Bench>, every: Duration, tell: mpsc::UnboundedSender<News>) {
     loop {
-        // That a store does not answer is told by whoever looks at it.
+        // The reads report a store that does not answer.
         if let Ok(roll) = bench.store.all_candidates().await
             && tell.send(News::Called(roll)).is_err()
         {
@@ -273,7 +273,7 @@ async fn call(bench: Arc<Bench>, every: Duration, tell: mpsc::UnboundedSender<Ne
     }
 }
 
-/// What evicting that leader is about, in a question.
+/// The leader to evict, and the question to ask first.
 fn question(key: &str, row: &board::Row, max_age: Option<Duration>) -> Option<(Leader, String)> {
     let leader = row.entry.live().map(Leader::of)?;
     let wait = evict::wait_of_the_next(&row.entry, max_age);

@@ -10,7 +10,7 @@ use super::controls::{Controls, Mode, Sort};
 use crate::output::span;
 use crate::screen::{Line, Tone, bar, cell, shortened};
 
-/// Everything there is to show.
+/// The data to show.
 pub(super) struct View<'a> {
     pub(super) place: &'a str,
     pub(super) board: &'a Board,
@@ -20,10 +20,10 @@ pub(super) struct View<'a> {
 
 /// Lines that are no elections.
 const FRAME: usize = 6;
-/// A store that has said nothing for so long is one to tell of.
+/// The time after which a silent store is reported.
 const SILENCE: Duration = Duration::from_secs(3);
 
-/// The widths of the columns that are not always the same.
+/// The widths of the columns that vary.
 #[derive(Clone, Copy)]
 struct Widths {
     election: usize,
@@ -37,7 +37,7 @@ const CHANGES: usize = 8;
 const WAITING: usize = 8;
 
 impl Widths {
-    /// What is left beside the other columns, and the two spaces between all of them.
+    /// The width left beside the other columns, and the two spaces between all of them.
     fn of(width: usize) -> Self {
         let room = width.saturating_sub(1 + HELD + LEFT + CHANGES + WAITING + 2 * 5 + 1);
         let bar = (room / 5).clamp(8, 20);
@@ -138,7 +138,7 @@ impl View<'_> {
         ])
     }
 
-    /// Why there are no lines.
+    /// The reason why there are no lines.
     fn nothing(&self) -> &'static str {
         match (self.board.answered, self.board.rows.is_empty()) {
             (None, _) => "the store is asked",
@@ -147,7 +147,8 @@ impl View<'_> {
         }
     }
 
-    /// What is asked or was done, or what the store is in trouble with; or who waits for the chosen election.
+    /// The question or the result, or the store's warning; otherwise the candidates that wait for the chosen
+    /// election.
     fn word(&self, chosen: Option<(&str, &Row)>) -> Line {
         let controls = self.controls;
         let silent = self.now.since(self.board.answered.unwrap_or(self.board.began));
@@ -181,7 +182,7 @@ impl View<'_> {
     }
 }
 
-/// Who holds the seat, or who was named to follow, or why nobody does.
+/// The leader, or the successor that was named, or the reason for the vacancy.
 fn leader(row: &Row, seat: &str) -> String {
     match (&row.entry, row.leader()) {
         (_, Some(leader)) => leader.to_owned(),
@@ -192,7 +193,7 @@ fn leader(row: &Row, seat: &str) -> String {
     }
 }
 
-/// Who waits for the seat of that election, and for how long.
+/// The candidates that wait in that election, and for how long.
 fn waiting(key: &str, row: &Row) -> String {
     let Some(waiting) = &row.waiting else { return String::new() };
     let names: Vec<_> =
@@ -203,7 +204,7 @@ fn waiting(key: &str, row: &Row) -> String {
     }
 }
 
-/// How many there are above and below.
+/// The numbers of lines above and below.
 fn more(shown: usize, first: usize, room: usize) -> Line {
     let below = shown.saturating_sub(first + room);
     let text = match (first, below) {
@@ -215,7 +216,7 @@ fn more(shown: usize, first: usize, room: usize) -> Line {
     Line(vec![(Tone::Dim, text)])
 }
 
-/// How long something has been so; with `>` where it is more.
+/// The age of a state; with `>` where it is a lower bound.
 fn age(since: Since, now: Instant) -> String {
     let bound = if since.is_exact { "" } else { ">" };
     format!("{bound}{}", clock(since.age(now)))
@@ -233,7 +234,7 @@ fn clock(span: Duration) -> String {
     }
 }
 
-/// Seconds with one digit behind the point; `<` where it may be less.
+/// Seconds with one decimal; `<` where it is an upper bound.
 fn short(left: Duration, is_bound: bool) -> String {
     let bound = if is_bound && !left.is_zero() { "<" } else { "" };
     format!("{bound}{:.1} s", left.as_secs_f64())

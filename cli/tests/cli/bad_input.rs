@@ -1,4 +1,4 @@
-//! What cannot be: one clear message with the remedy, and an exit code.
+//! Invalid input: one clear message with the remedy, and an exit code.
 
 use async_nats::jetstream;
 use async_nats::jetstream::kv;
@@ -19,7 +19,7 @@ fn refused(arguments: &[&str], code: i32, message: &[&str]) -> Ended {
     ended
 }
 
-/// A bucket as an unwary client makes it.
+/// A bucket made without regard to elections.
 fn make_bucket(server: &NatsServer, config: kv::Config) {
     tokio::runtime::Runtime::new().unwrap().block_on(async {
         let client = async_nats::connect(server.url()).await.unwrap();

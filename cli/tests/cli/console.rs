@@ -1,4 +1,4 @@
-//! `incumbent run --store console:`: handlers, tried out by hand.
+//! `incumbent run --store console:`: handlers, tried by hand.
 
 use std::process::Stdio;
 

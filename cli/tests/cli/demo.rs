@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::support::{Ended, Running, children, ended, incumbent, json};
 
-/// Runs a demo until each of these faults was made and somebody led after the last, and ends it.
+/// Runs a demo until each of these faults was made and a candidate led after the last, and ends it.
 #[track_caller]
 fn played(arguments: &[&str], faults: &[&str]) -> Ended {
     let mut arguments = arguments.to_vec();
@@ -34,7 +34,7 @@ fn summary(demo: &Ended) -> Value {
     summary
 }
 
-/// There was never more than one leader, and what was told adds up to the summary.
+/// Checks that there was never more than one leader, and that the events add up to the summary.
 #[track_caller]
 fn check(demo: &Ended, faults: &[&str]) {
     let summary = summary(demo);
@@ -75,7 +75,7 @@ fn processes_on_a_real_server_have_one_leader_at_a_time_and_a_missing_bucket_is_
     let told: Vec<Value> = demo.stdout.lines().map(json).collect();
     let note = told.iter().find(|line| line["event"] == "note").unwrap();
     assert!(note["message"].as_str().unwrap().starts_with("made the bucket DEMO"), "{note}");
-    // A second one finds the bucket there, and uses a key of its own.
+    // A second demo finds the bucket there, and uses a key of its own.
     let again =
         played(&["demo", "--store", &store, "--workers", "3", "--faults", "hand-over"], &["hand-over"]);
     check(&again, &["hand-over"]);
@@ -116,7 +116,7 @@ fn without_a_terminal_it_says_in_plain_lines_what_happens() {
 
 #[test]
 fn a_demo_that_is_killed_leaves_no_process_not_even_a_stopped_one() {
-    // What it cannot remove any more goes with the test.
+    // Files that it can no longer remove go with the test.
     let litter = tempfile::tempdir().unwrap();
     let mut demo = incumbent(&["demo", "--for", "80s", "--faults", "stop", "--json"]);
     demo.env("TMPDIR", litter.path());

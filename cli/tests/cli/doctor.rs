@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::snapshot;
 use crate::support::{Scratch, ended, json, leading};
 
-/// A bucket as somebody makes it who has not read anything.
+/// A bucket made without regard to the documentation.
 fn make_bucket(server: &NatsServer, config: kv::Config) {
     tokio::runtime::Runtime::new().unwrap().block_on(async {
         let client = async_nats::connect(server.url()).await.unwrap();

@@ -1,4 +1,4 @@
-//! Every program of `examples/shell`, run as it stands there.
+//! Every program of `examples/shell`, run unchanged.
 
 use std::env;
 use std::fs;

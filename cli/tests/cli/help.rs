@@ -1,9 +1,9 @@
-//! What the program says of itself: help, completions, manual.
+//! The program's description of itself: help, completions, manual.
 
 use crate::snapshot;
 use crate::support::{Running, ended, incumbent};
 
-/// Every command that people are told of.
+/// Every public command.
 pub(crate) const COMMANDS: [&str; 15] = [
     "demo",
     "run",
@@ -27,7 +27,7 @@ fn help(arguments: &[&str]) -> String {
     help_on(arguments, 100)
 }
 
-/// On a terminal of so many columns.
+/// The help on a terminal of this many columns.
 #[track_caller]
 fn help_on(arguments: &[&str], columns: u32) -> String {
     let mut command = incumbent(arguments);

@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use crate::support::{PATIENCE, Running, Scratch, ended, incumbent, sequence};
 
-/// A candidate that listens, and where.
+/// A candidate that listens, and its address.
 fn listening(scratch: &Scratch, name: &str) -> (Running, String) {
     let mut arguments = vec!["run", "--store", &scratch.url, "--key", "jobs", "--name", name];
-    // Short enough to see renewals, and not over just because the machine is busy.
+    // Short enough to see renewals, long enough not to end just because the machine is busy.
     arguments.extend(["--lease", "5s", "--listen", "127.0.0.1:0"]);
     arguments.extend(["--", "sh", "-c", "echo leads with $INCUMBENT_SEQUENCE; exec sleep 1000"]);
     let mut run = Running::start(incumbent(&arguments));
@@ -77,7 +77,7 @@ fn metric(page: &str, name: &str, labels: &str) -> f64 {
     line.rsplit(' ').next().unwrap().parse().unwrap()
 }
 
-/// Waits for the number: events are counted beside what they cause.
+/// Waits for the number: events are counted concurrently with their effects.
 #[track_caller]
 fn counts(address: &str, name: &str, labels: &str, count: f64) {
     wait::until(&format!("{name} to be {count}"), PATIENCE, || {

@@ -23,7 +23,7 @@ fn server(lease: &str) -> (NatsServer, String) {
 
 #[track_caller]
 fn hands_over_in(store: &str) {
-    // The others hold back for a tenth of the lease, within which the successor has to be given some processor time.
+    // Other candidates hold back for a tenth of the lease; within it the successor must get some processor time.
     let candidate = |name| {
         let words = ["run", "--store", store, "--key", "jobs", "--name", name, "--lease", "10s"];
         let words = [&words[..], &["--splay", "0s", "-v"]].concat();
@@ -77,7 +77,8 @@ fn a_leader_on_a_server_is_evicted_and_it_is_told_how_long_the_next_one_waits() 
     evicts_in(&store);
 }
 
-/// The server loses more acknowledged writes than candidates use up by themselves; the one that remembers them says with
+/// The server loses more acknowledged writes than candidates use up by themselves. The candidate that remembers them
+/// reports the token for which it stays out, and leads once the operator accepts.
 /// which token it stays out, and leads once the operator accepts.
 #[test]
 fn a_candidate_that_stays_out_after_a_reset_leads_once_the_operator_accepts() {

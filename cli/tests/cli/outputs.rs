@@ -1,4 +1,4 @@
-//! What the commands say, kept as it is: the same session in a file and on a server.
+//! The commands' output, compared with snapshots: the same session in a file and on a server.
 
 use std::fmt::Write as _;
 
@@ -8,10 +8,10 @@ use incumbent_testkit::process;
 use crate::snapshot::{self, steady};
 use crate::support::{Running, Scratch, ended, incumbent, sequence};
 
-/// A session with a store, as somebody would see it who typed these commands.
+/// A session with a store, as a user at a terminal would see it.
 struct Session<'a> {
     store: &'a str,
-    /// What a message names that does not name the URL.
+    /// The store's name in messages that do not show the URL.
     place: &'a str,
     text: String,
 }
@@ -36,7 +36,7 @@ fn session(store: &str, lease: &str) -> String {
     session.say(&format!("init{lease}"));
     session.say("status jobs");
     session.say("status --all");
-    // Not renewed while this goes on: what is told of the holder would change with that.
+    // Not renewed during the session: a renewal would change the output.
     let words =
         ["run", "--store", store, "--key", "jobs", "--name", "ada", "--lease", "5m", "--", "sh", "-c"];
     let script = "echo leads with $INCUMBENT_SEQUENCE; exec sleep 1000";
@@ -46,7 +46,7 @@ fn session(store: &str, lease: &str) -> String {
         session.say(line);
         session.say(&format!("{line} --json"));
     }
-    // It does not hear of its eviction, and so does not take the seat again.
+    // It does not hear of its eviction, and so does not campaign again.
     process::pause(ada.pid());
     session.say("evict jobs --yes");
     for line in ["evict jobs --yes", "hand-over jobs --to ben", "observe jobs --count 1", "status jobs"] {

@@ -1,4 +1,4 @@
-//! `incumbent permissions`, and a server that grants what it says.
+//! `incumbent permissions`, and a server that grants those permissions.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use serde_json::json;
 
 use crate::support::{Running, campaigning, ended, incumbent, json, leading, sequence, takes_part};
 
-/// Far longer than anything here takes, on however busy a machine.
+/// Far longer than any step here takes, on however busy a machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A user `name`, with what the program says such a user needs and an inbox of its own.
+/// A user `name`, with the permissions that the program prints for it and an inbox of its own.
 fn user(name: &str, role: &str, keys: &[&str]) -> String {
     let store = format!("nats:///ELECTIONS?inbox_prefix=_INBOX_{name}");
-    // A URL without a host wants a context; the bucket and the prefix are all that matters here.
+    // A URL without a host needs a context; the bucket and the prefix are all that matters here.
     let store = store.replace("nats:///", "nats://anywhere/");
     let mut arguments = vec!["permissions", "--role", role, "--store", &store];
     arguments.extend(keys);
@@ -48,7 +48,7 @@ fn store(server: &NatsServer, user: &str) -> String {
 
 #[track_caller]
 fn every_role_can_do_what_it_must(version: NatsVersion) {
-    // Others hold back for a tenth of it when the seat is handed over.
+    // Other candidates hold back for a tenth of it during a hand-over.
     let server = server(version, "5s");
     let [operator, observer, jobber] = ["operator", "observer", "jobber"].map(|user| store(&server, user));
     let mut observe = Running::start(incumbent(&["observe", "jobs", "--store", &observer]));
@@ -102,7 +102,7 @@ fn a_candidate_of_one_election_cannot_touch_another() {
     assert_eq!(evicted.code, Some(6), "{evicted:?}");
 }
 
-/// Everything that would end the term of somebody else, tried as that user by a plain client.
+/// Every write that would end another candidate's term, tried as that user by a plain client.
 async fn hostile(server: &NatsServer, user: &str) {
     let options = async_nats::ConnectOptions::with_user_and_password(user.into(), "p".into())
         .custom_inbox_prefix(format!("_INBOX_{user}"))
@@ -125,9 +125,9 @@ async fn hostile(server: &NatsServer, user: &str) {
         let refused = client.request(format!("$JS.API.{request}"), payload.to_string().into()).await;
         assert!(refused.is_err(), "{request}: {refused:?}");
     }
-    // Nor do those who stand write for whoever calls them, wherever he asks to be answered.
+    // Nor do candidates write to the key for a caller that names it as its reply subject.
     client.publish_with_reply("_incumbent.roll.ELECTIONS", key, "".into()).await.unwrap();
-    // A consumer may be made, and must not be made to write for us.
+    // A consumer may be made, but not one that delivers to the key.
     let payload = json!({
         "stream_name": "KV_ELECTIONS",
         "config": { "deliver_subject": key, "deliver_policy": "all", "ack_policy": "none" },
@@ -138,7 +138,7 @@ async fn hostile(server: &NatsServer, user: &str) {
     assert!(answer["error"]["description"].as_str().is_some_and(|text| text.contains("cycle")), "{answer}");
 }
 
-/// Who stands, as that user is told.
+/// The candidates that this user sees.
 fn told(server: &NatsServer, user: &str) -> Option<Vec<String>> {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let present = runtime.block_on(async {
@@ -174,7 +174,7 @@ fn those_who_stand_are_told_to_those_who_may_ask_on_an_old_server() {
     those_who_stand_are_told_to_those_who_may_ask(NatsVersion::V2_10);
 }
 
-/// The streams there are, and for how long each keeps a message.
+/// The existing streams, and the age limit of each one's messages.
 async fn streams(server: &NatsServer) -> Vec<String> {
     let options = async_nats::ConnectOptions::with_user_and_password("root".into(), "p".into());
     let client = options.connect(server.address()).await.unwrap();

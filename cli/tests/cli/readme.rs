@@ -1,4 +1,4 @@
-//! The commands that the README tells people to type.
+//! The commands that the README shows.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -16,8 +16,8 @@ fn commands() -> Vec<String> {
     shell.flat_map(str::lines).map(str::to_string).collect()
 }
 
-/// What a shell runs for a line of the README in a test: cargo's alias is the program built already, and a
-/// demo that would go on until Ctrl-C ends soon.
+/// The command that a test runs for a line of the README: cargo's alias is the program built already, and
+/// a demo that would go on until Ctrl-C ends soon.
 fn typed(line: &str) -> String {
     match line {
         "cargo demo" => "incumbent demo --for 4s".into(),
@@ -31,7 +31,7 @@ fn every_command_of_the_readme_does_what_it_says() {
     let program = Path::new(env!("CARGO_BIN_EXE_incumbent")).parent().unwrap();
     let path = format!("{}:{}", program.display(), env::var("PATH").unwrap());
     let mut ran = 0;
-    // `cargo xtask test` is what runs this; it also packages the components, and runs the host's example.
+    // `cargo xtask test` runs this test; it also packages the components, and runs the host's example.
     let elsewhere = |line: &str| line.starts_with("cargo xtask ") || line.starts_with("cargo run ");
     for line in commands().iter().filter(|line| !elsewhere(line)) {
         let mut shell = Command::new("sh");

@@ -1,4 +1,4 @@
-//! What the commands say that are not about one seat, and what those say that run: kept as it is.
+//! The output of commands about several elections, and of those that run, compared with snapshots.
 
 use std::process::Stdio;
 
@@ -18,7 +18,7 @@ fn bucket() -> (NatsServer, String) {
     (server, url)
 }
 
-/// What a program said and how it ended, after the command line.
+/// A program's output and exit code, after the command line.
 fn told(line: &str, ended: &Ended) -> String {
     cleaned(line, ended, str::to_owned)
 }
@@ -93,7 +93,7 @@ fn doctor_tells_what_is_broken_and_what_to_change() {
     let url = format!("{}/ELECTIONS", server.url());
     assert_eq!(ended(&["init", "--store", &url, "--lease", "2s", "--new"]).code, Some(0));
     let text = session(&url, &["doctor", "doctor --preset fast"]);
-    // What it examines is kept elsewhere.
+    // Other snapshots hold the settings that it examines.
     let said = text.lines().filter(|line| {
         ["$", "[", "broken", "weak", "note", " ", "the promise", "nothing here"]
             .iter()
@@ -136,7 +136,7 @@ fn init_makes_a_bucket_tells_a_difference_and_changes_it_when_told() {
     drop(server);
 }
 
-/// The name of whoever leads first is drawn.
+/// Removes names from the output: the first leader is random.
 fn nameless(text: &str) -> String {
     let names = [" ada ", " ben ", " cleo ", "\"ada\"", "\"ben\"", "\"cleo\""];
     names.iter().fold(text.to_owned(), |text, name| {
@@ -154,7 +154,7 @@ fn the_demo_says_what_it_came_to() {
         let mut demo = Running::start(incumbent(&words));
         demo.until("a leader", |line| (line.contains(" leads, ") || line.contains("\"won\"")).then_some(()));
         demo.signal(Signal::INT);
-        // Whether the leader's end is told before the summary is not what is looked at.
+        // The order of the leader's end and the summary does not matter.
         let kept = |said: &str| {
             said.lines()
                 .filter(|line| !line.contains("\"lost\""))
@@ -184,7 +184,7 @@ fn a_term(store: &str, option: &str) -> String {
     cleaned(&words.join(" ").replace(store, "STORE"), &run.wait(), logged)
 }
 
-/// A log without the time of its lines, and without what the library tells of the same term.
+/// A log without timestamps, and without the library's messages about the same term.
 fn logged(text: &str) -> String {
     let lines =
         text.lines().filter(|line| !line.contains(" incumbent::hub") && !line.contains("the leader changed"));
@@ -205,7 +205,7 @@ fn a_term_of_a_command_is_logged() {
     snapshot::assert("run", &server);
 }
 
-/// A term with handlers, the first of which fails at first.
+/// A term with handlers; the first of them fails at first.
 fn a_term_of_handlers(store: &str, option: &str) -> String {
     let first = tempfile::tempdir().unwrap();
     let begin = "echo begins; test -e $FIRST || { touch $FIRST; echo fails; exit 3; }";
@@ -221,7 +221,7 @@ fn a_term_of_handlers(store: &str, option: &str) -> String {
     run.signal(Signal::TERM);
     let mut ended = run.wait();
     ended.stderr = said + &ended.stderr;
-    // The seat may be given up before the handler of the error says something, or after.
+    // The leader may resign before the error handler writes, or after.
     let (lost, others): (Vec<&str>, Vec<&str>) =
         ended.stderr.lines().partition(|line| line.contains("\"event\":\"lost\""));
     assert!(lost.len() == 1 && lost[0].contains("\"reason\":\"UNHEALTHY\""), "{lost:?}");
@@ -264,7 +264,8 @@ fn a_seat_that_is_handed_over_is_told() {
         let script = ["sh", "-c", "echo leads with $INCUMBENT_SEQUENCE; exec sleep 1000"];
         Running::start(incumbent(&[&words[..], &options, &script].concat()))
     };
-    // Others hold back for a second only, and a machine that is busy may give the successor none: then again.
+    // Other candidates hold back for a second only; on a busy machine the successor may miss it, then the
+    // test tries again.
     let handed = |store: &str, before: &mut Running, after: &mut Running, line: &str| loop {
         let said = session_of(store, &[line], steady);
         if said.ends_with("[0]\n\n") {

@@ -10,7 +10,7 @@ use rustix::process::Signal;
 
 use crate::support::{Ended, Running, Scratch, children, ended, incumbent, json};
 
-/// Arguments of a candidate with a lease of a second, up to the command.
+/// The arguments of a candidate with a lease of a second, up to the command.
 pub(crate) fn arguments<'a>(scratch: &'a Scratch, name: &'a str) -> Vec<&'a str> {
     let mut arguments = vec!["run", "--store", &scratch.url, "--key", "jobs", "--name", name];
     arguments.extend(["--preset", "fast", "--lease", "1s"]);
@@ -159,7 +159,7 @@ fn a_second_signal_kills_a_command_that_takes_its_time() {
     pid(&mut run);
     run.signal(Signal::TERM);
     run.until("the first signal", |line| (line == "later").then_some(()));
-    // Another signal, or the same after a second.
+    // Another signal, or the same one after a second, counts as new.
     run.signal(Signal::INT);
     assert_eq!(run.wait().code, Some(137));
 }
@@ -200,7 +200,7 @@ fn a_guard_that_is_killed_is_replaced() {
 #[test]
 fn the_command_of_a_stopped_supervisor_is_dead_before_another_leads() {
     let scratch = Scratch::made();
-    // It ignores what could be ignored.
+    // It ignores every signal that can be ignored.
     let script = "trap '' TERM; sleep 1000 & echo $$; while :; do sleep 0.01; done";
     let mut ada = started(&scratch, "ada", &[], script);
     let command = pid(&mut ada);
@@ -212,7 +212,7 @@ fn the_command_of_a_stopped_supervisor_is_dead_before_another_leads() {
     let ben_saw = ben.until("what the successor sees", |line| Some(line.to_owned()));
     assert_eq!(ben_saw, "dead");
     assert_eq!(ben.wait().code, Some(0));
-    // Back again, it campaigns, and begins anew.
+    // Once resumed it campaigns, and starts the command again.
     incumbent_testkit::process::resume(ada.pid());
     assert_ne!(pid(&mut ada), command);
 }

@@ -1,4 +1,4 @@
-//! Commands of `incumbent run` that do not behave, and a supervisor that is killed or stopped.
+//! Commands of `incumbent run` that misbehave, and a supervisor that is killed or stopped.
 
 use std::fs;
 use std::io::Read;
@@ -14,7 +14,7 @@ use crate::support::{PATIENCE, Running, Scratch, children, ended, incumbent, jso
 /// Leaves its process group and its session, prints its number, and stays.
 const AWAY: &str = "(setsid sh -c 'echo $$; exec sleep 1000' &)";
 
-/// A candidate whose lease is not over just because the machine is busy.
+/// A candidate whose lease does not end just because the machine is busy.
 fn command<'a>(scratch: &'a Scratch, options: &[&'a str], script: &'a str) -> Vec<&'a str> {
     let words = ["run", "--store", &scratch.url, "--key", "jobs", "--name", "ada", "--lease"];
     [&words, options, &["--", "sh", "-c", script]].concat()
@@ -112,7 +112,7 @@ fn a_supervisor_that_is_stopped_with_its_guard_kills_the_command_when_it_goes_on
     let command = pid(&mut ada);
     let guards: Vec<u32> = children(ada.pid()).into_iter().filter(|pid| *pid != command).collect();
     assert_eq!(guards.len(), 1);
-    // All of it, as a machine that is suspended: nobody is left to keep the promise, and nobody works.
+    // All processes, as on a suspended machine: none is left to keep the promise, and none works.
     for pid in [guards[0], command, ada.pid()] {
         process::pause(pid);
     }
@@ -135,7 +135,7 @@ fn a_supervisor_that_was_stopped_with_its_guard_kills_the_command_before_anythin
     }
     let mut ben = started(&scratch, "ben", &[], "echo leads; exec sleep 1000");
     ben.until("the successor", |line| (line == "leads").then_some(()));
-    // Nobody was left to end it meanwhile.
+    // No process was left to end it meanwhile.
     assert!(is_running(command));
     process::resume(ada.pid());
     let told = ada.told_until("the end of the term", |line| line.contains("\"lost\""));
@@ -153,7 +153,7 @@ fn a_command_that_ignores_sigterm_is_dead_with_its_group_before_the_deadline() {
     let url = format!("{}/ELECTIONS", server.url());
     let made = ended(&["init", "--store", &url, "--new", "--lease", "5s"]);
     assert_eq!(made.code, Some(0), "{made:?}");
-    // The command and a child of it: each says the time again and again, beside the deadline.
+    // The command and a child of it: each prints the time repeatedly, beside the deadline.
     let script = "trap '' TERM; \
                   says() { while read -r until rest < $INCUMBENT_DEADLINE_FILE && read -r up rest < /proc/uptime; \
                            do echo $1 $until $up; sleep 0.01; done; }; \
@@ -167,7 +167,7 @@ fn a_command_that_ignores_sigterm_is_dead_with_its_group_before_the_deadline() {
     let said = run.wait().stdout;
     for who in ["child", "command"] {
         let times = said.lines().filter_map(|line| line.strip_prefix(who)?.trim().split_once(' '));
-        // Of a line that was being written when it was killed there may be a part.
+        // The last line may be incomplete: its writer was killed.
         let times =
             times.filter_map(|(until, up)| Some((until.parse::<f64>().ok()? / 1e9, up.parse::<f64>().ok()?)));
         let times: Vec<(f64, f64)> = times.collect();
@@ -188,7 +188,7 @@ fn a_command_that_fills_the_pipe_nobody_reads_costs_no_term() {
         (status["seat"] == "held").then(|| status["revision"].as_u64().unwrap())
     };
     let first = wait::until_some("a leader", wait::GENEROUS, revision);
-    // Renewals come three to a lease.
+    // There are three renewals to a lease.
     wait::until("a lease and more", wait::GENEROUS, || revision().is_some_and(|now| now >= first + 4));
     kill_process(Pid::from_raw(run.pid().try_into().unwrap()).unwrap(), Signal::TERM).unwrap();
     let mut told = run.take_stderr().unwrap();
@@ -220,7 +220,7 @@ fn a_command_is_ended_in_good_time_where_the_server_is_silent() {
     let url = format!("{}/ELECTIONS", server.url());
     let made = ended(&["init", "--store", &url, "--new", "--lease", "5s"]);
     assert_eq!(made.code, Some(0), "{made:?}");
-    // It obeys the second signal only: the first has to be followed by a SIGKILL.
+    // It obeys the second signal only: the first must be followed by a SIGKILL.
     let script = "trap 'test -e $MARK && exit 0; touch $MARK; echo asked; read -r until rest < $INCUMBENT_DEADLINE_FILE; \
                   read -r up rest < /proc/uptime; echo $until $up' TERM; echo $$; \
                   while :; do sleep 0.01; done";
@@ -253,7 +253,7 @@ fn a_command_does_not_begin_before_it_is_told_to() {
             std::process::Command::new("ps").args(["-o", "stat=", "-p", &pid.to_string()]).output().unwrap();
         String::from_utf8(said.stdout).unwrap()
     };
-    // A supervisor that is stopped before its guard knows of the process leaves it like this.
+    // A supervisor that is stopped before its guard knows of the process leaves it in this state.
     wait::until("that it waits", PATIENCE, || state(exec.pid()).starts_with('T'));
     exec.signal(Signal::CONT);
     let begun = format!("begun {}", exec.pid());

@@ -1,4 +1,4 @@
-//! A supervisor of `incumbent run` that is held up in the worst moment, a guard that is hit beside it, and what is left
+//! A supervisor of `incumbent run` that is delayed at the worst moment, a guard that is hit as well, and the leftovers
 //! of both.
 
 use std::fs;
@@ -13,13 +13,13 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::run::pid;
 use crate::support::{PATIENCE, Running, Scratch, children, incumbent, takes_part};
 
-/// Ignores what can be ignored.
+/// Ignores every signal that can be ignored.
 const STUBBORN: &str = "trap '' TERM; echo $$; while :; do sleep 0.01; done";
 
 fn candidate(scratch: &Scratch, name: &str, options: &[&str], script: &str) -> Running {
     let words = ["run", "--store", &scratch.url, "--key", "jobs", "--name", name, "--splay", "0s"];
     let mut run = incumbent(&[&words, options, &["--", "sh", "-c", script]].concat());
-    // What a killed supervisor left there must not be found by the supervisors of other tests.
+    // The supervisors of other tests must not find what a killed supervisor left there.
     run.env("TMPDIR", scratch.folder.path());
     Running::start(run)
 }
@@ -36,14 +36,14 @@ fn kill(pid: u32) {
     kill_process(Pid::from_raw(pid.try_into().unwrap()).unwrap(), Signal::KILL).unwrap();
 }
 
-/// The guard, once it is one by name.
+/// The guard, once its process name is set.
 fn guard(run: &Running) -> u32 {
     let is_guard =
         |pid: &u32| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "run-guard\n");
     wait::until_some("the guard", PATIENCE, || children(run.pid()).into_iter().find(is_guard))
 }
 
-/// The first thread of a process, which stands still until this is dropped; the others go on.
+/// The first thread of a process, stopped until this is dropped; its other threads go on.
 struct HeldUp(nix::unistd::Pid);
 
 impl HeldUp {
@@ -70,7 +70,7 @@ fn a_supervisor_that_is_held_up_gives_nothing_up_while_its_command_lives() {
     let mut ben = candidate(&scratch, "ben", &["--lease", "5s", "-v"], &look);
     takes_part(&mut ben, "ada");
     let held_up = HeldUp::new(ada.pid());
-    // It never hears of it, but its candidate drains, and the time of that is up long before the lease is.
+    // The supervisor never hears of it, but its candidate drains, and the drain ends long before the lease does.
     let _asked = hand_over(&scratch, "ben");
     assert_eq!(ben.until("what the successor sees", |line| Some(line.to_owned())), "dead");
     drop(held_up);
@@ -98,7 +98,7 @@ fn a_folder_that_hangs_holds_up_no_end_of_the_command() {
     let mut ada = candidate(&scratch, "ada", &["--lease", "5s", "--drain", "1h"], script);
     let folder = ada.until("the folder", |line| Some(line.to_owned()));
     let first = ada.until("the deadline", |line| Some(line.to_owned()));
-    // Whoever opens it to write stands still, for nobody reads.
+    // Opening it for writing blocks, because it has no reader.
     let next = Path::new(&folder).join("next");
     let is_made = || std::process::Command::new("mkfifo").arg(&next).status().unwrap().success();
     wait::until("that it can be made between two renewals", PATIENCE, is_made);
@@ -202,7 +202,7 @@ fn as_process_1_it_looks_at_whatever_ends() {
         eprintln!("no namespace of processes can be made here: nothing to test");
         return;
     }
-    // Each loses its parent at once, and ends a little later.
+    // Each is orphaned at once, and ends a little later.
     let script = "for i in 1 2 3 4 5; do (setsid sh -c 'sleep 0.2' &); done; \
                   while ps -A -o comm= | grep -q sleep; do sleep 0.05 < /dev/null; ps -A -o args= | grep -q 'sleep 0[.]2' || break; done; \
                   sleep 1; ps -A -o stat= | grep -c ^Z; ps -o pid= -p 1; exit 6";

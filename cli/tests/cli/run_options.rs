@@ -11,7 +11,7 @@ use rustix::process::Signal;
 use crate::run::{delete, pid, seat};
 use crate::support::{PATIENCE, Running, Scratch, ended, incumbent};
 
-/// Arguments of a candidate whose lease is not over just because the machine is busy.
+/// The arguments of a candidate whose lease does not end just because the machine is busy.
 fn arguments<'a>(scratch: &'a Scratch, name: &'a str) -> Vec<&'a str> {
     vec!["run", "--store", &scratch.url, "--key", "jobs", "--name", name, "--lease", "30s"]
 }
@@ -68,7 +68,7 @@ fn a_leader_whose_standard_error_nobody_reads_leads_on() {
         let mut run = ChildGuard::spawn(incumbent(&words)).unwrap();
         drop(run.take_stderr());
         let mut lines = BufReader::new(run.take_stdout().unwrap()).lines();
-        // It tells that the command has exited before it starts it again, and so before it says anything here.
+        // It reports that the command has exited before it starts it again, and so before any output here.
         let [first, second] = [lines.next(), lines.next()].map(|line| line.unwrap().unwrap());
         assert_eq!(first, second, "in the same term");
         run.terminate();

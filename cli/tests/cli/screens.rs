@@ -14,12 +14,12 @@ use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
 use crate::support::{PATIENCE, Running, Scratch, incumbent, sequence};
 use crate::terminal::{pieces, terminal};
 
-/// What was on the terminal before, and has to be there afterwards.
+/// The text on the terminal before the program; it must be there again afterwards.
 const BEFORE: &str = "$ what was typed before";
-/// The end of a picture.
+/// The escape sequence at the end of a picture.
 const DRAWN: &[u8] = b"\x1b[?2026l";
 
-/// The program on a terminal of its own, and what that shows.
+/// The program on a terminal of its own, and the emulated screen.
 struct Terminal {
     child: ChildGuard,
     keyboard: File,
@@ -28,7 +28,7 @@ struct Terminal {
     bytes: Receiver<Vec<u8>>,
     unseen: Vec<u8>,
     emulator: vt100::Parser,
-    /// There was always room for what was there before.
+    /// The terminal was always large enough for its earlier content.
     is_wide: bool,
 }
 
@@ -83,7 +83,7 @@ impl Terminal {
         screen.rows(0, columns.get()).map(|row| row.trim_end().to_owned()).collect()
     }
 
-    /// The lines of the first whole picture that is as it should be, none of which is broken.
+    /// The lines of the first complete picture that matches; no line may be broken.
     #[track_caller]
     fn until(&mut self, what: &str, found: impl Fn(&[String]) -> bool) -> Vec<String> {
         let started = Instant::now();
@@ -93,7 +93,7 @@ impl Terminal {
                 self.emulator.process(&picture);
                 let lines = self.lines();
                 let screen = self.emulator.screen();
-                // One for the size before may be broken.
+                // A picture for the size before may be broken.
                 let mut rows = 0..screen.size().0.get();
                 if found(&lines) && !rows.any(|row| screen.row_wrapped(row)) {
                     assert!(screen.alternate_screen() && screen.hide_cursor(), "{lines:#?}");
@@ -107,7 +107,7 @@ impl Terminal {
         }
     }
 
-    /// Waits for its end, after which the terminal is as it was before; what it said then.
+    /// Waits for its end, and checks that the terminal is restored. Returns its last output.
     #[track_caller]
     fn ends(mut self, code: i32) -> Vec<String> {
         assert_eq!(self.child.wait(PATIENCE).code(), Some(code), "{:#?}", self.lines());
@@ -116,7 +116,7 @@ impl Terminal {
             (modes.local_modes, modes.input_modes, modes.output_modes),
             (self.modes.local_modes, self.modes.input_modes, self.modes.output_modes)
         );
-        // The last of its ends that is open: whoever reads hears of it.
+        // The last open end of the program's side: closing it ends the reader.
         drop(self.program_side);
         self.emulator.process(&self.unseen);
         while let Ok(bytes) = self.bytes.recv_timeout(PATIENCE) {
@@ -143,7 +143,7 @@ fn size(columns: u16, rows: u16) -> Winsize {
     Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }
 }
 
-/// Bytes as they come, until nobody can write any more.
+/// The bytes as they come, until no writer is left.
 fn read(terminal: OwnedFd) -> Receiver<Vec<u8>> {
     let (give, take) = mpsc::channel();
     std::thread::spawn(move || {
@@ -158,7 +158,7 @@ fn read(terminal: OwnedFd) -> Receiver<Vec<u8>> {
     take
 }
 
-/// Leaders whose leases are not over just because the machine is busy.
+/// Leaders whose leases do not end just because the machine is busy.
 fn leaders(scratch: &Scratch, keys: &[&str]) -> Vec<Running> {
     let started = keys.iter().map(|key| {
         let words = ["run", "--store", &scratch.url, "--key", key, "--name", "ada", "--lease", "30s", "--"];
@@ -172,7 +172,7 @@ fn leaders(scratch: &Scratch, keys: &[&str]) -> Vec<Running> {
     leaders
 }
 
-/// A long key, which has to be cut where there is little room.
+/// A long key, cut on narrow terminals.
 const LONG: &str =
     "reports-of-every-night-and-of-every-day-that-are-so-long-that-no-column-can-hold-their-name";
 
@@ -228,7 +228,7 @@ fn sigterm_to_top_leaves_the_terminal_as_it_was() {
     assert_eq!(top.ends(0), [""; 0]);
 }
 
-/// A demo in which nothing is done to anybody.
+/// A demo without faults.
 const QUIET: [&str; 5] = ["demo", "--faults", "none", "--no-splay", "--lease=30s"];
 
 /// Every line of a demo with ten candidates at that size.

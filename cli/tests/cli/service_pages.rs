@@ -1,4 +1,4 @@
-//! What the pages on handlers and on services tell people to type.
+//! The commands in the documentation of handlers and of services.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -33,7 +33,7 @@ fn the_unit_of_systemd_is_one_where_systemd_can_say_so() {
     let [unit] = &examples("systemd.md", "ini")[..] else { panic!("one unit") };
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("mailer.service");
-    // Programs that are not there are an error too.
+    // A missing program is an error too.
     let present =
         unit.replace("/usr/local/bin/incumbent", "/bin/sh").replace("/usr/local/bin/mailer", "/bin/sh");
     assert_eq!(present.matches("/bin/sh").count(), 2);

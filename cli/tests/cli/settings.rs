@@ -99,7 +99,7 @@ fn errors_name_the_source_of_the_setting() {
     );
     let said = told(&["status", "jobs"], &[("INCUMBENT_PRESET", "fast"), ("INCUMBENT_STORE", "redis://x")]);
     assert!(said.starts_with("incumbent: INCUMBENT_STORE: no store has the scheme \"redis\""), "{said}");
-    // A flag is what the person has just typed; clap says it in its own words.
+    // A flag has just been typed; clap reports it in its own words.
     let said = told(&["doctor", "--lease", "soon"], &[fine]);
     assert!(said.starts_with("error: invalid value 'soon' for '--lease"), "{said}");
 }

@@ -1,4 +1,4 @@
-//! `incumbent sim`: many runs, and one closely.
+//! `incumbent sim`: many runs, and one in detail.
 
 use std::io::{BufRead, BufReader};
 

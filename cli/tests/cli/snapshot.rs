@@ -1,6 +1,6 @@
-//! What the program writes, kept in files beside the tests.
+//! The program's output, kept in files beside the tests.
 //!
-//! `UPDATE_SNAPSHOTS=1` writes them anew, for a person to look at the difference.
+//! `UPDATE_SNAPSHOTS=1` writes them again, for a person to review the difference.
 
 use std::path::Path;
 use std::{env, fs};
@@ -16,7 +16,7 @@ pub(crate) fn assert(name: &str, text: &str) {
     assert!(kept == text, "{} says\n{kept}\nand the program\n{text}", path.display());
 }
 
-/// The text without what is different each time: numbers, and the time they take.
+/// The text without the parts that vary: numbers, and times.
 pub(crate) fn steady(text: &str) -> String {
     let mut steady = String::new();
     let mut rest = text;
@@ -41,7 +41,7 @@ pub(crate) fn steady(text: &str) -> String {
         }
     }
     steady += rest;
-    // How long something took decides the unit.
+    // The length of a time decides its unit.
     for span in ["N min N s", "N ms", "N s"] {
         let pieces: Vec<&str> = steady.split(span).collect();
         let mut whole = pieces[0].to_owned();
@@ -52,12 +52,12 @@ pub(crate) fn steady(text: &str) -> String {
         }
         steady = whole;
     }
-    // Columns are as wide as what is in them.
+    // Columns are as wide as their content.
     let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ") + "\n";
     steady.lines().map(words).collect()
 }
 
-/// Whether it begins with a fencing token: twice sixteen digits.
+/// Whether it begins with a fencing token: sixteen hexadecimal digits twice.
 fn is_token(text: &str) -> bool {
     let token = text.get(..33).unwrap_or_default();
     token.split('-').all(|half| half.len() == 16 && half.chars().all(|c| c.is_ascii_hexdigit()))

@@ -1,4 +1,4 @@
-//! Starting the program and reading what it says.
+//! Starts the program and reads its output.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
@@ -10,10 +10,10 @@ use incumbent_testkit::process::ChildGuard;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// How long a demo may take to come to something, with other tests beside it.
+/// The longest time that a step of a demo may take, with other tests beside it.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
-/// The program with these arguments, and nothing from the environment that would change its mind.
+/// The program with these arguments, and without environment variables that would change its behaviour.
 pub(crate) fn incumbent(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_incumbent"));
     command.args(arguments);
@@ -27,7 +27,7 @@ pub(crate) fn incumbent(arguments: &[&str]) -> Command {
     command
 }
 
-/// How a program ended, and what it said.
+/// The exit status and the output of a program.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) code: Option<i32>,
@@ -83,7 +83,7 @@ impl Running {
         drop(self.child.take_stdin());
     }
 
-    /// The next line of the standard output that `found` takes.
+    /// The next line of the standard output that `found` accepts.
     #[track_caller]
     pub(crate) fn until<T>(&mut self, what: &str, mut found: impl FnMut(&str) -> Option<T>) -> T {
         let started = Instant::now();
@@ -104,13 +104,13 @@ impl Running {
         }
     }
 
-    /// The next line of the standard error that `found` takes.
+    /// The next line of the standard error that `found` accepts.
     #[track_caller]
     pub(crate) fn until_told(&mut self, what: &str, found: impl Fn(&str) -> bool) -> String {
         self.told_until(what, found).lines().last().unwrap().to_owned()
     }
 
-    /// Everything on the standard error up to the next line that `found` takes.
+    /// Everything on the standard error up to the next line that `found` accepts.
     #[track_caller]
     pub(crate) fn told_until(&mut self, what: &str, found: impl Fn(&str) -> bool) -> String {
         let started = Instant::now();
@@ -131,7 +131,7 @@ impl Running {
         }
     }
 
-    /// Waits for its end; what was read before is part of what it said.
+    /// Waits for its end; the output includes what was read before.
     #[track_caller]
     pub(crate) fn wait(&mut self) -> Ended {
         let status = self.child.wait(PATIENCE);
@@ -142,7 +142,7 @@ impl Running {
     }
 }
 
-/// A candidate with a lease of 2 s, where the store lets it have one.
+/// A candidate with a lease of 2 s, where the store allows it.
 #[track_caller]
 pub(crate) fn campaigning(store: &str, key: &str, name: &str) -> Running {
     let mut arguments = vec!["run", "--store", store, "--key", key, "--name", name];
@@ -160,7 +160,7 @@ pub(crate) fn campaigning(store: &str, key: &str, name: &str) -> Running {
     Running::start(incumbent(&arguments))
 }
 
-/// Waits until a candidate takes part in an election that somebody else leads. It has to have been started with `-v`.
+/// Waits until a candidate follows in an election that another candidate leads. It must have been started with `-v`.
 #[track_caller]
 pub(crate) fn takes_part(run: &mut Running, leader: &str) {
     let told = |line: &str| line.contains("the leader changed") && line.contains(leader);
@@ -175,7 +175,7 @@ pub(crate) fn leading(store: &str, key: &str, name: &str) -> Running {
     run
 }
 
-/// A leader whose lease is not over just because the machine is busy.
+/// A leader whose lease does not end just because the machine is busy.
 #[track_caller]
 pub(crate) fn settled(store: &str, key: &str, name: &str) -> Running {
     let mut run = campaigning_for_long(store, key, name);
@@ -191,7 +191,7 @@ pub(crate) fn campaigning_for_long(store: &str, key: &str, name: &str) -> Runnin
     Running::start(incumbent(&[&words[..], &[script]].concat()))
 }
 
-/// Waits until a candidate leads; the sequence of its term.
+/// Waits until a candidate leads. Returns the sequence of its term.
 #[track_caller]
 pub(crate) fn sequence(run: &mut Running) -> u64 {
     run.until("the command", |line| line.strip_prefix("leads with ").map(|number| number.parse().unwrap()))
@@ -231,13 +231,13 @@ pub(crate) struct Scratch {
 
 impl Scratch {
     pub(crate) fn new() -> Self {
-        // In memory where there is such a folder: a disk that is busy with other things would end terms.
+        // In memory where there is such a folder: a busy disk would end terms.
         let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let url = format!("sqlite:{}", folder.path().join("elections.db").display());
         Self { folder, url }
     }
 
-    /// With the file made, and stated that it was never used: nobody waits there at first.
+    /// The same, with the file made and declared unused, so that no candidate waits there at first.
     pub(crate) fn made() -> Self {
         let scratch = Self::new();
         let made = ended(&["init", "--store", &scratch.url, "--new"]);

@@ -41,7 +41,7 @@ impl Top {
         self.keyboard.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// The lines of the first whole picture that is as it should be.
+    /// The lines of the first complete picture that matches.
     #[track_caller]
     fn until(&mut self, what: &str, found: impl Fn(&[String]) -> bool) -> Vec<String> {
         let started = Instant::now();
@@ -61,7 +61,7 @@ impl Top {
         self.until(what, |lines| lines.iter().any(|line| line.contains(what)))
     }
 
-    /// Waits for its end, after which the terminal is as it was before.
+    /// Waits for its end, and checks that the terminal is restored.
     #[track_caller]
     fn ends(mut self) {
         assert_eq!(self.child.wait(PATIENCE).code(), Some(0));
@@ -77,7 +77,7 @@ impl Top {
     }
 }
 
-/// The text of the last whole picture, without what only colours it.
+/// The text of the last complete picture, without colours.
 fn last_picture(shown: &str) -> Vec<String> {
     let Some(end) = shown.rfind("\u{1b}[?2026l") else { return Vec::new() };
     let begin = shown[..end].rfind("\u{1b}[?2026h").unwrap();
@@ -135,14 +135,14 @@ fn a_leader_is_evicted_after_a_question() {
     top.until_line("Evict ada from jobs? The next leader waits 30.00 s. [y/N]");
     top.press("n");
     top.until_line("nothing was done");
-    // It does not hear of it, so that another one takes the seat.
+    // A stopped leader does not hear of it, so that another one wins.
     process::pause(ada.pid());
     let _ben = campaigning_for_long(&scratch.url, "jobs", "ben");
     top.press("e");
     top.until_line("[y/N]");
     top.press("y");
     top.until_line("ada is evicted from jobs");
-    // A leader that came, and whose beginning was seen.
+    // A new leader whose beginning was observed.
     let lines = top.until("the change", |lines| {
         lines
             .get(3)

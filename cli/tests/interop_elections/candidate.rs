@@ -1,5 +1,5 @@
-//! One candidate of ours on the library, in a process of its own: this test binary again, told its part
-//! by its environment. It prints what happens to it as JSON, a line each, as the Go candidate does.
+//! One candidate of ours on the library, in a process of its own: this test binary again, with its
+//! settings in the environment. It prints its events as JSON, a line each, as the Go candidate does.
 
 use std::process::Command;
 use std::time::Duration;
@@ -13,7 +13,7 @@ const URL: &str = "INCUMBENT_TEST_URL";
 const KEY: &str = "INCUMBENT_TEST_KEY";
 const NAME: &str = "INCUMBENT_TEST_NAME";
 
-/// How often a leader looks whether it leads.
+/// The interval at which a leader checks that it leads.
 const LOOK: Duration = Duration::from_millis(1);
 
 pub(crate) fn start(url: &str, key: &str, name: &str) -> JsonProgram {
@@ -33,7 +33,7 @@ fn part_of_a_child() {
     tokio::runtime::Runtime::new().unwrap().block_on(campaign(&url, &key, &name));
 }
 
-/// A term, and when it was last seen to be on.
+/// A term, and the last time at which it was still current.
 struct Leading {
     term: Term,
     seen: Instant,
@@ -61,7 +61,7 @@ async fn campaign(url: &str, key: &str, name: &str) {
                 }
                 Some(Event::Draining { term, .. }) => term.drained(),
                 Some(Event::Lost { term, .. }) => {
-                    // Not now, but when it was last known to lead: it may have taken us a while to hear.
+                    // Not now, but the last time at which it led: the event may have taken a while to arrive.
                     let seen = leading.take().filter(|leading| leading.term == term).unwrap().seen;
                     println!("{}", line(name, "lost", seen, &term));
                 }

@@ -11,16 +11,16 @@ use crate::contender::{Contender, make_bucket};
 use crate::history::{Leadership, Side, one_at_a_time};
 
 const KEY: &str = "jobs.churn";
-/// Far below the library's shortest; long enough that its candidates, which renew at three quarters of
+/// Far below the library's shortest. Long enough that its candidates, which renew at three quarters of
 /// it, are not late on a busy machine.
 const LEASE: Duration = Duration::from_secs(3);
-/// How many candidates of each side run.
+/// The number of candidates on each side.
 const EACH: usize = 3;
-/// How long the next win may take: a lease, an expiry, the Go side's interval and its win delay make
+/// The longest time to the next win: a lease, an expiry, the Go side's interval and its win delay make
 /// 9 s, and the machine may be busy.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// How a candidate leaves.
+/// The way in which a candidate leaves.
 #[derive(Clone, Copy)]
 enum Exit {
     Kill,
@@ -44,7 +44,7 @@ impl Fleet {
         fleet
     }
 
-    /// Starts as many candidates of each side as are missing.
+    /// Starts the missing candidates of each side.
     fn fill(&mut self) {
         for side in [Side::Go, Side::Ours] {
             for _ in self.running.iter().filter(|one| one.side == side).count()..EACH {
@@ -78,8 +78,8 @@ impl Fleet {
         wait::until_some(what, LIMIT, leader)
     }
 
-    /// The other side leaves, whoever leads, and this one wins. The others are back, and the leader
-    /// keeps the seat among them for longer than a lease; then it leaves, and anybody may win.
+    /// The other side leaves, including its leader, and this one wins. The others return, and the
+    /// leader leads beside them for longer than a lease; then it leaves, and either side may win.
     fn turn(&mut self, side: Side, exit: Exit) {
         self.leave(exit, |contender| contender.side != side);
         let leader = self.await_leader(&format!("a win on the side of {side:?}"));

@@ -27,13 +27,13 @@ pub(crate) async fn make_bucket(server: &NatsServer, options: InitOptions) {
     init(&settings, &options.never_used(true)).await.unwrap();
 }
 
-/// A running candidate, or what is known of one that is gone.
+/// A running candidate, or the record of one that is gone.
 pub(crate) struct Contender {
     pub(crate) side: Side,
     pub(crate) name: String,
     program: JsonProgram,
     lease: Duration,
-    /// Read just before it was killed.
+    /// The time just before it was killed.
     killed: Option<u64>,
     is_gone: bool,
 }
@@ -50,7 +50,7 @@ impl Contender {
         Self::new(Side::Ours, name, candidate::start(&store_url(server), key, name), lease)
     }
 
-    /// Ours, by `incumbent run` and with the preset that is meant for such elections.
+    /// Ours, by `incumbent run` with the preset for such elections.
     pub(crate) fn run(server: &NatsServer, key: &str, name: &str, lease: Duration) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_incumbent"));
         command.args(["run", "--json", "--preset", "go-compatible", "--store", &store_url(server)]);
@@ -73,7 +73,7 @@ impl Contender {
         self.is_gone
     }
 
-    /// Whether it has told that it leads, and not yet that it does no more.
+    /// Whether it has reported that it leads, and not yet that it no longer does.
     pub(crate) fn leads(&self) -> bool {
         self.last_turn().is_some_and(|line| line["event"] == "won")
     }
@@ -98,7 +98,7 @@ impl Contender {
         self.is_gone = true;
     }
 
-    /// Has it leave in good order (`SIGTERM`).
+    /// Makes it leave in good order (`SIGTERM`).
     pub(crate) fn stop(&mut self) {
         self.program.child().terminate();
         let status = self.program.wait(GENEROUS);
@@ -106,7 +106,7 @@ impl Contender {
         self.is_gone = true;
     }
 
-    /// Its leaderships so far.
+    /// Its terms so far.
     pub(crate) fn leaderships(&self) -> Vec<Leadership> {
         let gone = self.killed.unwrap_or_else(now);
         leaderships(self.side, &self.name, &self.program.lines(), gone, self.lease)

@@ -1,4 +1,4 @@
-//! Who led from when to when, out of what both sides have printed, on the machine's common clock.
+//! The terms of all leaders, from the output of both sides, on the machine's common clock.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use incumbent::Token;
 use incumbent_testkit::history as testkit;
 use serde_json::Value;
 
-/// Whose candidate.
+/// The side of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     Go,
@@ -20,14 +20,14 @@ pub(crate) struct Leadership {
     pub(crate) name: String,
     pub(crate) from: u64,
     pub(crate) to: u64,
-    /// A revision written in it: the token's sequence, or what the Go candidate says.
+    /// A revision written in it: the token's sequence, or the revision that the Go candidate reports.
     pub(crate) revision: u64,
 }
 
-/// The leaderships that a candidate has told of. `gone` is when it was killed, or now; `lease` is `T`.
+/// The leaderships that a candidate has reported. `gone` is the time of its kill, or now; `lease` is `T`.
 ///
-/// A Go leader that was kept from renewing for a whole lease leads no longer than that here: its library
-/// has no defence against being paused, and nobody promises one.
+/// A Go leader that could not renew for a whole lease counts as leader no longer than that: its library
+/// has no defence against being paused, and does not promise one.
 pub(crate) fn leaderships(
     side: Side,
     name: &str,
@@ -49,7 +49,7 @@ pub(crate) fn leaderships(
                 let (from, revision) = (at(line), revision(line));
                 open = Some(Leadership { side, name: name.into(), from, to: from, revision });
             }
-            // A command that has exited does nothing any more, though its term is yet to end.
+            // An exited command does no more work, though its term is yet to end.
             Some("lost" | "exited") => {
                 all.extend(open.take().map(|open| close(open, at(line).min(limit))));
                 limit = u64::MAX;
@@ -58,12 +58,12 @@ pub(crate) fn leaderships(
         }
     }
     all.extend(open.map(|open| close(open, gone.min(limit))));
-    // It may have printed something while it was being killed.
+    // It may have printed something during its kill.
     all.retain(|leadership| leadership.from < gone);
     all
 }
 
-/// When that was: the Go programs say `t`, ours `at`.
+/// The time of a line: the Go programs print `t`, ours `at`.
 pub(crate) fn at(line: &Value) -> u64 {
     line["at"].as_u64().or(line["t"].as_u64()).unwrap_or_else(|| panic!("no time: {line}"))
 }
@@ -75,7 +75,7 @@ fn revision(line: &Value) -> u64 {
     }
 }
 
-/// Sorts a history, and fails where two led at a time, or where a later leader has no larger revision.
+/// Sorts a history, and fails where two led at once, or where a later leader has no larger revision.
 #[track_caller]
 pub(crate) fn one_at_a_time(mut history: Vec<Leadership>) -> Vec<Leadership> {
     history.sort_by_key(|leadership| leadership.from);

@@ -1,7 +1,6 @@
 //! At the Go library's shortest TTL, `incumbent run` with the preset for it takes turns with Go candidates.
 //!
-//! The library takes up to 1.5 TTL and more from a vacancy to a win that is told, so each test takes a
-//! minute and a half; there is nothing to be done but wait.
+//! The library takes 1.5 TTL and more from a vacancy to a reported win, so each test takes a minute and a half.
 
 use std::process::Command;
 use std::time::Duration;
@@ -18,7 +17,7 @@ const LEASE: Duration = Duration::from_secs(30);
 /// A lease, its expiry, an interval of the library and its win delay are 77 s.
 const LIMIT: Duration = Duration::from_secs(110);
 
-/// Makes the bucket as the users of the Go library do: with a TTL, and nothing else.
+/// Makes the bucket as users of the Go library do: with a TTL alone.
 fn bucket_of_a_plain_client(server: &NatsServer) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
@@ -41,7 +40,7 @@ fn await_lead(contender: &Contender) {
     wait::until(&what, LIMIT, || contender.leads());
 }
 
-/// Checks that these led, one at a time and in this order.
+/// Checks that these candidates led, one at a time and in this order.
 #[track_caller]
 fn led_in_turn(contenders: &[&Contender], expected: &[&str]) {
     let history = one_at_a_time(contenders.iter().flat_map(|one| one.leaderships()).collect());

@@ -1,4 +1,4 @@
-//! What each side makes of what the other writes, on every version of the server.
+//! Each side's reading of the other side's records, on every version of the server.
 
 use std::time::Duration;
 
@@ -67,7 +67,7 @@ async fn within<F: Future>(what: F) -> F::Output {
     timeout(GENEROUS, what).await.unwrap_or_else(|_| panic!("nothing within {GENEROUS:?}"))
 }
 
-/// What a Go watcher has seen: operations and values.
+/// The observations of a Go watcher: operations and values.
 fn seen(watch: &JsonProgram) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let lines = watch.lines().into_iter().filter(|line| line["event"] == "update");
@@ -166,7 +166,7 @@ async fn an_update_by_go_of_our_live_record_ends_our_term_at_once() {
         let bench = Bench::start(version).await;
         let ada = bench.campaign(named("ada")).await;
         let term = within(ada.next_term()).await.unwrap();
-        // A renewal may always come in between.
+        // A renewal may always come first.
         wait::until_async("an update", GENEROUS, || async {
             let revision = bench.entry().await.revision().unwrap().0;
             bench.go_updates("go-1", revision).is_ok()
@@ -196,8 +196,8 @@ async fn a_bare_record_is_a_leader_that_observers_name() {
     }
 }
 
-/// Campaigns where Go has just written; returns what warning ours was told until it won, having checked
-/// that this was not before `lease` was over.
+/// Campaigns where Go has just written. Checks that our candidate did not win before `lease` was over,
+/// and returns its warnings until then.
 async fn win_after_go(bench: &Bench, options: CampaignOptions, lease: Duration) -> Vec<Warning> {
     bench.go_creates("go-1").unwrap();
     let before = bench.store.clock().now();
@@ -206,7 +206,7 @@ async fn win_after_go(bench: &Bench, options: CampaignOptions, lease: Duration) 
     let mut warnings = Vec::new();
     loop {
         match within(events.next()).await.unwrap() {
-            // The tests' leases are that short.
+            // The tests' leases are this short.
             Event::Warning(Warning::ShortLease { .. }) => {}
             Event::Warning(warning) => warnings.push(warning),
             Event::Won(term) => {
@@ -227,7 +227,7 @@ async fn a_bare_record_is_waited_for_as_long_as_the_buckets_ttl_and_is_no_warnin
     }
 }
 
-/// Where the server knows TTLs per record and expiry markers, which is 2.11.
+/// The versions with TTLs per record and expiry markers: since 2.11.
 fn versions_since_2_11() -> impl Iterator<Item = NatsVersion> {
     NatsVersion::tested().into_iter().filter(|version| *version != NatsVersion::V2_10)
 }

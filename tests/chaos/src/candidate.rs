@@ -1,4 +1,4 @@
-//! One candidate: a process that takes part in its elections and writes down what it is told and answers.
+//! One candidate: a process that takes part in its elections and logs its events and its answers.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -13,16 +13,16 @@ use tokio::sync::mpsc;
 use crate::log::{Line, Log};
 use crate::witness;
 
-/// How long a leader takes to finish its work when it leaves of its own will.
+/// The time that a leader takes to finish its work when it leaves voluntarily.
 const WIND_UP: Duration = Duration::from_millis(20);
 
-/// Who to be, and in which elections: the first line a candidate is given.
+/// The candidate's name and its elections: the first line that it reads.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Part {
     pub(crate) name: String,
     /// Servers, separated by commas.
     pub(crate) servers: String,
-    /// Where it writes to.
+    /// The file that it writes.
     pub(crate) log: PathBuf,
     pub(crate) seats: Vec<Seat>,
 }
@@ -36,13 +36,13 @@ pub(crate) struct Seat {
     pub(crate) is_fast: bool,
 }
 
-/// What a candidate is asked to do. The end of the orders asks it to leave.
+/// An order to a candidate. The end of the orders asks it to leave.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "order", rename_all = "snake_case")]
 pub(crate) enum Order {
-    /// Leave the seat and stay in the race.
+    /// Resign and stay in the election.
     Resign { key: String },
-    /// Leave the seat to that candidate.
+    /// Hand leadership over to that candidate.
     HandOver { key: String, to: String },
     /// Leave every election.
     Close,
@@ -52,7 +52,7 @@ pub(crate) enum Order {
 /// standard output.
 ///
 /// # Errors
-/// What keeps it from taking part.
+/// The reason why it cannot take part.
 pub(crate) fn run() -> Result<()> {
     let part = io::stdin().lines().next().context("no part was given")??;
     let part: Part = serde_json::from_str(&part)?;
@@ -114,7 +114,7 @@ async fn campaign(part: Part, mut orders: mpsc::UnboundedReceiver<Order>) -> Res
     Ok(())
 }
 
-/// Not awaited: leaving waits for the work to be finished, which the events tell of.
+/// Not awaited: leaving waits until the work is finished, and the events report that.
 fn obey(candidates: &[Candidate], order: Order, told: &Told) {
     let (key, to) = match order {
         Order::Resign { key } => (key, None),
@@ -134,7 +134,7 @@ fn obey(candidates: &[Candidate], order: Order, told: &Told) {
     });
 }
 
-/// Where what happens is told: the log has all of it, the director some.
+/// The outputs for events: the log gets all, the director some.
 #[derive(Clone)]
 struct Told {
     log: Arc<Log>,
@@ -149,11 +149,11 @@ impl Told {
     fn tell(&self, line: Line) {
         self.log.write(&line);
         let Ok(text) = serde_json::to_string(&line) else { return };
-        // The director is gone where nobody reads; the end of the orders says so as well.
+        // Writing fails only when the director has ended; then the end of the orders is seen as well.
         let _ = writeln!(io::stdout(), "{text}");
     }
 
-    /// Tells everything, and works in every term until it drains.
+    /// Logs every event, and works in every term until it drains.
     async fn tell_all(self, candidate: Candidate) {
         let mut events = candidate.events();
         let mut work = None::<Term>;

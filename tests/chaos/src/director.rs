@@ -1,4 +1,4 @@
-//! Plays a script on a stage, and says on standard error what happens.
+//! Plays a script on a stage, and reports the progress on standard error.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,19 +12,19 @@ use crate::scenario::Scenario;
 use crate::script::{Script, Step};
 use crate::stage::{Blow, Leading, Stage};
 
-/// How long nothing is done at the end.
+/// The time without faults at the end.
 const CALM: Duration = Duration::from_secs(5);
-/// How long somebody may take to lead, beyond what the checker grants, before it is told and the play goes on.
+/// The longest wait for a leader beyond the checker's limit, before it is reported and the run goes on.
 const PATIENCE: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(5);
 
-/// Set by whoever asks for the end.
+/// Set by a signal that asks for the end.
 pub(crate) static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// Plays for that long, and writes everything down in that folder.
+/// Plays for that long, and logs everything in that folder.
 ///
 /// # Errors
-/// What kept it from playing to the end; the history is in the folder all the same.
+/// The reason why it did not play to the end; the history is in the folder all the same.
 pub(crate) fn play(scenario: Scenario, seed: u64, time: Duration, folder: &Path) -> Result<()> {
     let began = Instant::now();
     let script = Script::new(&scenario, seed);
@@ -32,7 +32,7 @@ pub(crate) fn play(scenario: Scenario, seed: u64, time: Duration, folder: &Path)
     let mut play = Play { stage, began };
     let played = play.perform(script, began + time);
     if played.is_err() {
-        // Best effort: it is only for whoever reads the folder.
+        // Best effort: it only helps a reader of the folder.
         let _ = std::fs::write(folder.join("servers.txt"), play.stage.server_logs());
     }
     played
@@ -97,7 +97,7 @@ impl Play {
         Ok(())
     }
 
-    /// What came of a fault.
+    /// The result of a fault.
     fn line(&self, blow: &Blow) -> String {
         let after = self.stage.leader(blow.election);
         let name = |leading: &Leading| self.stage.name(leading.actor);
@@ -113,8 +113,8 @@ impl Play {
         format!("{:<22} {:<9} {:<7} {outcome}, after {took:.1} s", blow.kind, blow.on, key)
     }
 
-    /// Waits until each election has a leader that will do; says so when that takes too long, and goes on: to
-    /// judge it is the checker's.
+    /// Waits until each election has an acceptable leader. Reports when that takes too long, and goes on: the
+    /// checker judges it.
     fn await_leaders(&self, will_do: impl Fn(&Stage, usize) -> bool) -> Result<()> {
         for election in 0..self.stage.scenario.elections.len() {
             let contest = &self.stage.scenario.elections[election];

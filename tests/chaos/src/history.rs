@@ -1,4 +1,4 @@
-//! Everything that was written down in a run, read back and put in order.
+//! The complete log of a run, read and put in order.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::kind::Kind;
 use crate::log::{self, Election, Line, Nanos, Note};
 use crate::stage::DIRECTOR;
 
-/// A run, as all of them wrote it down.
+/// A run, from the logs of all processes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct History {
     pub(crate) scenario: String,
@@ -17,9 +17,9 @@ pub(crate) struct History {
     pub(crate) servers: usize,
     pub(crate) elections: Vec<Election>,
     pub(crate) begin: Nanos,
-    /// The last fault has been made good; none in a run that was broken off.
+    /// The time at which the last fault was repaired; none in an aborted run.
     pub(crate) calm: Option<Nanos>,
-    /// When the candidates were asked to leave, or the last thing that is known.
+    /// The time at which the candidates were asked to leave, or the last known time.
     pub(crate) end: Nanos,
     pub(crate) lives: Vec<Life>,
     pub(crate) faults: Vec<Incident>,
@@ -27,13 +27,13 @@ pub(crate) struct History {
     pub(crate) stalls: Vec<(Nanos, Nanos)>,
 }
 
-/// One life of a candidate.
+/// One run of a candidate's process.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Life {
     pub(crate) name: String,
     pub(crate) number: u32,
     pub(crate) killed: Option<Nanos>,
-    /// When it stood still for certain: from, and until it was about to go on, if it was.
+    /// The times in which it was certainly stopped: from, and until it was about to go on, if it was.
     pub(crate) stops: Vec<(Nanos, Option<Nanos>)>,
     pub(crate) lines: Vec<Line>,
 }
@@ -64,7 +64,7 @@ impl Life {
 }
 
 impl History {
-    /// What is in a folder.
+    /// Reads a folder.
     ///
     /// # Errors
     /// When a file is missing or damaged.
@@ -74,7 +74,7 @@ impl History {
         let mut history = Self::of(notes)?;
         for life in &mut history.lives {
             let path = folder.join(format!("{}.jsonl", life.who()));
-            // A life that was killed before it wrote anything has no file.
+            // A process that was killed before it wrote anything has no file.
             if path.exists() || life.killed.is_none() {
                 life.lines = log::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
             }
@@ -82,7 +82,7 @@ impl History {
         Ok(history)
     }
 
-    /// What the director wrote, without the lines of the lives.
+    /// Builds a history from the director's notes, without the candidates' lines.
     pub(crate) fn of(notes: Vec<Note>) -> Result<Self> {
         let mut history = Self::default();
         let mut faults = BTreeMap::new();
@@ -127,8 +127,8 @@ impl History {
         Ok(history)
     }
 
-    /// What happened around an instant, in order: when, and who wrote what. Of candidates only what has to do
-    /// with that election, where one is named.
+    /// The events around an instant, in order: time, and text with its writer. Of candidates only the lines
+    /// about that election, where one is named.
     pub(crate) fn around(&self, at: Nanos, span: Nanos, key: Option<&str>) -> Vec<(Nanos, String)> {
         let near = |when: Nanos| when.abs_diff(at) <= span;
         let belongs = |line: &Line| key.is_none() || line.key().is_none() || line.key() == key;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What a fault is done to. From this the checker knows which elections it may leave vacant.
+/// The target of a fault. From this the checker knows the elections that it may leave without a leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Touch {
     /// The process that leads the election.
@@ -13,10 +13,10 @@ pub(crate) enum Touch {
     Follower,
     /// The election's key.
     Key,
-    /// One server of three, for as long as it takes, or one after the other: a lease that survives the
+    /// One server of three for the fault's duration, or one after the other: a lease that survives the
     /// failure of one server goes on.
     Server,
-    /// The only server, or two of three: nobody can write while it lasts.
+    /// The only server, or two of three: no client can write while it lasts.
     Store,
 }
 
@@ -33,17 +33,17 @@ macro_rules! kinds {
             /// Every kind.
             pub(crate) const ALL: &[Self] = &[$(Self::$kind,)*];
 
-            /// Its name, as it is printed and written down.
+            /// Its name, in output and in logs.
             pub(crate) const fn name(self) -> &'static str {
                 match self { $(Self::$kind => $name,)* }
             }
 
-            /// What it is, in a sentence.
+            /// Its description, in a sentence.
             pub(crate) const fn says(self) -> &'static str {
                 match self { $(Self::$kind => $says,)* }
             }
 
-            /// What it is done to.
+            /// Its target.
             pub(crate) const fn touch(self) -> Touch {
                 match self { $(Self::$kind => Touch::$touch,)* }
             }
@@ -81,7 +81,7 @@ kinds! {
 }
 
 impl Kind {
-    /// Whether it can be done where there is only one server, and where there are three.
+    /// Whether it can be made with this number of servers: one or three.
     pub(crate) fn is_possible(self, servers: usize) -> bool {
         match self {
             Self::RestartServer | Self::PauseServer => servers == 1,
@@ -89,13 +89,13 @@ impl Kind {
         }
     }
 
-    /// Whether no term outlives it.
+    /// Whether it always ends the leader's term.
     pub(crate) fn ends_the_term(self) -> bool {
         use Kind::{Close, Delete, Freeze, HandOver, Kill, Overwrite, Purge, Resign};
         matches!(self, Close | Delete | Freeze | HandOver | Kill | Overwrite | Purge | Resign)
     }
 
-    /// Whether it is done to servers.
+    /// Whether its target is a server.
     pub(crate) fn is_of_servers(self) -> bool {
         matches!(self.touch(), Touch::Server | Touch::Store)
     }

@@ -1,8 +1,7 @@
-//! What candidates and the director write down, a line of JSON each, and how it is read again.
+//! The logs of candidates and of the director, a line of JSON each: writing and reading.
 //!
-//! Every time is in nanoseconds of the machine's clock that counts from its boot and that all processes
-//! share. A line is one write to a file, so it is there whole or not at all, also when its process is
-//! killed.
+//! Every time is in nanoseconds of the machine's clock. It counts from the boot, and all processes share it.
+//! A line is one write to a file, so it is either complete or missing, even when its process is killed.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -17,27 +16,27 @@ use crate::kind::Kind;
 /// Nanoseconds since the machine was started.
 pub(crate) type Nanos = u64;
 
-/// What one life of a candidate writes.
+/// A line of a candidate's log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub(crate) enum Line {
-    /// What `is_leader()` answered, between two readings of the clock.
+    /// The answer of `is_leader()`, between two readings of the clock.
     Answer { key: String, leads: Option<Held>, before: Nanos, after: Nanos },
-    /// It was told that it leads, at `started`; `at` is when it read that.
+    /// It received the event that it leads, from `started` on; `at` is the time of receipt.
     Won { key: String, token: String, started: Nanos, at: Nanos },
-    /// It was told to finish its work.
+    /// It was asked to finish its work.
     Draining { key: String, token: String, reason: String, at: Nanos },
-    /// It was told that it leads no more.
+    /// It received the event that it no longer leads.
     Lost { key: String, token: String, reason: String, at: Nanos },
-    /// It sees another in the seat, or nobody.
+    /// It sees another leader, or a vacancy.
     Leader { key: String, name: Option<String>, at: Nanos },
     /// Its campaign entered another state.
     State { key: String, state: String, at: Nanos },
-    /// It was told of something a person should look at.
+    /// It received a warning.
     Warning { key: String, text: String, at: Nanos },
-    /// It could not do as it was asked.
+    /// It could not carry an order out.
     Refused { key: String, text: String, at: Nanos },
-    /// It was not given the processor meanwhile.
+    /// It got no processor time meanwhile.
     Stall { from: Nanos, until: Nanos },
     /// It has left every election and the store.
     Left { at: Nanos },
@@ -47,14 +46,14 @@ pub(crate) enum Line {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Held {
     pub(crate) token: String,
-    /// The deadline as it was read before the question.
+    /// The deadline, read before the question.
     pub(crate) deadline: Nanos,
-    /// The same, read after the answer.
+    /// The deadline, read after the answer.
     pub(crate) later: Nanos,
 }
 
 impl Line {
-    /// When it happened.
+    /// The time of the event.
     pub(crate) fn at(&self) -> Nanos {
         match self {
             Self::Answer { before, .. } => *before,
@@ -70,7 +69,7 @@ impl Line {
         }
     }
 
-    /// The election it is about.
+    /// The election that it concerns.
     pub(crate) fn key(&self) -> Option<&str> {
         match self {
             Self::Answer { key, .. }
@@ -86,36 +85,36 @@ impl Line {
     }
 }
 
-/// What the director writes.
+/// A line of the director's log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub(crate) enum Note {
-    /// The run begins: the store is there, the first candidates are about to start.
+    /// The run begins: the store exists, the first candidates are about to start.
     Begin { scenario: String, seed: u64, servers: usize, elections: Vec<Election>, at: Nanos },
-    /// A candidate begins another life.
+    /// A candidate's process is started again.
     Started { name: String, life: u32, at: Nanos },
-    /// It is dead.
+    /// The process is dead.
     Killed { name: String, life: u32, at: Nanos },
-    /// It stands still.
+    /// The process is stopped.
     Stopped { name: String, life: u32, at: Nanos },
-    /// It is about to go on.
+    /// The process is about to go on.
     Resumed { name: String, life: u32, at: Nanos },
-    /// A fault is about to be made: to whom, and with which election in mind.
+    /// A fault is about to be made: its victim, and the election that it is aimed at.
     Fault { number: u32, kind: Kind, on: String, key: String, at: Nanos },
-    /// It has been made good.
+    /// The fault has been repaired.
     Mended { number: u32, at: Nanos },
-    /// Nobody could write to the bucket meanwhile, as far as an independent client can say.
+    /// No client could write to the bucket meanwhile, as far as an independent client can observe.
     Outage { bucket: String, from: Nanos, until: Nanos },
-    /// The director was not given the processor meanwhile.
+    /// The director got no processor time meanwhile.
     Stall { from: Nanos, until: Nanos },
-    /// The last fault has been made good; nothing is done from now on.
+    /// The last fault has been repaired; no other follows.
     Calm { at: Nanos },
     /// The candidates are asked to leave.
     End { at: Nanos },
 }
 
 impl Note {
-    /// When it happened.
+    /// The time of the event.
     pub(crate) fn at(&self) -> Nanos {
         match self {
             Self::Begin { at, .. }
@@ -140,7 +139,7 @@ pub(crate) struct Election {
     pub(crate) lease_ms: u64,
 }
 
-/// A file that lines are added to.
+/// A file to which lines are appended.
 #[derive(Debug)]
 pub(crate) struct Log(Mutex<File>);
 
@@ -150,7 +149,7 @@ impl Log {
         Ok(Self(Mutex::new(OpenOptions::new().append(true).create_new(true).open(path)?)))
     }
 
-    /// Adds a line. A history with a hole proves nothing, so a line that cannot be written ends the process.
+    /// Appends a line. A history with a gap proves nothing, so a line that cannot be written ends the process.
     pub(crate) fn write(&self, line: &impl Serialize) {
         let written = serde_json::to_string(line).map_err(io::Error::other).and_then(|mut text| {
             text.push('\n');
@@ -163,7 +162,7 @@ impl Log {
     }
 }
 
-/// All lines of a file. A last line without an end is one whose writer was killed over it.
+/// Reads all lines of a file. A last line without a newline belongs to a writer that was killed during the write.
 pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Vec<T>> {
     let text = std::fs::read_to_string(path)?;
     let damaged = |error| io::Error::new(io::ErrorKind::InvalidData, format!("{}: {error}", path.display()));

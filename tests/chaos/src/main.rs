@@ -11,8 +11,8 @@
 //!   report ── the figures
 //! ```
 //!
-//! It uses the public API of the crate `incumbent` and nothing else of it. What is checked is what its
-//! processes wrote to files, each its own, on the clock that all processes of a machine share.
+//! It uses nothing but the public API of the crate `incumbent`. The checks read the files that its
+//! processes wrote, one each, on the clock that all processes of a machine share.
 #![cfg(unix)]
 
 mod candidate;

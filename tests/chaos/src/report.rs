@@ -1,4 +1,4 @@
-//! What a run went through, as a table and as JSON.
+//! The result of a run, as a table and as JSON.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use crate::history::{History, Incident};
 use crate::kind::Kind;
 use crate::log::{Election, Nanos};
 
-/// How many violations are told.
+/// The most violations that are reported.
 const TOLD: usize = 20;
 
 /// The figures of one run.
@@ -25,7 +25,7 @@ pub(crate) struct Report {
     elections: Vec<Figures>,
     faults: BTreeMap<&'static str, usize>,
     not_reached: Vec<&'static str>,
-    /// In seconds, by what explains it.
+    /// In seconds, by explanation.
     longest_vacancy: BTreeMap<&'static str, f64>,
 }
 
@@ -84,7 +84,7 @@ impl Report {
         }
     }
 
-    /// A run that was broken off.
+    /// A run that was aborted.
     pub(crate) fn broken(scenario: &str, seed: u64, why: String) -> Self {
         Self {
             scenario: scenario.into(),
@@ -101,14 +101,14 @@ impl Report {
     }
 }
 
-/// The first of them; a defect can show in every answer.
+/// The first violations; a defect can show in every answer.
 fn told(violations: &[Violation]) -> Vec<String> {
     let shown = violations.iter().take(TOLD).map(|one| format!("{}: {}", one.rule, one.what));
     let more = violations.len().saturating_sub(TOLD);
     shown.chain((more > 0).then(|| format!("and {more} more"))).collect()
 }
 
-/// How long after a leader was killed the next one was told, where no other fault came in between.
+/// The times from a leader's kill to the next win event, where no other fault came in between.
 fn crash_fail_overs(history: &History, election: &Election, terms: &[terms::Term]) -> Vec<Nanos> {
     let of_it = |fault: &&Incident| fault.kind == Kind::Kill && fault.key == election.key;
     let mut times = Vec::new();
@@ -126,7 +126,7 @@ fn crash_fail_overs(history: &History, election: &Election, terms: &[terms::Term
     times
 }
 
-/// The nearest rank.
+/// The percentile by nearest rank, in seconds; none of an empty slice.
 fn percentile(sorted: &[Nanos], percent: usize) -> Option<f64> {
     let rank = (sorted.len() * percent).div_ceil(100).max(1);
     sorted.get(rank - 1).map(|nanos| seconds(*nanos))

@@ -1,4 +1,4 @@
-//! Runs the scenarios, one after the other, and says what came of them.
+//! Runs the scenarios, one after the other, and reports the results.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -16,7 +16,7 @@ use crate::kind::Kind;
 use crate::report::Report;
 use crate::scenario::Scenario;
 
-/// How far around a violation lines are shown, and how many before it and as many after.
+/// The lines shown around a violation: their distance in nanoseconds, and their number on either side.
 const AROUND: u64 = 3_000_000_000;
 const LINES: usize = 40;
 
@@ -58,7 +58,7 @@ fn minutes(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Whether all was well.
+/// Returns whether every run passed.
 pub(crate) fn run(args: &Args) -> Result<bool> {
     if args.list {
         for kind in Kind::ALL {
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
         }
         return Ok(true);
     }
-    // Now, and not from within a server that does not start.
+    // Now, so that the error does not come from within the start of a server.
     nats_server(NatsVersion::Newest).map_err(anyhow::Error::msg)?;
     listen_for_the_end()?;
     let wanted = |scenario: &Scenario| match args.only {
@@ -103,7 +103,7 @@ fn one(scenario: Scenario, args: &Args, time: Duration) -> Result<Report> {
     eprintln!("==> {name}, seed {seed}, {:.0} s of faults", time.as_secs_f64());
     let folder = tempfile::Builder::new().prefix(&format!("incumbent-chaos-{name}-")).tempdir()?;
     let path = folder.path().to_owned();
-    // What a server or a process cannot do fails as a panic.
+    // A server or process operation that fails panics.
     let played =
         thread::Builder::new().name(name.into()).spawn(move || director::play(scenario, seed, time, &path));
     let played = played?.join().unwrap_or_else(|panic| Err(anyhow::Error::msg(said(&*panic))));
@@ -141,7 +141,7 @@ fn one(scenario: Scenario, args: &Args, time: Duration) -> Result<Report> {
     Ok(report)
 }
 
-/// Judges a folder; whether all was well.
+/// Judges a folder. Returns whether the run passed.
 pub(crate) fn check_again(folder: &Path) -> Result<bool> {
     let history = History::read(folder)?;
     let violations = check(&history);
@@ -151,7 +151,7 @@ pub(crate) fn check_again(folder: &Path) -> Result<bool> {
     Ok(report.passed)
 }
 
-/// The first violation, with what happened around it.
+/// The first violation, with the events around it.
 fn show(history: &History, violations: &[Violation]) {
     let Some(first) = violations.first() else { return };
     let seconds = first.at.saturating_sub(history.begin) as f64 / 1e9;
@@ -168,7 +168,7 @@ fn said(panic: &(dyn std::any::Any + Send)) -> String {
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without a message").to_owned()
 }
 
-/// Asked to end, by a person or a supervisor, the play ends where it is and everything is cleared away.
+/// At a signal from a person or a supervisor, the run stops and everything is cleaned up.
 fn listen_for_the_end() -> Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use incumbent::Preset;
 
-/// A store, its elections, and who takes part in them.
+/// A store, its elections, and their candidates.
 #[derive(Clone, Debug)]
 pub(crate) struct Scenario {
     pub(crate) name: &'static str,
@@ -21,21 +21,21 @@ pub(crate) struct Contest {
     pub(crate) bucket: &'static str,
     pub(crate) lease: Duration,
     pub(crate) preset: Preset,
-    /// Who takes part, by places in the cast.
+    /// The candidates that take part, by their indices in the cast.
     pub(crate) among: Vec<usize>,
-    /// Whether faults are aimed at it; otherwise it only has to live through those of others.
+    /// Whether faults are aimed at it; otherwise it only has to survive those aimed at other elections.
     pub(crate) is_aimed_at: bool,
 }
 
-/// A bucket that gives each election a lease of its own and pushes expiry to those who watch.
+/// A bucket that gives each election a lease of its own and pushes expiry to watchers.
 pub(crate) const MARKED: &str = "marked";
-/// A bucket with one age for everything and no markers, as the Go library makes it.
+/// A bucket with one age for all records and no markers, as the Go library makes it.
 pub(crate) const PLAIN: &str = "plain";
-/// A bucket of its own for the long lease: after a deletion nobody leads for as long as a record of the
-/// bucket may live, whatever the lease of the one that was deleted.
+/// A bucket of its own for the long lease: after a deletion no candidate leads for as long as a record of the
+/// bucket may live, whatever the deleted leader's lease.
 const PATIENT: &str = "patient";
 
-/// A lease that outlives a server, as the documents advise.
+/// A lease that survives the failure of a server, as the documentation advises.
 const LONG: Duration = Duration::from_secs(30);
 
 impl Scenario {
@@ -67,8 +67,8 @@ impl Scenario {
         }
     }
 
-    /// Elections on three replicas: leases of 2 s, which go with the server that leads their stream, and one
-    /// of 30 s, which does not.
+    /// Elections on three replicas: leases of 2 s, which end with the server that leads their stream, and one
+    /// of 30 s, which survives it.
     fn cluster() -> Self {
         let contest = |key, bucket, seconds, among: &[usize]| Contest {
             key,
@@ -118,7 +118,7 @@ pub(crate) fn margin(lease: Duration) -> Duration {
     (lease / 20).min(second) + lease / 100 + (lease / 20).min(quarter)
 }
 
-/// How long the store may be silent before a leader loses its term: the silence begins just before a renewal.
+/// The longest silence of the store in which a leader keeps its term: the silence begins just before a renewal.
 pub(crate) fn survives(lease: Duration) -> Duration {
     lease - margin(lease) - lease / 3
 }

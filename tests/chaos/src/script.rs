@@ -1,4 +1,4 @@
-//! Which faults come in which order: drawn from a seed, and from nothing else.
+//! The order of faults: drawn from a seed, and from nothing else.
 
 use std::time::Duration;
 
@@ -7,22 +7,22 @@ use fastrand::Rng;
 use crate::kind::{Kind, Touch};
 use crate::scenario::{MARKED, Scenario};
 
-/// Time without faults, and then one or two of them at once.
+/// A time without faults, and then one or two of them at once.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Step {
     pub(crate) calm: Duration,
     pub(crate) faults: Vec<Fault>,
 }
 
-/// A fault. Who it hits depends on who leads when it comes.
+/// A fault. Its victim depends on who leads when it comes.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Fault {
     pub(crate) kind: Kind,
     /// The election it is aimed at, by its place in the scenario.
     pub(crate) aim: usize,
-    /// Chooses among those who could be meant: the follower, the successor, the second server.
+    /// Chooses among possible victims: the follower, the successor, the second server.
     pub(crate) pick: usize,
-    /// How long it lasts, between the shortest (0) and the longest (1) of its kind.
+    /// Its duration, between the shortest (0) and the longest (1) of its kind.
     pub(crate) hold: f64,
 }
 
@@ -31,22 +31,22 @@ pub(crate) struct Fault {
 pub(crate) struct Script {
     rng: Rng,
     kinds: Vec<Kind>,
-    /// Kinds still to come before any comes again.
+    /// Kinds still to come before any repeats.
     bag: Vec<Kind>,
     aims: Vec<usize>,
-    /// Those of the aims whose bucket allows a purge: one without markers refuses it, as it should.
+    /// The aims whose bucket allows a purge: one without markers refuses it, as it should.
     purgeable: Vec<usize>,
     step: u32,
 }
 
 /// The shortest and the longest time without faults, in milliseconds.
 const CALM: std::ops::Range<u64> = 200..1_400;
-/// Of so many steps one has two faults.
+/// One step in this many has two faults.
 const PAIRS: u32 = 5;
-/// What keeps a leader from seeing that its key is touched, so that it goes on until its deadline: what the
-/// wait of the next one is for. Half of the times a key is touched, its leader is blinded before.
+/// Faults that keep a leader from seeing that its key is touched, so that it leads until its deadline: the
+/// next leader's wait exists for them. In half of the cases the leader is blinded before its key is touched.
 const BLINDING: [Kind; 4] = [Kind::Freeze, Kind::Cut, Kind::CutReplies, Kind::HalfOpen];
-/// How much more often than other faults a leader is killed: only that is timed.
+/// The additional kills of a leader in each round of faults: only fail-overs after a kill are timed.
 const MORE_KILLS: usize = 3;
 
 impl Script {
@@ -70,7 +70,7 @@ impl Script {
         Fault { kind, aim, pick: self.rng.usize(..1 << 20), hold: self.rng.f64() }
     }
 
-    /// Every kind once, in a random order, before any comes again; the one that is measured more often.
+    /// Draws every kind once, in a random order, before any repeats; a kill more often, because it is timed.
     fn draw(&mut self) -> Option<Kind> {
         if self.bag.is_empty() {
             self.bag.clone_from(&self.kinds);
@@ -80,8 +80,9 @@ impl Script {
         self.bag.pop()
     }
 
-    /// A second fault beside one of that kind: of the servers beside one of a process or a key, and the other
-    /// way round. One that no election may notice comes alone, or nobody could say which was noticed.
+    /// A second fault beside one of that kind: of the servers beside one of a process or a key, and vice
+    /// versa. A fault that no election may notice comes alone, or it would not be clear which fault was
+    /// noticed.
     fn companion(&mut self, kind: Kind) -> Option<Fault> {
         if kind.touch() == Touch::Follower {
             return None;

@@ -1,8 +1,8 @@
-//! Asks candidates all the time whether they lead, and writes down what can be proven from the answers.
+//! Repeatedly asks candidates whether they lead, and logs what the answers prove.
 //!
-//! A term begins once and ends once: between two answers in one term that say so, the candidate led
-//! throughout. So only the first and the last of equal answers need to be written, and in between one every
-//! now and then, for a process that is killed.
+//! A term begins once and ends once: between two true answers in one term the candidate led throughout. So
+//! only the first and the last of equal answers need to be logged, and in between one from time to time,
+//! for a process that is killed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,9 +15,9 @@ use crate::log::{Held, Line, Log, Nanos};
 
 /// The pause between two rounds of questions.
 const PAUSE: Duration = Duration::from_millis(2);
-/// How old the last written answer of a leader may be.
+/// The greatest age of a leader's last logged answer.
 const REPEAT: Nanos = 20_000_000;
-/// A round that comes so much later than it should is one of a process that was stopped, or starved.
+/// The delay of a round that shows that the process was stopped or starved.
 const STALL: Nanos = 80_000_000;
 
 /// The thread that asks.
@@ -26,7 +26,7 @@ pub(crate) struct Witness {
     thread: JoinHandle<()>,
 }
 
-/// Begins to ask.
+/// Starts to ask.
 pub(crate) fn start(candidates: Vec<Candidate>, log: Arc<Log>) -> Witness {
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&stop);
@@ -53,10 +53,10 @@ pub(crate) fn start(candidates: Vec<Candidate>, log: Arc<Log>) -> Witness {
 }
 
 impl Witness {
-    /// Asks no more.
+    /// Stops asking.
     pub(crate) fn stop(self) {
         self.stop.store(true, Ordering::Release);
-        // It does nothing that could panic.
+        // The thread has no code that could panic.
         let _ = self.thread.join();
     }
 }
@@ -70,7 +70,7 @@ struct Reading {
 }
 
 impl Reading {
-    /// None where the answer cannot be attributed: the term changed while it was given.
+    /// None where the answer cannot be attributed: the term changed during the question.
     fn of(candidate: &Candidate, clock: &Clock) -> Option<Self> {
         let lease = || candidate.term().map(|term| (term.token(), term.deadline().as_nanos()));
         let first = lease();
@@ -81,24 +81,24 @@ impl Reading {
             return Some(Self { leads: None, before, after });
         }
         let ((token, deadline), (again, later)) = (first?, lease()?);
-        // A deadline of zero is that of a term that has ended since.
+        // A deadline of zero belongs to a term that has ended since.
         let held = Held { token: token.to_string(), deadline, later };
         (token == again && deadline > 0 && later > 0).then_some(Self { leads: Some(held), before, after })
     }
 }
 
-/// What has been written of one candidate's answers.
+/// The answers of one candidate that have been logged.
 #[derive(Debug, Default)]
 struct Book {
     last: Option<Reading>,
-    /// When the newest reading was made that was written.
+    /// The time of the newest logged reading.
     written: Option<Nanos>,
-    /// Whether that is the last reading.
+    /// Whether that was the last reading.
     wrote_last: bool,
 }
 
 impl Book {
-    /// The readings to write now that this one has come.
+    /// The readings to log after this one.
     fn take(&mut self, reading: Reading) -> Vec<Reading> {
         let lease =
             |reading: &Reading| reading.leads.as_ref().map(|held| (held.token.clone(), held.deadline));
@@ -135,7 +135,7 @@ mod tests {
         Reading { leads, before: ms * MS, after: ms * MS + 100 }
     }
 
-    /// The milliseconds of the readings that are written.
+    /// The milliseconds of the logged readings.
     fn written(readings: &[Reading]) -> Vec<Nanos> {
         let mut book = Book::default();
         readings.iter().flat_map(|one| book.take(one.clone())).map(|one| one.before / MS).collect()

@@ -1,4 +1,4 @@
-//! The command as it is used: what it leaves behind, and that it can fail.
+//! The command in use: its leftovers, and its failures.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers fail their test")]
 
@@ -13,7 +13,7 @@ fn command() -> Command {
     Command::new(env!("CARGO_BIN_EXE_incumbent-chaos"))
 }
 
-/// A run that has begun to make faults, with the processes it has started.
+/// A run that has begun to make faults, and the processes that it has started.
 fn begun(folder: &Path) -> (ChildGuard, Vec<u32>) {
     let mut command = command();
     command.args(["--only", "one-node", "--minutes", "2"]).env("TMPDIR", folder).stderr(Stdio::piped());
@@ -21,7 +21,7 @@ fn begun(folder: &Path) -> (ChildGuard, Vec<u32>) {
     let progress = BufReader::new(run.take_stderr().unwrap());
     let mut lines = progress.lines().map_while(Result::ok);
     lines.find(|line| line.contains("leads")).expect("it ended before the first fault");
-    // Whoever reads no more would end it.
+    // Without a reader it would end.
     std::thread::spawn(move || lines.count());
     let children = children_of(run.pid());
     assert!(children.len() >= 5, "one server and five candidates, though one may just be away: {children:?}");
@@ -56,11 +56,11 @@ fn asked_to_end_it_leaves_neither_processes_nor_files_behind() {
     }
     let left: Vec<_> =
         std::fs::read_dir(folder.path()).unwrap().flatten().map(|one| one.file_name()).collect();
-    // Where ports are reserved; it is the same for all tests of a machine.
+    // The folder in which ports are reserved; all tests of a machine share it.
     assert_eq!(left, ["incumbent-test-ports"]);
 }
 
-/// Two candidates who each answer twice that they lead, in these milliseconds.
+/// Two candidates that each answer twice that they lead, at these milliseconds.
 fn check(one: [u64; 2], other: [u64; 2]) -> Output {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, lines: &[String]| {

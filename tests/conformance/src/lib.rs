@@ -1,10 +1,11 @@
-//! Elections as plain data, which every language's binding plays alike.
+//! Elections as plain data, which the binding of every language plays in the same way.
 //!
-//! - [`scenario`]: what is in the files of `scenarios/`; `scenario.schema.json` says it for other languages;
-//! - [`stage`]: the hand that a runner has on a store and on the network, as a program of its own;
-//! - [`runner`]: plays a scenario with candidates of the crate `incumbent`, or of whoever implements its `Troupe`.
+//! - [`scenario`]: the contents of `scenarios/`; `scenario.schema.json` describes them for other languages;
+//! - [`stage`]: a program that makes faults in a store and in the network for a runner;
+//! - [`runner`]: plays a scenario with candidates of the crate `incumbent`, or of another implementor of its
+//!   `Troupe`.
 //!
-//! `README.md` says what every verb means, for whoever writes a runner in another language.
+//! `README.md` explains every verb, for the authors of runners in other languages.
 #![cfg(unix)]
 #![deny(unsafe_code)]
 

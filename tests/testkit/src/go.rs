@@ -12,7 +12,7 @@ use crate::{tools, wait};
 /// without splay.
 ///
 /// # Panics
-/// When the program is not built; the message says what to do.
+/// When the program is not built; the message names the remedy.
 #[track_caller]
 pub fn candidate(url: &str, bucket: &str, key: &str, name: &str, ttl: Option<Duration>) -> JsonProgram {
     let mut command = program("candidate", url, bucket, key);
@@ -26,7 +26,7 @@ pub fn candidate(url: &str, bucket: &str, key: &str, name: &str, ttl: Option<Dur
 /// Starts a watcher of one key.
 ///
 /// # Panics
-/// When the program is not built; the message says what to do.
+/// When the program is not built; the message names the remedy.
 #[track_caller]
 pub fn watch(url: &str, bucket: &str, key: &str) -> JsonProgram {
     JsonProgram::on_stdout(program("watch", url, bucket, key))
@@ -35,7 +35,7 @@ pub fn watch(url: &str, bucket: &str, key: &str) -> JsonProgram {
 /// Has the official client `Create` the key.
 ///
 /// # Errors
-/// The client's own words where it is refused.
+/// The client's error message where it is refused.
 ///
 /// # Panics
 /// When the program is not built, or fails otherwise.
@@ -47,7 +47,7 @@ pub fn create(url: &str, bucket: &str, key: &str, value: &str) -> Result<u64, St
 /// Has the official client `Update` that revision of the key.
 ///
 /// # Errors
-/// The client's own words where it is refused.
+/// The client's error message where it is refused.
 ///
 /// # Panics
 /// When the program is not built, or fails otherwise.

@@ -1,17 +1,17 @@
-//! Who led when, out of what many have written down, and what must not be in it.
+//! The terms of all leaders, from the logs of several processes, and the checks on them.
 //!
-//! Times are nanoseconds of one clock that all of them share.
+//! Times are nanoseconds of one clock that all processes share.
 
-/// A time throughout which somebody certainly led.
+/// A time throughout which a candidate certainly led.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leadership<T> {
-    /// Whoever led.
+    /// The leader.
     pub who: String,
-    /// From then on …
+    /// The beginning, inclusive.
     pub from: u64,
-    /// … until then, not including that instant.
+    /// The end, exclusive.
     pub until: u64,
-    /// By what a resource tells a later leader from an earlier one: a fencing token, or a revision.
+    /// The fencing token or revision by which a resource distinguishes a later leader from an earlier one.
     pub token: T,
 }
 
@@ -21,11 +21,11 @@ impl<T> Leadership<T> {
     }
 }
 
-/// Two that led at once: all such pairs, the one that began first in front. Leaderships that only touch
-/// do not overlap.
+/// All pairs of leaders at the same time; in each, the one that began first in front. Leaderships that
+/// only touch do not overlap.
 pub fn overlaps<T>(all: &[Leadership<T>]) -> Vec<(&Leadership<T>, &Leadership<T>)> {
     let mut found = Vec::new();
-    // Those that may still reach into what comes.
+    // The leaderships that may overlap a later one.
     let mut open = Vec::<&Leadership<T>>::new();
     for next in in_order(all) {
         open.retain(|earlier| earlier.until > next.from);
@@ -35,7 +35,7 @@ pub fn overlaps<T>(all: &[Leadership<T>]) -> Vec<(&Leadership<T>, &Leadership<T>
     found
 }
 
-/// Those that began later than another and have no larger token, each behind one that shows it.
+/// Leaderships that began later than another and have no larger token, each behind that other one.
 pub fn disorder<T: Ord>(all: &[Leadership<T>]) -> Vec<(&Leadership<T>, &Leadership<T>)> {
     let mut largest = None::<&Leadership<T>>;
     let mut found = Vec::new();

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::process::ChildGuard;
 use crate::wait;
 
-/// A running program that prints one JSON object a line, all of which are kept.
+/// A running program that prints one JSON object a line; all lines are kept.
 #[derive(Debug)]
 pub struct JsonProgram {
     child: ChildGuard,

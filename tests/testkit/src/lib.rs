@@ -4,15 +4,15 @@
 //! - [`proxy`]: a TCP proxy that cuts, holds and delays what passes through it;
 //! - [`process`]: children that cannot outlive their test, and the signals that stop them;
 //! - [`wait`]: waiting for a condition, with a limit, instead of sleeping;
-//! - [`history`]: who led when, and that never two did;
+//! - [`history`]: the terms of all leaders, and a check that they do not overlap;
 //! - [`json`]: children that print JSON, a line at a time;
 //! - [`go`]: candidates, a watcher and single writes on the official Go client, from `tests/interop/go`;
-//! - [`tools`]: where the servers' programs are.
+//! - [`tools`]: the paths of the servers' programs.
 //!
 //! It knows neither the core nor the runtime, so it cannot share their mistakes. Everything but
-//! [`wait::until_async`] blocks the calling thread; nothing needs a tokio runtime of the caller's,
-//! and everything may be called from inside one. What cannot be done fails the test: the functions
-//! panic, and say why, unless they return a `Result`.
+//! [`wait::until_async`] blocks the calling thread; no function needs a tokio runtime of the caller's,
+//! and every one may be called from inside one. A failure fails the test: the functions panic with the
+//! reason, unless they return a `Result`.
 //!
 //! Unix only: pausing a process means `SIGSTOP`.
 #![cfg(unix)]

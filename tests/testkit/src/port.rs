@@ -1,4 +1,4 @@
-//! Loopback ports that stay ours while a server is down.
+//! Loopback ports that stay reserved while a server is down.
 
 use std::fs::{self, File};
 use std::net::TcpListener;
@@ -9,8 +9,9 @@ const RANGE: Range<u16> = 20_000..24_000;
 
 /// A TCP port of 127.0.0.1, reserved among all tests of this machine until it is dropped.
 ///
-/// It lies below the range the system gives to outgoing connections: otherwise a client that keeps
-/// dialling a server that is down would now and then be given that very port, and connect to itself.
+/// It lies below the range that the system gives to outgoing connections: otherwise a client that
+/// keeps dialling a server that is down would now and then get that very port, and connect to
+/// itself.
 #[derive(Debug)]
 pub struct Port {
     number: u16,
@@ -19,7 +20,7 @@ pub struct Port {
 }
 
 impl Port {
-    /// A port on which nobody listens.
+    /// A port without a listener.
     ///
     /// # Panics
     /// When there is none, or the folder of the locks cannot be written.

@@ -22,7 +22,7 @@ impl ChildGuard {
     /// Starts `command`.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The operating system's error.
     pub fn spawn(mut command: Command) -> io::Result<Self> {
         die_with_parent(&mut command);
         let child = spawn_from_lasting_thread(command)?;
@@ -49,7 +49,7 @@ impl ChildGuard {
         self.child.stderr.take()
     }
 
-    /// How it ended, if it has.
+    /// Its exit status, if it has ended.
     pub fn try_wait(&mut self) -> Option<ExitStatus> {
         if self.status.is_none() {
             self.status = self.child.try_wait().unwrap_or_else(|error| panic!("wait: {error}"));
@@ -82,7 +82,7 @@ impl ChildGuard {
         }
     }
 
-    /// Stops it in its tracks (`SIGSTOP`); returns when all its threads stand still.
+    /// Stops it (`SIGSTOP`); returns when all its threads are stopped.
     #[track_caller]
     pub fn pause(&self) {
         pause(self.pid());
@@ -97,13 +97,13 @@ impl ChildGuard {
 
 impl Drop for ChildGuard {
     fn drop(&mut self) {
-        // The group before the child is reaped: until then its number cannot be another's.
+        // The group is killed before the child is reaped: until then its id cannot be another process's.
         let _ = kill_process_group(as_pid(self.child.id()), Signal::KILL);
         let _ = self.child.wait();
     }
 }
 
-/// Stops process `pid` (`SIGSTOP`); returns when all its threads stand still.
+/// Stops process `pid` (`SIGSTOP`); returns when all its threads are stopped.
 ///
 /// # Panics
 /// When there is no such process.
@@ -192,15 +192,15 @@ fn die_with_parent(command: &mut Command) {
     command.process_group(0);
     let hook = move || {
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-        // A parent that died before the line above sends no signal any more.
+        // A parent that died before the line above no longer sends a signal.
         if rustix::process::getppid() == Some(parent) {
             Ok(())
         } else {
             Err(io::Error::other("the parent is gone"))
         }
     };
-    // SAFETY: between fork and exec the hook makes two system calls and allocates nothing
-    // unless the parent is gone, in which case nobody waits for the outcome.
+    // SAFETY: between fork and exec the hook makes two system calls and allocates nothing unless
+    // the parent is gone; then no process waits for the outcome.
     unsafe {
         command.pre_exec(hook);
     }
@@ -212,8 +212,8 @@ fn die_with_parent(command: &mut Command) {
     command.process_group(0);
 }
 
-/// The kernel sends the death signal when the *thread* that forked ends, and a test's thread, or
-/// one of a pool, may end long before the test: so one thread that never ends starts every child.
+/// Starts every child from one thread that never ends. The kernel sends the death signal when the
+/// *thread* that forked ends, and a test's thread, or one of a pool, may end long before the test.
 fn spawn_from_lasting_thread(command: Command) -> io::Result<Child> {
     type Order = (Command, mpsc::Sender<io::Result<Child>>);
     static NURSERY: OnceLock<mpsc::Sender<Order>> = OnceLock::new();
@@ -233,7 +233,7 @@ fn spawn_from_lasting_thread(command: Command) -> io::Result<Child> {
     answer.recv().map_err(gone)?
 }
 
-/// Waits until process `pid` has ended (it may be nobody's child here).
+/// Waits until process `pid` has ended (it need not be a child of this process).
 ///
 /// # Panics
 /// When it is still running after `limit`.

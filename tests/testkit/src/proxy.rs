@@ -15,13 +15,13 @@ use crate::port::Port;
 
 /// A proxy on a loopback port in front of one server.
 ///
-/// A cut is what a network does when packets vanish: connections stay open, nothing arrives, not
-/// even the news that the other side has closed. What was sent meanwhile arrives after
-/// [`heal`](Self::heal), as TCP would send it again; to lose it instead, call
-/// [`close_all`](Self::close_all) before. A connection made while anything is cut is held (a TCP
-/// handshake needs both directions) and reaches the server after the cut.
+/// A cut does what a network does when packets vanish: connections stay open, and nothing arrives,
+/// not even the other side's close. Data sent meanwhile arrives after [`heal`](Self::heal), as TCP
+/// would send it again; to lose it instead, call [`close_all`](Self::close_all) before. A connection
+/// made during a cut is held (a TCP handshake needs both directions) and reaches the server after
+/// the cut.
 ///
-/// When a method returns it is in force: after a cut, not one more byte is passed on.
+/// A method takes effect before it returns: after a cut, not one more byte is passed on.
 ///
 /// It runs tokio on a thread of its own, so it goes on while a test blocks, pauses its clock or
 /// starves its own runtime.
@@ -32,7 +32,7 @@ pub struct Proxy {
     thread: Option<thread::JoinHandle<()>>,
 }
 
-/// What the network does at present.
+/// The current state of the network.
 #[derive(Clone, Debug, Default)]
 struct Network {
     to_server: Lane,
@@ -71,7 +71,7 @@ impl Proxy {
     /// A proxy in front of `server`, an address such as `127.0.0.1:4222`.
     ///
     /// # Panics
-    /// When the address is none, or no port can be had.
+    /// When that is no address, or no port is free.
     #[track_caller]
     pub fn to(server: &str) -> Self {
         let server: SocketAddr =
@@ -88,17 +88,17 @@ impl Proxy {
         Self { port, control, thread: Some(thread::spawn(run)) }
     }
 
-    /// Where clients connect: `127.0.0.1:PORT`.
+    /// The address for clients: `127.0.0.1:PORT`.
     pub fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port.number())
     }
 
-    /// Where NATS clients connect.
+    /// The URL for NATS clients.
     pub fn url(&self) -> String {
         format!("nats://{}", self.address())
     }
 
-    /// Nothing passes any more.
+    /// Stops both directions.
     pub fn cut(&self) {
         self.control.send_modify(|network| {
             network.to_server.cut = true;
@@ -106,17 +106,17 @@ impl Proxy {
         });
     }
 
-    /// What the server sends (acknowledgements, deliveries) does not arrive; what clients send does.
+    /// Stops the server's data (acknowledgements, deliveries); clients' data still arrives.
     pub fn cut_to_client(&self) {
         self.control.send_modify(|network| network.to_client.cut = true);
     }
 
-    /// What clients send does not arrive; what the server sends does.
+    /// Stops the clients' data; the server's data still arrives.
     pub fn cut_to_server(&self) {
         self.control.send_modify(|network| network.to_server.cut = true);
     }
 
-    /// Ends every cut; what was held arrives.
+    /// Ends every cut; held data arrives.
     pub fn heal(&self) {
         self.control.send_modify(|network| {
             network.to_server.cut = false;
@@ -124,17 +124,17 @@ impl Proxy {
         });
     }
 
-    /// What the server sends from now on arrives `delay` later.
+    /// Delays the server's data from now on by `delay`.
     pub fn delay_to_client(&self, delay: Duration) {
         self.control.send_modify(|network| network.to_client.delay = delay);
     }
 
-    /// What clients send from now on arrives `delay` later.
+    /// Delays the clients' data from now on by `delay`.
     pub fn delay_to_server(&self, delay: Duration) {
         self.control.send_modify(|network| network.to_server.delay = delay);
     }
 
-    /// Closes every connection, and loses what was held on it. New ones are taken.
+    /// Closes every connection, and loses the data held on it. New connections are accepted.
     pub fn close_all(&self) {
         self.control.send_modify(|network| network.epoch += 1);
     }
@@ -211,14 +211,14 @@ async fn relay(
     Ok(())
 }
 
-/// Passes one direction on until its end.
+/// Forwards one direction until its end.
 async fn pass(
     from: OwnedReadHalf,
     to: OwnedWriteHalf,
     direction: Direction,
     network: watch::Receiver<Network>,
 ) -> io::Result<()> {
-    // As in a real network, what may be under way is bounded; then the sender is held back.
+    // As in a real network, the data under way is bounded; then the sender is held back.
     let (queue, due) = mpsc::channel(256);
     tokio::try_join!(
         read_all(from, queue, direction, network.clone()),
@@ -242,9 +242,9 @@ async fn read_all(
         from.readable().await?;
         let mut bytes = Vec::with_capacity(16 * 1024);
         match from.try_read_buf(&mut bytes) {
-            // An empty queue whose sender is gone tells the writer; it is held by a cut like data.
+            // An empty queue without a sender ends the writer; a cut holds it like data.
             Ok(0) => return Ok(()),
-            // A reset arrives no sooner than a farewell would.
+            // A reset arrives no sooner than a regular close would.
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(()),
             Ok(_) => {
                 let due = Instant::now() + network.borrow().lane(direction).delay;
@@ -280,6 +280,6 @@ async fn write_all(
         }
     }
     let _ = network.wait_for(|network| !network.lane(direction).cut).await;
-    // Dropping the half says farewell to the other side.
+    // Dropping the half closes the connection to the other side.
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Where the servers' programs are; `cargo xtask tools` puts them there.
+//! The paths of the servers' programs; `cargo xtask tools` installs them there.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 /// The environment variable that names a nats-server to use instead of the newest.
 pub const NATS_SERVER: &str = "NATS_SERVER";
 
-/// The environment variable that says the machine lacks Go on purpose, and with it the older servers.
+/// The environment variable that is set where the machine lacks Go, and so the older servers, on purpose.
 pub const WITHOUT_GO: &str = "INCUMBENT_WITHOUT_GO";
 
-/// A version of nats-server the tests know.
+/// A version of nats-server in the tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum NatsVersion {
     /// The newest; `$NATS_SERVER` may name another program for it.
@@ -25,8 +25,7 @@ impl NatsVersion {
     /// All of them, newest first.
     pub const ALL: [Self; 3] = [Self::Newest, Self::V2_12, Self::V2_10];
 
-    /// The versions a test that is for all of them runs on: all, or where [`WITHOUT_GO`] is set those
-    /// that are there.
+    /// The versions for a test of all versions: all, or where [`WITHOUT_GO`] is set the installed ones.
     pub fn tested() -> Vec<Self> {
         let without_go = std::env::var_os(WITHOUT_GO).is_some();
         Self::ALL.into_iter().filter(|version| !without_go || nats_server(*version).is_ok()).collect()
@@ -51,7 +50,7 @@ impl fmt::Display for NatsVersion {
 /// A component that `cargo xtask package component` has built.
 ///
 /// # Errors
-/// Where it was looked for, and the command that builds it.
+/// The path that was searched, and the command that builds it.
 pub fn component(name: &str) -> Result<PathBuf, String> {
     let target = folder().parent().map_or_else(folder, Path::to_owned);
     let file = target.join("components").join(name).with_extension("wasm");
@@ -63,11 +62,11 @@ pub fn component(name: &str) -> Result<PathBuf, String> {
 
 /// The program of a version of nats-server.
 ///
-/// The newest is looked for in `$NATS_SERVER`, in `target/tools` and on the path; an older one in
+/// The newest is searched for in `$NATS_SERVER`, in `target/tools` and on the path; an older one in
 /// `target/tools` only.
 ///
 /// # Errors
-/// What was looked for and where, and the command that installs it.
+/// The version and the paths that were searched, and the command that installs it.
 pub fn nats_server(version: NatsVersion) -> Result<PathBuf, String> {
     let installed = folder().join("nats-server").join(version.number()).join("nats-server");
     if version == NatsVersion::Newest {
@@ -94,7 +93,7 @@ pub fn nats_server(version: NatsVersion) -> Result<PathBuf, String> {
 /// A program of `tests/interop/go`: `candidate` or `watch`.
 ///
 /// # Errors
-/// Where it should be, and the command that builds it.
+/// Its expected path, and the command that builds it.
 pub fn go_program(name: &str) -> Result<PathBuf, String> {
     let program = go_programs().join(name);
     if is_program(&program) {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// How long a condition that should come true at once may take on a busy machine.
+/// The longest time on a busy machine for a condition that should hold at once.
 pub const GENEROUS: Duration = Duration::from_secs(20);
 
 const POLL: Duration = Duration::from_millis(10);
@@ -10,7 +10,7 @@ const POLL: Duration = Duration::from_millis(10);
 /// Waits until `condition` holds.
 ///
 /// # Panics
-/// When it does not within `limit`; the message says `what` was waited for.
+/// When it does not hold within `limit`; the message names `what`.
 #[track_caller]
 pub fn until(what: &str, limit: Duration, mut condition: impl FnMut() -> bool) {
     until_some(what, limit, || condition().then_some(()));
@@ -19,7 +19,7 @@ pub fn until(what: &str, limit: Duration, mut condition: impl FnMut() -> bool) {
 /// Waits until `probe` finds something, and returns it.
 ///
 /// # Panics
-/// When it does not within `limit`; the message says `what` was waited for.
+/// When there is none within `limit`; the message names `what`.
 #[track_caller]
 pub fn until_some<T>(what: &str, limit: Duration, mut probe: impl FnMut() -> Option<T>) -> T {
     let started = Instant::now();
@@ -35,7 +35,7 @@ pub fn until_some<T>(what: &str, limit: Duration, mut probe: impl FnMut() -> Opt
 /// Waits until `condition` holds, on tokio's clock, without blocking the thread.
 ///
 /// # Panics
-/// When it does not within `limit`; the message says `what` was waited for.
+/// When it does not hold within `limit`; the message names `what`.
 pub async fn until_async<F: Future<Output = bool>>(
     what: &str,
     limit: Duration,
@@ -50,10 +50,10 @@ pub async fn until_async<F: Future<Output = bool>>(
 
 /// Waits until `probe` finds something, on tokio's clock, and returns it.
 ///
-/// A probe that never answers counts as one that finds nothing.
+/// A probe that never returns counts as one that finds nothing.
 ///
 /// # Panics
-/// When it does not within `limit`; the message says `what` was waited for.
+/// When there is none within `limit`; the message names `what`.
 pub async fn until_some_async<T, F: Future<Output = Option<T>>>(
     what: &str,
     limit: Duration,

@@ -1,4 +1,4 @@
-//! The Go programs print what `tests/interop/README.md` says.
+//! The output of the Go programs is as in `tests/interop/README.md`.
 #![allow(clippy::unwrap_used)]
 
 use std::time::Duration;
@@ -56,7 +56,7 @@ async fn a_watcher_prints_every_operation() {
     let (server, bucket) = server_with_bucket().await;
     let watch = go::watch(&server.url(), "seats", "seat");
     watch.await_event("current", GENEROUS);
-    // Each is waited for: a message that is already replaced may never reach a watcher.
+    // Waits for each: a message that is already replaced may never reach a watcher.
     bucket.put("seat", "a".into()).await.unwrap();
     assert_saw(&watch, 1, "put", "a");
     bucket.delete("seat").await.unwrap();

@@ -7,7 +7,7 @@ use async_nats::jetstream;
 use incumbent_testkit::nats::{NatsCluster, Options};
 use incumbent_testkit::wait;
 
-/// How long three servers on a busy machine may take to elect a leader.
+/// The longest time that three servers on a busy machine may take to elect a leader.
 const ELECTION: Duration = Duration::from_secs(90);
 
 async fn replicated_bucket(cluster: &NatsCluster) -> jetstream::kv::Store {

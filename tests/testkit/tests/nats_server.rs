@@ -1,4 +1,4 @@
-//! The server of the test kit is a real one, and every fault it offers is real.
+//! The test kit's server is a real one, and every fault it offers is real.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::time::Duration;

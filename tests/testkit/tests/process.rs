@@ -40,7 +40,7 @@ fn a_child_outlives_the_thread_that_started_it() {
         (rustix::thread::gettid(), ChildGuard::spawn(command).unwrap())
     };
     let (thread, mut child) = thread::spawn(start).join().unwrap();
-    // The kernel signals the children of a thread before the thread is gone from here.
+    // The kernel signals the children of a thread before the thread disappears from here.
     let task = format!("/proc/self/task/{}", thread.as_raw_nonzero());
     wait::until("the end of the thread", GENEROUS, || !Path::new(&task).exists());
 
@@ -70,7 +70,7 @@ fn a_killed_child_is_gone_when_kill_returns() {
     assert!(!process::is_running(child.pid()));
 }
 
-/// Runs this very test again in a process that starts a child and is killed.
+/// Runs this test again in a process that starts a child and is killed.
 #[test]
 fn a_child_dies_with_a_test_process_that_is_killed() {
     const ROLE: &str = "INCUMBENT_TESTKIT_VICTIM";

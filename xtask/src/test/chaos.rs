@@ -9,7 +9,7 @@ use super::Part;
 use super::tally::Report;
 use crate::shell::{self, say};
 
-/// What the chaos suite prints of a run, as far as it matters here.
+/// The part of the chaos suite's report on a run that is used here.
 #[derive(Debug, Deserialize)]
 struct Run {
     scenario: String,
@@ -39,7 +39,7 @@ pub(super) fn run(minutes: Option<f64>, seed: Option<u64>, report: &mut Report) 
         let took = Duration::from_secs_f64(run.minutes.max(0.0) * 60.0);
         report.test(Part::Chaos, &name, run.passed, Some(took));
     }
-    // It may end before it has anything to say of a run.
+    // It may end before its report on a run.
     if !succeeded && runs.iter().all(|run| run.passed) {
         report.check(Part::Chaos, "the chaos suite did not run to its end", false);
     }

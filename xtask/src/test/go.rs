@@ -10,7 +10,7 @@ use super::Part;
 use super::tally::{Report, Tally};
 use crate::shell::{self, say};
 
-/// Where the Go tests find the servers to run on: paths, separated as in `PATH`.
+/// The variable with the servers for the Go tests: paths, separated as in `PATH`.
 const SERVERS: &str = "INCUMBENT_NATS_SERVERS";
 
 /// One line of `go test -json` (`go doc cmd/test2json`).
@@ -69,7 +69,7 @@ impl Outcome {
         };
         let name = event.test.map(|test| format!("{} {test}", event.package));
         match (event.action.as_str(), name) {
-            // Of the frames only the results are of interest.
+            // Of these events only the results matter.
             ("output", Some(_)) if !event.output.starts_with("===") => shell::print(&event.output),
             ("output" | "build-output", None) => shell::print(&event.output),
             ("pass", Some(name)) => drop(self.passed.insert(name)),
@@ -86,7 +86,7 @@ impl Outcome {
             };
             names.iter().filter(is_leaf).count() as u64
         };
-        // A parent that fails by itself, its subtests being well, is a failure all the same.
+        // A parent that fails while its subtests pass is a failure all the same.
         let failed = leaves(&self.failed).max(u64::from(!self.failed.is_empty()));
         Tally { passed: leaves(&self.passed), failed }
     }

@@ -9,7 +9,7 @@ use super::tally::Report;
 use crate::shell::{self, say};
 use crate::tools::Without;
 
-/// Where it is in the source.
+/// Its folder in the source.
 const EXAMPLE: &str = "examples/wasm/node";
 
 pub(super) fn run(without: &[Without], report: &mut Report) {
@@ -26,7 +26,7 @@ pub(super) fn run(without: &[Without], report: &mut Report) {
     }
 }
 
-/// Runs the example from a copy, beside which npm puts what it needs; whether it succeeds.
+/// Runs the example from a copy, so that npm installs its packages there. Returns whether it succeeds.
 fn example() -> Result<bool> {
     if shell::on_path("npm").is_none() {
         bail!("there is no npm; install Node 20 or newer (https://nodejs.org)");

@@ -33,7 +33,7 @@ use schedule::Lane::{Compute, Wait};
 use schedule::Step;
 use tally::Report;
 
-/// How many steps that wait run at a time, unless asked otherwise: with more, tests that measure time disturb each other.
+/// The default number of waiting steps at a time: with more, tests that measure time disturb each other.
 const WAITING: usize = 3;
 
 /// `cargo xtask test`
@@ -115,7 +115,7 @@ impl Part {
             Self::Core | Self::Sim | Self::Model => &[Tool::Nextest],
             Self::Quick => &[Tool::Nextest, Tool::NatsServer(NatsVersion::Newest)],
             Self::Mutants => &[],
-            // The test kit tries itself on every server.
+            // The test kit's own tests run on every server.
             Self::Runtime | Self::Nats | Self::Cli => SERVERS,
             Self::Component => &[Tool::Nextest, Tool::Wasm, Tool::NatsServer(NatsVersion::Newest)],
             Self::Interop => INTEROP,
@@ -172,7 +172,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     Ok(report.close(begin.elapsed()))
 }
 
-/// Finds or installs the tools of the parts; those whose tools are missing fail, and leave.
+/// Finds or installs the tools of the parts; parts whose tools are missing fail, and are removed.
 fn provide(parts: &mut Vec<Part>, without: &[Without], report: &mut Report) {
     let needed = |tool: &&Tool| parts.iter().any(|part| part.tools().contains(tool));
     let needed: Vec<Tool> = Tool::ALL.iter().filter(needed).copied().collect();
@@ -188,7 +188,7 @@ fn provide(parts: &mut Vec<Part>, without: &[Without], report: &mut Report) {
     }
 }
 
-/// Builds that several parts use: each is a step, after which the others may begin.
+/// The names of steps that other steps wait for.
 const TESTS: &str = "build the Rust tests";
 const PROGRAMS: &str = "build the programs";
 const COMPONENTS: &str = "build the components";
@@ -196,8 +196,8 @@ const NEXTEST: &str = "run the Rust tests";
 const WHEEL: &str = "build the wheel";
 const ADDON: &str = "build the addon";
 
-/// Lists the steps of the parts, and hands them to `perform`. What is first is more urgent: what others need, then what
-/// takes longest.
+/// Lists the steps of the parts, and passes them to `perform`. The more urgent come first: the steps that others need,
+/// then those that take longest.
 fn plan(args: &Args, parts: &[Part], perform: impl FnOnce(Vec<Step<'_>>)) {
     let has = |part| parts.contains(&part);
     let without = |tool| args.without.contains(&tool);

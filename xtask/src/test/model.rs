@@ -9,7 +9,7 @@ use super::Part;
 use super::tally::Report;
 use crate::shell::{self, say};
 
-/// What `incumbent-model --json` prints for a world.
+/// The output of `incumbent-model --json` for a world.
 #[derive(Debug, Deserialize)]
 struct Found {
     world: String,
@@ -61,7 +61,7 @@ pub(super) fn run(report: &mut Report) -> Result<()> {
 }
 
 impl Found {
-    /// Prints a row of the table; what to call the world in the list of failures.
+    /// Prints a row of the table. Returns the world's name for the list of failures.
     fn says(&self) -> String {
         let Self { world, bounds, states, unique, depth, secs, held, .. } = self;
         say!("{world:<13} {states:>10} {unique:>10} {depth:>6} {secs:>6.1} s  {bounds}");

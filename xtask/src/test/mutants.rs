@@ -1,4 +1,4 @@
-//! Breaks the rules of the core one at a time: each that goes unnoticed is a gap in the simulator's checks.
+//! Breaks the rules of the core one at a time: each break that goes unnoticed is a gap in the simulator's checks.
 //!
 //! The hunt builds a copy of the core that can be broken, in a target folder of its own, so no other build is disturbed.
 
@@ -14,7 +14,7 @@ use crate::shell;
 /// The page that lists the mutants.
 const PAGE: &str = "docs/internals/mutants.md";
 
-/// What `incumbent-mutants --json` prints for each.
+/// The output of `incumbent-mutants --json` for each.
 #[derive(Debug, Deserialize)]
 struct Finding {
     name: String,
@@ -26,7 +26,7 @@ struct Finding {
 }
 
 impl Finding {
-    /// The control is as it should be when nothing is found in it.
+    /// Whether it is as expected: a mutant is caught, and the control is not.
     fn is_well(&self) -> bool {
         self.caught != (self.name == "none")
     }
@@ -58,7 +58,7 @@ pub(super) fn run(report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// The hunt, which builds what it breaks.
+/// The command of the hunt; it builds the broken copy.
 fn hunt() -> Command {
     let mut hunt = shell::cargo();
     hunt.args(["run", "--quiet", "--package", "incumbent-mutants", "--"]);

@@ -21,12 +21,12 @@ use crate::tools::NEXTEST;
 /// The settings in `.config/nextest.toml` for many tests at a time.
 pub(super) const PROFILE: [&str; 2] = ["--profile", "xtask"];
 
-/// What nextest writes for machines; the name is set in `.config/nextest.toml`.
+/// The JUnit report of nextest; the name is set in `.config/nextest.toml`.
 const JUNIT: &str = "nextest/xtask/junit.xml";
 
 impl Part {
-    /// To which part the tests of a binary belong; `incumbent::nats_store` is an integration test of
-    /// the package `incumbent`, `incumbent` its unit tests.
+    /// The part that the tests of a binary belong to; `incumbent::nats_store` is an integration test of the package
+    /// `incumbent`, `incumbent` its unit tests.
     pub(super) fn of_binary(id: &str) -> Option<Self> {
         let (package, binary) = id.split_once("::").unwrap_or((id, ""));
         Some(match package {
@@ -54,7 +54,7 @@ impl Part {
 pub(super) struct Tests {
     parts: Vec<Part>,
     without_go: bool,
-    /// Which test binaries are run, in nextest's language; known once they are built.
+    /// The test binaries to run, as a filter of nextest; known once they are built.
     chosen: OnceLock<String>,
 }
 
@@ -88,7 +88,7 @@ impl Tests {
         Ok(())
     }
 
-    /// Runs what was built.
+    /// Runs the built tests.
     pub(super) fn run(&self, report: &mut Report) -> Result<()> {
         let chosen = self.chosen.get().context("the tests are not built")?;
         shell::progress(format!("run the tests of {}", names(&self.parts)));
@@ -101,7 +101,7 @@ impl Tests {
     }
 }
 
-/// Runs nextest, and counts each test for the part that `part` names; a run that breaks off for `first`.
+/// Runs nextest, and counts each test for the part that `part` names; an aborted run for `first`.
 pub(super) fn perform(
     command: &mut Command,
     first: Part,
@@ -124,18 +124,18 @@ pub(super) fn perform(
     Ok(())
 }
 
-/// Builds the programs that the tests of other languages run, as the Rust tests' build does: where that was done, nothing
-/// is compiled again.
+/// Builds the programs that the tests of other languages run, as the Rust tests' build does: after that build, nothing is
+/// compiled again.
 pub(super) fn programs() -> Result<()> {
     shell::progress("build the command line, and the stage of the conformance scenarios");
     let mut command = shell::cargo();
     command.args(["build", "--quiet", "--workspace", "--all-features"]);
     command.args(["--bin", "incumbent", "--bin", "incumbent-stage"]);
-    // A test, so that cargo chooses the features that it chooses for tests; this one is small.
+    // A test, so that cargo chooses the same features as for tests; this one is small.
     shell::run(command.args(["--test", "wall_clock"]))
 }
 
-/// Those parts that have Rust tests.
+/// The parts among these that have Rust tests.
 fn with_tests(parts: &[Part]) -> Vec<Part> {
     let has_tests =
         |part: &Part| !matches!(part, Part::Mutants | Part::Python | Part::Node | Part::Lint | Part::Quick);
@@ -163,7 +163,7 @@ fn packages(parts: &[Part]) -> Vec<&'static str> {
     }
 }
 
-/// Runs one test that a run of everything leaves out, because of what has to be built for it; whether it passed.
+/// Runs one test that a full run leaves out because of its build. Returns whether it passed.
 pub(super) fn run_ignored(binary: &str, test: &str, environment: &[(&str, OsString)]) -> Result<bool> {
     let mut command = NEXTEST.command()?;
     command.arg("run").args(PROFILE).args(["--run-ignored", "only", "--no-tests", "fail"]).args(as_built());
@@ -172,12 +172,12 @@ pub(super) fn run_ignored(binary: &str, test: &str, environment: &[(&str, OsStri
     shell::succeeds(&mut command)
 }
 
-/// Where the list of test binaries is kept.
+/// The path of the list of test binaries.
 fn list_of_binaries() -> PathBuf {
     shell::target().join("nextest/binaries.json")
 }
 
-/// Says that nextest shall run what was built, and not ask cargo, which may be at another build.
+/// Options that make nextest run the built tests without asking cargo, which may be busy with another build.
 fn as_built() -> [OsString; 2] {
     ["--binaries-metadata".into(), list_of_binaries().into()]
 }
@@ -197,7 +197,7 @@ fn binaries(packages: &[&str]) -> Result<BinaryList> {
     serde_json::from_str(&json).context("cannot read nextest's list of binaries")
 }
 
-/// What `cargo nextest list --list-type binaries-only` prints.
+/// The output of `cargo nextest list --list-type binaries-only`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 struct BinaryList {
@@ -208,7 +208,7 @@ fn names(parts: &[Part]) -> String {
     parts.iter().map(|part| part.name()).collect::<Vec<_>>().join(", ")
 }
 
-/// Counts the tests in a JUnit file, in which each test binary is one suite.
+/// Counts the tests in a JUnit file; each test binary is one suite in it.
 fn count(junit: &str, part: impl Fn(&str) -> Option<Part>, report: &mut Report) -> Result<Tally> {
     let document = roxmltree::Document::parse(junit).context("nextest wrote a JUnit file that is not XML")?;
     let begin = document.root_element().attribute("timestamp").and_then(time_of_day);
@@ -237,7 +237,7 @@ fn count(junit: &str, part: impl Fn(&str) -> Option<Part>, report: &mut Report) 
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The time of day in `2026-01-02T03:04:05.678+00:00`; all of a file are of one zone.
+/// The time of day in `2026-01-02T03:04:05.678+00:00`; all of a file are in one time zone.
 fn time_of_day(timestamp: &str) -> Option<Duration> {
     let (_, time) = timestamp.split_once('T')?;
     let time = time.split(['+', '-', 'Z']).next()?;

@@ -1,5 +1,5 @@
-//! The npm package: it is built, and tried by vitest; among its tests it is packed, and installed elsewhere. Newer
-//! releases of Node, which npm installs as packages, then try what depends on them.
+//! The npm package: it is built, and tested by vitest; among its tests it is packed, and installed elsewhere. Newer
+//! releases of Node, which npm installs as packages, then run the tests that depend on the release.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -17,21 +17,21 @@ use super::{ADDON, PROGRAMS, Part, WHEEL};
 use crate::python;
 use crate::shell::{self, say};
 
-/// The oldest Node that the package is for.
+/// The oldest Node that the package supports.
 const OLDEST: u32 = 20;
 
-/// Releases that are tried besides the one of this machine.
+/// Releases that are tested besides the one of this machine.
 const OTHERS: [u32; 3] = [20, 22, 24];
 
-/// What is tried on those: the package in both module systems, what is packed into it, an event loop that is blocked,
-/// processes, threads, and the scenarios on one store.
+/// The tests on those releases: the package in both module systems, its packed contents, an event loop that is
+/// blocked, processes, threads, and the scenarios on one store.
 const REPRESENTATIVE: [&str; 7] =
     ["package", "candidate", "handlers", "blocked", "processes", "threads", "conformance"];
 
-/// Says to the tests that there is no Python to take turns with.
+/// The value that reports to the tests that there is no Python to take turns with.
 const NO_PYTHON: &str = "none";
 
-/// A file of tests that packs the package in its own folder: no two of it at a time.
+/// A test file that packs the package in its own folder: no two runs of it at a time.
 const PACKS: &str = "package";
 
 /// The steps of [`Part::Node`]; without `python`, Node does not take turns with Python.
@@ -58,7 +58,7 @@ pub(super) fn steps<'a>(python: Option<&'a Python>) -> Vec<Step<'a>> {
     steps.push(step(HERE.into(), Box::new(move |report| vitest(None, &[], &other_python()?, report))));
     let mut before = HERE.to_owned();
     for release in OTHERS {
-        // The release of this machine is tried already.
+        // The release of this machine is tested already.
         let on = move |files: &[&str], report: &mut Report| match major()? == Some(release) {
             true => Ok(()),
             false => vitest(Some((release, &release_of(release)?)), files, &other_python()?, report),
@@ -76,7 +76,7 @@ pub(super) fn steps<'a>(python: Option<&'a Python>) -> Vec<Step<'a>> {
 }
 
 /// Runs the test files whose names contain one of `files`, all where there are none, on a Node of its own or the one
-/// that is on the path.
+/// on the path.
 fn vitest(other: Option<(u32, &Path)>, files: &[&str], python: &OsStr, report: &mut Report) -> Result<()> {
     let name = other.map_or_else(String::new, |(release, _)| format!("Node {release}: "));
     shell::progress(format!("{name}vitest {}", files.join(" ")));
@@ -93,7 +93,7 @@ fn vitest(other: Option<(u32, &Path)>, files: &[&str], python: &OsStr, report: &
     vitest.env("INCUMBENT_STAGE", shell::built("incumbent-stage"));
     vitest.env("INCUMBENT_PYTHON", python);
     if other.is_some() {
-        // The others are no different there.
+        // Other stores behave no differently there.
         vitest.env("INCUMBENT_STORES", "memory");
     }
     if let Ok(server) = nats_server(NatsVersion::Newest) {
@@ -107,7 +107,7 @@ fn vitest(other: Option<(u32, &Path)>, files: &[&str], python: &OsStr, report: &
             report.test(Part::Node, &format!("{name}{case}"), passed, Some(took));
         }
     }
-    // A runner that crashes, or finds nothing, counts nothing.
+    // A runner that crashes, or finds no tests, counts nothing.
     if total.passed == 0 || (!succeeded && total.failed == 0) {
         report.check(Part::Node, &format!("{name}vitest failed, no test did"), false);
     }
@@ -139,13 +139,13 @@ pub(super) fn there_is_node() -> Result<()> {
     shell::output(&mut npm(&["--version"])).context(remedy).map(drop)
 }
 
-/// The release of the Node on the path, where it says one.
+/// The release of the Node on the path, where it reports one.
 fn major() -> Result<Option<u32>> {
     let version = shell::output(shell::command("node").arg("--version"))?;
     Ok(version.trim().trim_start_matches('v').split('.').next().and_then(|one| one.parse().ok()))
 }
 
-/// Runs scripts of the package, once what they need is installed.
+/// Runs scripts of the package, after installing its dependencies.
 pub(crate) fn build(scripts: &[&str]) -> Result<()> {
     let modified = |name: &str| fs::metadata(folder().join(name)).and_then(|file| file.modified()).ok();
     if modified("node_modules/.package-lock.json") < modified("package-lock.json") {

@@ -40,7 +40,7 @@ fn tests(report: &mut Report) -> Result<()> {
         total += Tally::one(passed);
         report.test(Part::Component, &format!("the playground: {name}"), passed, Some(took));
     }
-    // A runner that crashes, or finds nothing, counts nothing.
+    // A runner that crashes, or finds no tests, counts nothing.
     if total.passed == 0 || (!succeeded && total.failed == 0) {
         report.check(Part::Component, "the playground: node failed, no test did", false);
     }

@@ -1,5 +1,5 @@
 //! Components, the command line, Python and Node in one election: the wheel and the npm package are built first, so that
-//! nobody is missing.
+//! no kind is missing.
 
 use std::ffi::OsString;
 
@@ -30,7 +30,7 @@ pub(super) fn run(without: &[Without], python: &Python, report: &mut Report) -> 
     Ok(())
 }
 
-/// What the test takes for nobody of that kind.
+/// The value by which the test leaves this kind out.
 fn left_out(whom: &str) -> OsString {
     say!("{whom} takes no part, as asked");
     OsString::new()

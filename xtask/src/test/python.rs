@@ -1,4 +1,4 @@
-//! The Python package: its wheel is built and installed, and tried on every CPython there is.
+//! The Python package: its wheel is built and installed, and tested on every CPython of this machine.
 
 use std::ffi::OsString;
 use std::fs;
@@ -16,12 +16,12 @@ use super::{PROGRAMS, Part, WHEEL};
 use crate::python::{self, Interpreter, Profile};
 use crate::shell;
 
-/// Where the tests find the command line.
+/// The variable with the path of the command line.
 const CLI: &str = "INCUMBENT_CLI";
-/// Where they find the program that has the hand on stores and networks for the conformance scenarios.
+/// The variable with the path of `incumbent-stage`, for the conformance scenarios.
 const STAGE: &str = "INCUMBENT_STAGE";
 
-/// What is tried on every other interpreter: all that needs nothing but the wheel and pytest.
+/// The tests on every other interpreter: all that need nothing but the wheel and pytest.
 const SMOKE: [&str; 6] = [
     "tests/test_term.py",
     "tests/test_left_elsewhere.py",
@@ -31,10 +31,10 @@ const SMOKE: [&str; 6] = [
     "tests/test_fork.py::test_children_that_are_forked_while_the_engine_logs_do_not_hang",
 ];
 
-/// What takes longest: each of these runs in a process of its own, and all other files in one more.
+/// The longest tests: each of these runs in a process of its own, and all other files in one more.
 const LONG: [&str; 2] = ["tests/conformance", "tests/test_types.py"];
 
-/// The package as the steps of a run share it.
+/// The package, shared by the steps of a run.
 #[derive(Default)]
 pub(super) struct Python {
     built: OnceLock<(Vec<Interpreter>, PathBuf)>,
@@ -51,7 +51,7 @@ impl Python {
         Ok(())
     }
 
-    /// All interpreters, the one to try everything on first, and the wheel.
+    /// All interpreters, first the one that runs all tests, and the wheel.
     fn built(&self) -> Result<(&[Interpreter], &Path)> {
         let (interpreters, wheel) = self.built.get().context("the wheel is not built")?;
         Ok((interpreters, wheel))
@@ -62,7 +62,7 @@ impl Python {
         Ok((interpreters.first().context("no interpreter")?, wheel))
     }
 
-    /// The Python of a new environment of that name in which the package is installed, and nothing else.
+    /// The Python of a new environment of that name with only the package installed.
     pub(super) fn environment(&self, name: &str) -> Result<OsString> {
         let (usual, wheel) = self.usual()?;
         let environment = usual.fresh(name)?;
@@ -107,7 +107,7 @@ impl Python {
         steps
     }
 
-    /// Installs what the tests need where they run.
+    /// Installs the tests' requirements into their environment.
     fn install(&self) -> Result<()> {
         let (interpreter, wheel) = self.usual()?;
         let environment = interpreter.fresh("all")?;
@@ -115,7 +115,7 @@ impl Python {
         environment.install(&["--no-deps", python::text(wheel)?])
     }
 
-    /// One of the long files, or all others, on the interpreter that is tried most.
+    /// One of the long files, or all others, on the interpreter that runs all tests.
     fn everything(&self, file: Option<&str>, report: &mut Report) -> Result<()> {
         let interpreter = self.usual()?.0;
         let name = format!("CPython {}", interpreter.name());
@@ -133,7 +133,7 @@ impl Python {
         count(&mut pytest, &name, &results, report)
     }
 
-    /// What every other interpreter must do.
+    /// The tests of every other interpreter.
     fn others(&self, report: &mut Report) -> Result<()> {
         let (interpreters, wheel) = self.built()?;
         for interpreter in interpreters.iter().skip(1) {
@@ -143,7 +143,7 @@ impl Python {
     }
 }
 
-/// What every interpreter must do.
+/// The tests of every interpreter.
 fn smoke(interpreter: &Interpreter, wheel: &Path, report: &mut Report) -> Result<()> {
     let name = format!("CPython {}", interpreter.name());
     shell::progress(format!("pytest on {name}"));
@@ -157,13 +157,13 @@ fn smoke(interpreter: &Interpreter, wheel: &Path, report: &mut Report) -> Result
     count(&mut pytest, &name, &interpreter.name(), report)
 }
 
-/// What an installed package is tried with: an election.
+/// The trial of an installed package: an election.
 const TRY: &str = "import incumbent.sync, sys; assert 'site-packages' in incumbent.__file__
 with incumbent.sync.connect('sqlite:alone.db') as store, store.campaign('jobs', preset='fast', lease=1, splay=0) as candidate:
     with candidate.next_term(60) as term: assert candidate.is_leader and term.token.sequence
 assert not candidate.is_leader";
 
-/// The wheel needs nothing of this folder, nor anything else that is not in it.
+/// The wheel needs nothing of this folder, nor anything else outside it.
 fn alone(interpreter: &Interpreter, wheel: &Path) -> Result<bool> {
     shell::progress("the wheel alone");
     let elsewhere = tempfile::tempdir().context("no temporary folder")?;
@@ -174,8 +174,8 @@ fn alone(interpreter: &Interpreter, wheel: &Path) -> Result<bool> {
     shell::succeeds(environment.python().args(["-W", "error", "-c", TRY]).current_dir(elsewhere.path()))
 }
 
-/// `pip install ./python` with nothing but Rust at hand: pip fetches what builds. What was compiled before is used again,
-/// which is all that differs from a fresh machine.
+/// `pip install ./python` with nothing but Rust installed: pip fetches the build tools. Earlier compilation is reused,
+/// the only difference from a fresh machine.
 fn from_source(interpreter: &Interpreter) -> Result<bool> {
     shell::progress("pip install ./python");
     let elsewhere = tempfile::tempdir().context("no temporary folder")?;
@@ -190,14 +190,14 @@ fn from_source(interpreter: &Interpreter) -> Result<bool> {
     shell::succeeds(environment.python().args(["-W", "error", "-c", TRY]).current_dir(elsewhere.path()))
 }
 
-/// Runs pytest and counts what it says it did, in a file of its own.
+/// Runs pytest and counts the tests in its report, in a file of its own.
 fn count(pytest: &mut std::process::Command, name: &str, file: &str, report: &mut Report) -> Result<()> {
     let results = python::folder().join(format!("junit-{file}.xml"));
     if results.exists() {
         fs::remove_file(&results).with_context(|| format!("cannot remove {}", results.display()))?;
     }
     pytest.env(CLI, shell::built("incumbent")).env(STAGE, shell::built("incumbent-stage"));
-    // Others may run in the same folder.
+    // Other runs may use the same folder.
     pytest
         .args(["-p", "no:cacheprovider"])
         .arg(format!("--junitxml={}", results.display()))
@@ -210,7 +210,7 @@ fn count(pytest: &mut std::process::Command, name: &str, file: &str, report: &mu
             report.test(Part::Python, &format!("{name}: {case}"), passed, Some(took));
         }
     }
-    // A runner that crashes, or finds nothing, counts nothing.
+    // A runner that crashes, or finds no tests, counts nothing.
     if total.passed == 0 || (!succeeded && total.failed == 0) {
         report.check(Part::Python, &format!("{name}: pytest failed, no test did"), false);
     }
@@ -225,7 +225,7 @@ pub(super) struct Case {
     pub(super) took: Duration,
 }
 
-/// The tests of a JUnit file that ran; those that were skipped did not run.
+/// The tests of a JUnit file that ran; skipped ones did not run.
 pub(super) fn cases(junit: &str) -> Result<Vec<Case>> {
     let document = roxmltree::Document::parse(junit).context("pytest wrote a JUnit file that is not XML")?;
     let cases = document.descendants().filter(|node| node.has_tag_name("testcase"));

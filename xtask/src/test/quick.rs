@@ -1,4 +1,4 @@
-//! `cargo xtask test quick`: what a change broke, within minutes.
+//! `cargo xtask test quick`: finds within minutes what a change broke.
 
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ use super::{Part, lint, nextest, tools, words};
 use crate::shell;
 use crate::tools::NEXTEST;
 
-/// What `cargo xtask test --help` says of it.
+/// The text of `cargo xtask test --help` about it.
 pub(super) const HELP: &str = "\
 `cargo xtask test quick` takes a few minutes where cargo has built before, and runs:
 - the words and the format, in seconds;
@@ -24,7 +24,7 @@ processes and terminals, which wait or draw, are left out;
 - clippy on libraries and programs. On tests, which costs as much again, it is left out.
 Servers, components, Python, Node, other people's libraries, chaos and documentation are for `cargo xtask test`.";
 
-/// The tests, by the name of their target, beside the units of all packages.
+/// The integration tests, by target name, beside the unit tests of all packages.
 const TARGETS: [&str; 21] = [
     // The core, the simulator and the model.
     "campaign",
@@ -42,18 +42,18 @@ const TARGETS: [&str; 21] = [
     "store_memory",
     "store_sqlite",
     "corpora",
-    // What the bindings share.
+    // The shared tests of the bindings.
     "elections",
     "fork",
     "settings",
-    // The command line, and the chores.
+    // The command line, and the tasks.
     "cli",
     "fault_table",
     "links",
     "wall_clock",
 ];
 
-/// Which of those tests run, in nextest's language: all but those that take longest, by what was measured.
+/// The filter of nextest for those tests: all but the slowest, by measurement.
 const CHOSEN: &str = "all() - (binary_id(incumbent::store_sqlite) & test(/^(crowd|one_file)::/)) \
     - (binary_id(incumbent-cli::cli) - test(/^(bad_input|console|help|reports|run|settings|sim|snapshot)::/))";
 
@@ -78,7 +78,7 @@ fn steps<'env>() -> Vec<Step<'env>> {
         .shared(),
         Step::new(Part::Lint, "clippy", Compute, |report| {
             let mut command = shell::cargo();
-            // One small test, so that cargo chooses the features that it chooses for tests, and the full lint's builds serve.
+            // One small test, so that cargo chooses the same features as for tests, and the full lint's builds serve.
             command.args(["clippy", "--workspace", "--all-features", "--lib", "--bins"]);
             command.args(["--test", "wall_clock", "--", "-Dwarnings"]);
             lint::check("clippy", &mut command, report)
@@ -87,7 +87,7 @@ fn steps<'env>() -> Vec<Step<'env>> {
     ]
 }
 
-/// What cargo builds: some targets of all packages, so that the builds of everything serve.
+/// Cargo's targets: some of all packages, so that the full run's builds serve.
 fn selection() -> Vec<&'static str> {
     let mut words = vec!["--workspace", "--all-features", "--lib", "--bins"];
     words.extend(TARGETS.iter().flat_map(|target| ["--test", *target]));

@@ -1,9 +1,9 @@
-//! Steps of a run that go on at the same time.
+//! Runs steps at the same time.
 //!
 //! Steps that compute take the processors one after another, at a low priority; steps that mostly wait for leases and
 //! servers run beside them. So the processors are busy while tests sleep, and a test that measures time still gets a
-//! processor when it asks for one. The output of one step at a time is printed as it comes; that of the others is kept
-//! until its turn comes, so that what a step prints stands together.
+//! processor when it asks for one. The output of one step at a time is printed as it comes; the output of other steps
+//! is kept until then, so that a step's lines stay together.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -18,14 +18,14 @@ use super::tally::Report;
 use super::times::Phase;
 use crate::shell;
 
-/// How often a run says which steps it waits for.
+/// The interval at which a run lists the steps that it waits for.
 const NOTICE: Duration = Duration::from_secs(60);
 
-/// Below all that waits: a test that wakes up is run before the compiler.
+/// Below the priority of waiting steps: a test that wakes up runs before the compiler.
 #[cfg(target_os = "linux")]
 const NICE: i32 = 10;
 
-/// Why a step takes time.
+/// The reason why a step takes time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lane {
     /// It keeps all processors busy; one such step runs at a time.
@@ -42,14 +42,14 @@ pub(super) struct Step<'env> {
     name: String,
     part: Part,
     lane: Lane,
-    /// What its time counts as; none where it serves several parts.
+    /// The phase that its time counts as; none where it serves several parts.
     phase: Option<Phase>,
     needs: Vec<String>,
     work: Work<'env>,
 }
 
 impl<'env> Step<'env> {
-    /// A step of a part, under a name that no other step has.
+    /// A step of a part, with a unique name.
     pub(super) fn new(
         part: Part,
         name: impl Into<String>,
@@ -60,7 +60,7 @@ impl<'env> Step<'env> {
         Self { name, part, lane, phase: Some(Phase::Run), needs: Vec::new(), work }
     }
 
-    /// Waits for the step of that name, where there is one; it does not run where that one failed.
+    /// Waits for the step of that name, where there is one; does not run where that step failed.
     pub(super) fn after(mut self, name: impl Into<String>) -> Self {
         self.needs.push(name.into());
         self
@@ -106,7 +106,7 @@ pub(super) fn run(steps: Vec<Step<'_>>, waiting: usize, report: &mut Report) {
                 if let Some(need) = step.needs.iter().find(|need| ended.get(*need) == Some(&false)) {
                     report.check(step.part, &format!("{} did not run, as {need} failed", step.name), false);
                     ended.insert(step.name, false);
-                    // Steps that stand before it may have waited for it.
+                    // Steps listed before it may have waited for it.
                     index = 0;
                     continue;
                 }
@@ -116,7 +116,7 @@ pub(super) fn run(steps: Vec<Step<'_>>, waiting: usize, report: &mut Report) {
                     let name = step.name.clone();
                     let from = begin.elapsed();
                     let outcome = perform(step, &printer);
-                    // The loop is there until all steps have ended.
+                    // The loop runs until all steps have ended.
                     let _ = sender.send((name, from, outcome));
                 });
             }
@@ -141,7 +141,7 @@ pub(super) fn run(steps: Vec<Step<'_>>, waiting: usize, report: &mut Report) {
     });
 }
 
-/// Runs one step on its own thread: what came of it, and whether steps that need it may run.
+/// Runs one step on its own thread. Returns its report, and whether steps that need it may run.
 fn perform(step: Step<'_>, printer: &Arc<Printer>) -> (Report, bool) {
     let Step { name, part, lane, phase, work, .. } = step;
     if lane == Lane::Compute {
@@ -177,7 +177,7 @@ fn perform(step: Step<'_>, printer: &Arc<Printer>) -> (Report, bool) {
 
 /// Lowers the priority of this thread, and of the programs that it starts.
 fn yield_to_others() {
-    // Elsewhere it would be that of the whole process, for good.
+    // Elsewhere it would be that of the whole process, permanently.
     #[cfg(target_os = "linux")]
     let _ = rustix::process::nice(NICE);
 }
@@ -185,7 +185,7 @@ fn yield_to_others() {
 /// Prints the output of steps that run at the same time, one step after another.
 struct Printer {
     steps: Mutex<Steps>,
-    /// Where it prints a line.
+    /// Prints a line.
     print: Box<dyn Fn(&str) + Send + Sync>,
 }
 
@@ -193,7 +193,7 @@ struct Printer {
 struct Steps {
     /// The step whose output is printed as it comes.
     front: Option<String>,
-    /// Those whose output is kept, in the order in which they began.
+    /// Steps whose output is kept, in the order in which they began.
     kept: Vec<Kept>,
 }
 
@@ -233,7 +233,7 @@ impl Printer {
             return;
         }
         steps.front = None;
-        // What has ended is printed whole; the oldest of those that run is printed on as it comes.
+        // The output of an ended step is printed whole; that of the oldest running step is printed as it comes.
         let (ended, mut kept): (Vec<_>, Vec<_>) = steps.kept.drain(..).partition(|kept| kept.ended);
         let next = if kept.is_empty() { None } else { Some(kept.remove(0)) };
         for step in ended.iter().chain(&next) {
@@ -259,7 +259,7 @@ mod tests {
 
     use super::*;
 
-    /// How many of some steps are at work, and how many were at most.
+    /// The number of steps at work, now and at most.
     #[derive(Default)]
     struct Crowd {
         now: AtomicUsize,
@@ -267,7 +267,7 @@ mod tests {
     }
 
     impl Crowd {
-        /// Is at work until `others` are too, or for a moment where they never are.
+        /// Works until `others` are at work too, or for a moment where they never are.
         fn join(&self, others: usize) {
             let now = self.now.fetch_add(1, Ordering::SeqCst) + 1;
             self.most.fetch_max(now, Ordering::SeqCst);
@@ -356,7 +356,7 @@ mod tests {
         assert!(!report.is_well(Part::Core));
     }
 
-    /// What a printer prints while steps begin, print and end.
+    /// The printer's output while steps begin, print and end.
     #[test]
     fn the_output_of_a_step_stands_together() {
         let printed = Arc::new(Mutex::new(Vec::new()));

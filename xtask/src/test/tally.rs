@@ -1,4 +1,4 @@
-//! Counting what passed and what failed.
+//! Counts passed and failed tests.
 
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
@@ -8,7 +8,7 @@ use super::Part;
 use super::times::Times;
 use crate::shell;
 
-/// How many tests passed, and how many failed.
+/// The numbers of passed and failed tests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) passed: u64,
@@ -50,12 +50,12 @@ impl Report {
         *self.parts.entry(part).or_default() += tally;
     }
 
-    /// Names something that failed, for the end of the run; [`add`](Self::add) counts it.
+    /// Names a failure, for the end of the run; [`add`](Self::add) counts it.
     pub(crate) fn name_failure(&mut self, part: Part, what: impl AsRef<str>) {
         self.failures.push(format!("{}: {}", part.name(), what.as_ref()));
     }
 
-    /// One check, counted and, if it failed, named.
+    /// Counts one check, and names it if it failed.
     pub(crate) fn check(&mut self, part: Part, what: &str, passed: bool) {
         self.add(part, Tally::one(passed));
         if !passed {
@@ -63,12 +63,12 @@ impl Report {
         }
     }
 
-    /// Whether nothing of a part has failed so far.
+    /// Whether no test of a part has failed so far.
     pub(crate) fn is_well(&self, part: Part) -> bool {
         self.parts.get(&part).is_none_or(|tally| tally.failed == 0)
     }
 
-    /// A test, counted and, if it failed, named; and how long it took, where that is known.
+    /// Counts one test, and names it if it failed; with its duration, where that is known.
     pub(crate) fn test(&mut self, part: Part, name: &str, passed: bool, took: Option<Duration>) {
         self.check(part, name, passed);
         if let Some(took) = took {
@@ -83,10 +83,10 @@ impl Report {
         self.times.merge(step.times, offset);
     }
 
-    /// Prints where the time went and the result, last of all `N passed, N failed`; whether all is well.
+    /// Prints the times and the result, last of all `N passed, N failed`. Returns whether all passed.
     ///
-    /// A part in which no test ran has failed: otherwise a filter that matches nothing passes. So
-    /// has a run without any part.
+    /// A part in which no test ran has failed: otherwise a filter that matches nothing passes. So has a
+    /// run without any part.
     pub(crate) fn close(mut self, took: Duration) -> bool {
         let idle: Vec<Part> = self
             .parts

@@ -1,4 +1,4 @@
-//! Where the time of a run went: the seconds of each part, and the slowest tests.
+//! The times of a run: the seconds of each part, and the slowest tests.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use super::Part;
 
-/// How many of the slowest tests are shown.
+/// The number of the slowest tests shown.
 const SLOWEST: usize = 10;
 
-/// What a step of a part does.
+/// The phase of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
     /// It builds what is tested.
@@ -18,7 +18,7 @@ pub(crate) enum Phase {
     Run,
 }
 
-/// What a run measured of itself, in time since it began.
+/// The measurements of a run, in time since it began.
 #[derive(Debug, Default)]
 pub(crate) struct Times {
     spans: BTreeMap<(Part, Phase), Vec<(Duration, Duration)>>,
@@ -27,22 +27,22 @@ pub(crate) struct Times {
 }
 
 impl Times {
-    /// Something of a part went on from one moment to another.
+    /// Records that a part was at work between these times.
     pub(crate) fn span(&mut self, part: Part, phase: Phase, from: Duration, to: Duration) {
         self.spans.entry((part, phase)).or_default().push((from, to));
     }
 
-    /// A step that serves several parts took this long.
+    /// Records the time of a step that serves several parts.
     pub(crate) fn shared(&mut self, name: &str, took: Duration) {
         self.shared.push((name.to_owned(), took));
     }
 
-    /// A test took this long.
+    /// Records the time of a test.
     pub(crate) fn test(&mut self, part: Part, name: &str, took: Duration) {
         self.tests.push((took, format!("{:<9} {name}", part.name())));
     }
 
-    /// Adds what a step measured that began at `offset`.
+    /// Adds the measurements of a step that began at `offset`.
     pub(crate) fn merge(&mut self, step: Self, offset: Duration) {
         for (key, spans) in step.spans {
             let spans = spans.into_iter().map(|(from, to)| (from + offset, to + offset));
@@ -76,7 +76,7 @@ fn seconds(time: Duration) -> String {
     if time.is_zero() { "-".into() } else { format!("{:.0}", time.as_secs_f64()) }
 }
 
-/// How long at least one of the spans lasted: those that overlap count once.
+/// The time covered by at least one of the spans: overlaps count once.
 fn covered(mut spans: Vec<(Duration, Duration)>) -> Duration {
     spans.sort();
     let (mut total, mut end) = (Duration::ZERO, Duration::ZERO);

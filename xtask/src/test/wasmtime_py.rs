@@ -8,7 +8,7 @@ use crate::python;
 use crate::shell::{self, say};
 use crate::tools::Without;
 
-/// Where it is in the source.
+/// Its folder in the source.
 const EXAMPLE: &str = "examples/wasm/python";
 
 pub(super) fn run(without: &[Without], report: &mut Report) {
@@ -25,7 +25,7 @@ pub(super) fn run(without: &[Without], report: &mut Report) {
     }
 }
 
-/// Runs the example in a virtual environment of its own; whether it succeeds.
+/// Runs the example in a virtual environment of its own. Returns whether it succeeds.
 fn example() -> Result<bool> {
     let interpreters = python::interpreters()?;
     let environment = interpreters.first().context("no interpreter")?.fresh("component")?;

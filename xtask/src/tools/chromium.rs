@@ -1,4 +1,4 @@
-//! Chromium, for the tests of the playground: the one that is there, or Debian's.
+//! Chromium, for the tests of the playground: an installed one, or Debian's.
 
 use std::path::PathBuf;
 
@@ -6,10 +6,10 @@ use anyhow::{Context, Result, bail};
 
 use crate::shell;
 
-/// What distributions call it.
+/// Its names in distributions.
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
-/// Where it is, after installing it where it is not.
+/// Returns its path, after installing it where it is missing.
 pub(crate) fn provide() -> Result<PathBuf> {
     if let Some(found) = installed() {
         return Ok(found);
@@ -23,7 +23,7 @@ pub(crate) fn provide() -> Result<PathBuf> {
         shell::output(command.env("DEBIAN_FRONTEND", "noninteractive").args(words))
     };
     let install = || apt(&["install", "--yes", "--no-install-recommends", "chromium"]);
-    // Where the lists are there and of today, they need not be fetched.
+    // Package lists of today need not be fetched again.
     if install().is_err() {
         apt(&["update"]).and_then(|_| install()).context(
             "there is no chromium, and it cannot be installed; install it by other means (https://www.chromium.org)",

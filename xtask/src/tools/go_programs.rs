@@ -7,7 +7,7 @@ use incumbent_testkit::tools;
 
 use crate::shell;
 
-/// Builds them anew: Go knows what has changed, and is quick where nothing has.
+/// Builds them each time: Go knows what has changed, and is quick where nothing has.
 pub(super) fn provide() -> Result<(PathBuf, String)> {
     let go = shell::on_path("go").context(
         "the programs of tests/interop/go: install Go 1.26 or newer (https://go.dev/dl), or say `--without go`",

@@ -1,6 +1,6 @@
-//! `cargo xtask tools`: finds or installs what tests need, into `target/tools`.
+//! `cargo xtask tools`: finds or installs the tests' tools, into `target/tools`.
 //!
-//! What is there already is not installed again, so it is quick from the second time on.
+//! Installed tools are not installed again, so later runs are quick.
 
 mod cargo_tools;
 pub(crate) mod chromium;
@@ -35,7 +35,7 @@ pub(crate) enum Without {
     Node,
 }
 
-/// Something the tests need.
+/// A tool of the tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tool {
     /// A version of nats-server.
@@ -61,7 +61,7 @@ impl Tool {
         Self::GoPrograms,
     ];
 
-    /// Where it is, after installing it where it is not; and its version.
+    /// Returns its path and version, after installing it where it is missing.
     fn provide(self) -> Result<(PathBuf, String)> {
         match self {
             Self::NatsServer(version) => nats_server::provide(version),
@@ -72,7 +72,7 @@ impl Tool {
         }
     }
 
-    /// Whether tests can go on without it on a machine that lacks Go on purpose.
+    /// Whether tests can do without it on a machine that lacks Go on purpose.
     fn needs_go(self) -> bool {
         matches!(self, Self::NatsServer(NatsVersion::V2_12 | NatsVersion::V2_10) | Self::GoPrograms)
     }
@@ -83,10 +83,10 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     Ok(true)
 }
 
-/// Finds or installs every one of `tools`, and prints where it is.
+/// Finds or installs every one of `tools`, and prints its path.
 ///
 /// # Errors
-/// What could not be had, each with what to install.
+/// The tools that are missing, each with what to install.
 pub(crate) fn all(tools: &[Tool], without: &[Without]) -> Result<()> {
     let missing = provide(tools, without);
     if !missing.is_empty() {
@@ -96,7 +96,7 @@ pub(crate) fn all(tools: &[Tool], without: &[Without]) -> Result<()> {
     Ok(())
 }
 
-/// Finds or installs `tools`, and prints where each is; those that could not be had, and why.
+/// Finds or installs `tools`, and prints the path of each. Returns the missing ones, and the reasons.
 pub(crate) fn provide(tools: &[Tool], without: &[Without]) -> Vec<(Tool, String)> {
     let mut missing = Vec::new();
     for tool in tools {

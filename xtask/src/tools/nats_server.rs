@@ -9,14 +9,14 @@ use incumbent_testkit::tools::{self, NATS_SERVER, NatsVersion};
 use crate::shell;
 
 const MODULE: &str = "github.com/nats-io/nats-server/v2";
-/// The oldest series an election can run on.
+/// The oldest series on which an election can run.
 const FLOOR: (u32, u32) = (2, 10);
 
 /// Finds or installs a version of nats-server.
 pub(super) fn provide(version: NatsVersion) -> Result<(PathBuf, String)> {
     match tools::nats_server(version) {
         Ok(found) if is_acceptable(&found, version) => return described(found),
-        // The tests would use it whatever else is installed.
+        // The tests would use it even if others are installed.
         Ok(found) if is_named(&found) => bail!("${NATS_SERVER} names {}, too old or broken", found.display()),
         _ => {}
     }
@@ -56,7 +56,7 @@ fn go_install(version: NatsVersion, folder: &Path) -> Result<PathBuf> {
     Ok(folder.join("nats-server"))
 }
 
-/// Unpacks Debian's package beside the others: no root, no service started.
+/// Unpacks Debian's package beside the other versions: no root, no service started.
 fn debian_package(version: NatsVersion, folder: &Path) -> Result<PathBuf> {
     if shell::on_path("apt-get").is_none() || shell::on_path("dpkg-deb").is_none() {
         bail!("this is no Debian");
@@ -86,7 +86,7 @@ fn checked(program: PathBuf, version: NatsVersion) -> Result<PathBuf> {
     })
 }
 
-/// The newest may be any that is supported; the others stand for their series.
+/// Whether the version fits: the newest may be any that is supported; the others must be of their series.
 fn is_acceptable(program: &Path, version: NatsVersion) -> bool {
     let Ok(series) = reported(program).and_then(|text| series(&text)) else { return false };
     match version {
@@ -100,7 +100,7 @@ fn described(program: PathBuf) -> Result<(PathBuf, String)> {
     Ok((program, version))
 }
 
-/// What the program says of itself: `nats-server: v2.15.1`.
+/// The version that the program reports: `nats-server: v2.15.1`.
 fn reported(program: &Path) -> Result<String> {
     let text = shell::output(shell::command(program).arg("--version"))?;
     Ok(text.trim().replace(": v", " "))

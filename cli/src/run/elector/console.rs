@@ -1,4 +1,4 @@
-//! An election by hand: messages are typed, and handlers do what they would.
+//! An election by hand: a person types messages, and the handlers act on them.
 
 use std::io::{IsTerminal, Write};
 
@@ -7,7 +7,7 @@ use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
 
 use crate::run::tell::say;
 
-/// What is typed.
+/// Reads typed messages.
 pub(super) struct Console {
     lines: Lines<BufReader<Stdin>>,
     as_json: bool,
@@ -18,7 +18,7 @@ impl Console {
         Self { lines: BufReader::new(tokio::io::stdin()).lines(), as_json }
     }
 
-    /// Asks for a message, where a person types.
+    /// Prompts for a message, where a person types.
     pub(super) fn prompt(&self) {
         if std::io::stdin().is_terminal() {
             let mut stderr = std::io::stderr();
@@ -26,7 +26,7 @@ impl Console {
         }
     }
 
-    /// The next message; none at the end of what is typed. Cancel-safe.
+    /// The next message; none at the end of the input. Cancel-safe.
     pub(super) async fn next(&mut self) -> Option<Message> {
         loop {
             let line = self.lines.next_line().await.ok()??;

@@ -1,4 +1,4 @@
-//! What the environment variables of the tool elector say, where nothing else does.
+//! Defaults from the environment variables of the tool elector, where nothing else sets an option.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use super::CONSOLE;
 use crate::failure::Failure;
 use crate::run::args::Args;
 
-/// Fills in what the command line and the settings of our own leave open.
+/// Fills in the options that the command line and our own settings leave open.
 pub(crate) fn take_defaults(
     args: &mut Args,
     variable: impl Fn(&str) -> Option<String>,
@@ -42,7 +42,7 @@ pub(crate) fn take_defaults(
     Ok(())
 }
 
-/// None, or no time at all, means the default, as it did.
+/// Parses a time; zero means the default, as in elector.
 fn span(text: &str) -> Result<Duration, Failure> {
     const DEFAULT: Duration = Duration::from_secs(30);
     if text == "0" {

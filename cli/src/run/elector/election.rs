@@ -1,4 +1,4 @@
-//! What an election's events mean to the reconciler.
+//! The meaning of an election's events for the reconciler.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ impl Elector {
         match event {
             Event::Won(term) => self.won(term).await,
             Event::Draining { reason, .. } => {
-                // In an error it is known already why the work ends.
+                // In an error the reason for the end of the work is known already.
                 if !self.health.stays_out {
                     self.reason = Some(reason);
                 }
@@ -40,10 +40,10 @@ impl Elector {
         (self.deadline, self.longest) = (Instant::ZERO, Duration::ZERO);
         let deadline = term.deadline();
         if deadline == Instant::ZERO {
-            // It is over already, which is about to be told.
+            // The term is over already; its event is about to come.
             return Ok(());
         }
-        // A handler finds the file there, whatever it says; without it there is still the token.
+        // A handler finds the file there, whatever it holds; without it there is still the token.
         if let Err(error) = self.file.write(deadline, token, &self.clock).await {
             self.warn(&format!("the deadline cannot be written to its file: {error}"));
         }
@@ -58,13 +58,13 @@ impl Elector {
         if !self.health.stays_out {
             self.reason = Some(reason);
         }
-        // A term that was left is given up only when its work has ended, and after a deletion others wait for our
-        // lease to run out. After anything else there may be another leader now.
+        // A term that was resigned is given up only when its work has ended, and after a deletion other
+        // candidates wait for our lease to run out. After any other reason there may be another leader now.
         let is_kept = reason.may_drain() || matches!(reason, Reason::Deleted | Reason::HandlerFailed);
         let until = if is_kept { self.deadline } else { self.deadline.min(now) };
         self.give(Input::Lease { until })?;
         self.say(Message::NotLeader)?;
-        // Held until nothing is left of the work, where there is any.
+        // Held until no work is left, where there is any.
         if !self.reconciler.works() {
             self.term = None;
         }
@@ -75,7 +75,7 @@ impl Elector {
         Ok(())
     }
 
-    /// Passes on what the election says; not that we leave because of an error, for that is known.
+    /// Passes a message on; but not that the candidate leaves because of an error, which is known already.
     fn say(&mut self, message: Message) -> Result<(), Failure> {
         if self.health.stays_out && message == Message::NotLeader {
             return Ok(());

@@ -16,14 +16,14 @@ use super::script::Script;
 use crate::run::command::Told;
 use crate::stderr;
 
-/// More than a pipe holds: what a handler has written by its end is logged before anything else happens.
+/// The most that is logged after a handler's end, before anything else happens: more than a pipe holds.
 const LAST_WORDS: usize = 1024 * 1024;
-/// How much is logged before something else has its turn.
+/// The most that is logged before other work proceeds.
 const AT_ONCE: usize = 64 * 1024;
 /// The longest piece of a line that is logged as one.
 const LONGEST_LINE: usize = 8 * 1024;
 
-/// The option that sets a handler, which is its name in logs.
+/// The option that sets a handler; also its name in logs.
 pub(super) fn option(handler: Handler) -> &'static str {
     match handler {
         Handler::Begin => "on-won",
@@ -32,12 +32,12 @@ pub(super) fn option(handler: Handler) -> &'static str {
     }
 }
 
-/// A handler that runs.
+/// A running handler.
 pub(super) struct Running {
     pub(super) run: RunId,
     pub(super) handler: Handler,
     process: Result<Process, Option<String>>,
-    /// When it is killed at the latest.
+    /// The latest time at which it is killed.
     pub(super) kill_at: Option<Instant>,
 }
 
@@ -49,18 +49,18 @@ struct Process {
 }
 
 impl Running {
-    /// One for which nothing is to be done. It succeeds at once.
+    /// A handler with nothing to run. It succeeds at once.
     pub(super) fn nothing(run: RunId, handler: Handler) -> Self {
         Self { run, handler, process: Err(None), kill_at: None }
     }
 
-    /// One that could not be started. It has failed at once.
+    /// A handler that could not be started. It fails at once.
     pub(super) fn not_started(run: RunId, handler: Handler, error: &io::Error) -> Self {
         Self { run, handler, process: Err(Some(format!("it cannot be started: {error}"))), kill_at: None }
     }
 
     /// Starts a handler, in a process group of its own. It is not killed with this process: an end that
-    /// has begun had better be completed.
+    /// has begun should be completed.
     pub(super) fn start(
         run: RunId,
         handler: Handler,
@@ -77,7 +77,7 @@ impl Running {
         Self::spawn(run, handler, command, as_json)
     }
 
-    /// Starts a handler that has been told everything.
+    /// Spawns a handler whose environment is complete.
     pub(super) fn spawn(
         run: RunId,
         handler: Handler,
@@ -102,7 +102,7 @@ impl Running {
         self.process.as_ref().ok().filter(|process| !process.has_ended).map(|process| process.group)
     }
 
-    /// Sends a signal to it and to whatever it started in its group.
+    /// Sends a signal to it and to the processes in its group.
     pub(super) fn signal(&self, signal: Signal) {
         if let Ok(process) = &self.process
             && !process.has_ended
@@ -111,7 +111,7 @@ impl Running {
         }
     }
 
-    /// How it ended, in words; none where it did what it should. Cancel-safe.
+    /// The reason of its failure, as text; none where it succeeded. Cancel-safe.
     pub(super) async fn ended(&mut self) -> Option<String> {
         let process = match &mut self.process {
             Ok(process) => process,
@@ -138,7 +138,7 @@ impl Running {
     }
 }
 
-/// What a handler says on one of its streams: logged a line at a time, with its name.
+/// A handler's output on one stream, logged a line at a time with the handler's name.
 struct Output {
     pipe: Option<Receiver>,
     rest: Vec<u8>,
@@ -157,17 +157,17 @@ impl Output {
         self.pipe.is_some()
     }
 
-    /// Logs what comes next. Cancel-safe.
+    /// Logs the next output. Cancel-safe.
     async fn read(&mut self) {
         if let Some(pipe) = &self.pipe {
             stderr::room().await;
-            // Where it cannot be waited for, reading it says why.
+            // An error of the wait shows again at the read.
             let _ = pipe.readable().await;
             self.log(AT_ONCE);
         }
     }
 
-    /// Logs what is there, so many bytes of it at most.
+    /// Logs the available output, at most this many bytes.
     fn log(&mut self, most: usize) {
         let mut buffer = [0; 4096];
         let mut logged = 0;
@@ -192,7 +192,7 @@ impl Output {
         }
     }
 
-    /// What the handler left in the background may go on writing: that is logged beside everything else.
+    /// Leaves the output to a task: processes that the handler left in the background may go on writing.
     fn leave(&mut self) {
         if self.is_open() {
             let mut left = Self { pipe: self.pipe.take(), rest: std::mem::take(&mut self.rest), ..*self };
@@ -206,7 +206,7 @@ impl Output {
     }
 }
 
-/// How much of what was read is a line.
+/// The length of the first line in the bytes that were read.
 fn line_end(read: &[u8]) -> Option<usize> {
     let end = read.iter().position(|byte| *byte == b'\n').map(|at| at + 1);
     end.or((read.len() >= LONGEST_LINE).then_some(LONGEST_LINE)).map(|end| end.min(LONGEST_LINE))

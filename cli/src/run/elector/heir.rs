@@ -1,8 +1,8 @@
-//! A process of its own that ends the work where the supervisor was killed.
+//! The successor process that ends the work where the supervisor was killed.
 //!
-//! While there is work to end it holds a will: what to run, and with which environment. It executes it when its
-//! standard input ends, which happens when the supervisor is gone, however that came about. One that ends in good
-//! order revokes the will first.
+//! While there is work to end it holds an instruction: the command to run, and its environment. It runs the command
+//! when its standard input ends, because then the supervisor is gone, for whatever reason. A supervisor that ends in
+//! good order withdraws the instruction first.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -25,10 +25,10 @@ use crate::run::command::Told;
 use crate::run::signals::Signals;
 use crate::run::tell::say;
 
-/// What is to be done when the supervisor is gone.
+/// The instruction to carry out when the supervisor is gone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Will {
-    /// What ends the work.
+    /// The script that ends the work.
     script: Script,
     environment: Vec<(String, String)>,
     /// The process group of the handler that began the work, while it runs: it is killed first.
@@ -70,10 +70,10 @@ pub(crate) struct HeirArgs {
     retry_every: Duration,
 }
 
-/// The hidden command of the heir's process. It ends when its standard input does, after what is to be done then.
+/// The successor's hidden command. It ends when its standard input does, after it has carried out the instruction.
 pub(crate) async fn heir(args: &HeirArgs, as_json: bool) -> io::Result<()> {
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
-    // What asks the supervisor to end is often sent to every process of a service: that is for the supervisor to do.
+    // A request to end is often sent to every process of a service; the supervisor handles it.
     let mut signals = Signals::new()?;
     process::go_by(c"run-heir");
     let mut will: Option<Will> = None;
@@ -82,7 +82,7 @@ pub(crate) async fn heir(args: &HeirArgs, as_json: bool) -> io::Result<()> {
             line = lines.next_line() => line,
             _ = signals.next() => continue,
         };
-        // Half a line: the supervisor died while it wrote, and what it wrote before holds.
+        // An incomplete line: the supervisor died while it wrote, and the instruction before it holds.
         match line.ok().flatten().and_then(|line| serde_json::from_str(&line).ok()) {
             Some(next) => will = next,
             None => break,
@@ -94,7 +94,7 @@ pub(crate) async fn heir(args: &HeirArgs, as_json: bool) -> io::Result<()> {
             () = async { loop { signals.next().await; } } => {}
         }
     }
-    // Removed already by a supervisor that ended in good order.
+    // A supervisor that ended in good order has removed it already.
     let _ = std::fs::remove_dir_all(&args.folder);
     Ok(())
 }
@@ -102,10 +102,10 @@ pub(crate) async fn heir(args: &HeirArgs, as_json: bool) -> io::Result<()> {
 async fn execute(will: &Will, args: &HeirArgs, as_json: bool) {
     say(as_json, "the process that led is gone, and on-lost is run in its place");
     if let Some(group) = will.begins.and_then(Pid::from_raw) {
-        // One that is gone is what is wanted.
+        // A group that is gone needs no signal.
         let _ = kill_process_group(group, Signal::KILL);
     }
-    // As the reconciler does: where it fails it is run again at once, and from then on every so often.
+    // As in the reconciler: after a failure it runs again at once, and from then on at intervals.
     for tried in 0..=args.retries {
         if tried > 1 {
             tokio::time::sleep(args.retry_every).await;
@@ -122,18 +122,18 @@ async fn execute(will: &Will, args: &HeirArgs, as_json: bool) {
     say(as_json, "giving up: what on-won began may still be going on here");
 }
 
-/// The heir as its supervisor sees it.
+/// The successor process as its supervisor sees it.
 pub(super) struct Heir {
     wills: mpsc::UnboundedSender<Option<Will>>,
     process: Child,
-    /// What it was told last.
+    /// The last instruction sent to it.
     last: Option<Will>,
 }
 
 impl Heir {
     pub(super) fn start(folder: &Path, args: &Args, as_json: bool) -> io::Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
-        // Not ours: what is killed by our name is not to take both.
+        // Another process name than ours, so that killing by our name does not kill both.
         command.arg0("run-heir");
         command.arg("run-heir").arg("--folder").arg(folder);
         command.arg("--retries").arg(args.handlers.retries.to_string());
@@ -143,7 +143,7 @@ impl Heir {
             command.arg("--json");
         }
         let mut command = tokio::process::Command::from(command);
-        // A process group of its own: what is sent to the terminal's does not concern it.
+        // In a process group of its own: signals to the terminal's group do not reach it.
         command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null());
         let mut process = command.spawn()?;
         let (wills, mut to_send) = mpsc::unbounded_channel::<Option<Will>>();
@@ -160,21 +160,21 @@ impl Heir {
         Ok(Self { wills, process, last: None })
     }
 
-    /// What is to be done from now on; none: nothing.
+    /// Sets the instruction from now on; none: nothing to do.
     pub(super) fn tell(&mut self, will: Option<Will>) {
         if self.last != will {
             self.last.clone_from(&will);
-            // One that is gone is noticed by `gone`.
+            // `gone` notices a successor process that is gone.
             let _ = self.wills.send(will);
         }
     }
 
-    /// Returns when the heir has ended, which it should not. Cancel-safe.
+    /// Returns when the successor process has ended, which it should not. Cancel-safe.
     pub(super) async fn gone(&mut self) {
         let _ = self.process.wait().await;
     }
 
-    /// Another one that holds the same will.
+    /// Starts a replacement with the same instruction.
     pub(super) fn replaced(&mut self, folder: &Path, args: &Args, as_json: bool) -> io::Result<()> {
         let last = self.last.take();
         *self = Self::start(folder, args, as_json)?;
@@ -182,7 +182,7 @@ impl Heir {
         Ok(())
     }
 
-    /// Revokes the will, and waits until that is known.
+    /// Withdraws the instruction, and waits until the successor process has ended.
     pub(super) async fn dismiss(self) {
         let Self { wills, mut process, .. } = self;
         let _ = wills.send(None);

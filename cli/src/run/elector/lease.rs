@@ -1,4 +1,4 @@
-//! What the clock says: deadlines, and the end of the work in good time before them.
+//! The clock's side: deadlines, and the end of the work in good time before them.
 
 use std::time::Duration;
 
@@ -8,13 +8,13 @@ use rustix::process::Signal;
 
 use super::{Elector, Failure, guard};
 
-/// How often the lease is looked at while there is one.
+/// The interval between two checks of the lease while there is one.
 const TICK: Duration = Duration::from_millis(50);
-/// The longest sleep between two looks at the clock: timers stand still while the machine is suspended.
+/// The longest sleep between two readings of the clock: timers stand still while the machine is suspended.
 const NAP: Duration = Duration::from_secs(1);
 
 impl Elector {
-    /// How long there is nothing to look at.
+    /// The time until the next check.
     pub(super) fn nap(&self) -> Duration {
         let kills = self.running.as_ref().is_some_and(|running| running.kill_at.is_some());
         if self.term.is_some() || kills {
@@ -23,7 +23,7 @@ impl Elector {
         self.wake.map_or(NAP, |at| at.since(self.clock.now()).min(NAP))
     }
 
-    /// Does what the clock says.
+    /// Acts on the time.
     pub(super) fn look(&mut self) -> Result<(), Failure> {
         let now = self.clock.now();
         if let Some(running) = &self.running
@@ -35,14 +35,14 @@ impl Elector {
         if let Some(deadline) = deadline {
             self.learn(deadline)?;
         }
-        // Also where the end of the term is published already and not told yet.
+        // Also where the end of the term is published already and its event has not come yet.
         if self.term.is_some() {
             self.hurry()?;
         }
         self.give(Input::Tick)
     }
 
-    /// Takes in the deadline of the term that is held.
+    /// Takes in the deadline of the current term.
     pub(super) fn learn(&mut self, deadline: Instant) -> Result<(), Failure> {
         let (Some(token), true) = (self.token, deadline != self.deadline) else { return Ok(()) };
         self.deadline = deadline;
@@ -63,7 +63,7 @@ impl Elector {
         self.hurried = true;
         self.reason = Some(Reason::Expired);
         self.warn("the lease is not renewed in time, and the work is ended");
-        // Should it be renewed after all, whoever is well may have it.
+        // Should it be renewed after all, a healthy candidate may lead.
         if let Some(candidate) = &self.candidate {
             drop(candidate.request_resign());
         }

@@ -1,8 +1,8 @@
-//! Handlers that begin and end a leader's work: what the tool elector does.
+//! Handlers that begin and end a leader's work, as in the tool elector.
 //!
 //! [`Reconciler`] decides what runs when; here it gets an election, or a [console](console::Console), a clock and
-//! processes. What this adds is the time before a deadline: where a lease is not renewed, the end begins in
-//! good time, while the seat is still held.
+//! processes. This module adds the time before a deadline: where a lease is not renewed, the end begins in good
+//! time, while the candidate still leads.
 //!
 //! ```text
 //!   seat ── what the election, or a person, says
@@ -119,7 +119,7 @@ pub(super) async fn run(args: Args, as_json: bool) -> Result<u8, Failure> {
         elector.heir.dismiss().await;
     }
     if is_left {
-        // Nothing is given up while what on-won began may go on: the lease runs out by itself.
+        // Nothing is given up while the work of on-won may go on: the lease runs out by itself.
         std::mem::forget(elector.term.take());
         return result;
     }
@@ -143,20 +143,20 @@ struct Elector {
     heir: Heir,
     work: Work,
     running: Option<Running>,
-    /// When the reconciler wants to know the time.
+    /// The time at which the reconciler wants to be called.
     wake: Option<Instant>,
-    /// Holds up a drain until nothing is left of the work.
+    /// Holds up a drain until no work is left.
     term: Option<Term>,
     /// The term's deadline as last seen, and the longest time to it so far.
     deadline: Instant,
     longest: Duration,
-    /// The end has begun because the lease is not renewed.
+    /// Whether the end has begun because the lease is not renewed.
     hurried: bool,
     token: Option<Token>,
-    /// The token of the term in which the work was begun.
+    /// The token of the term in which the work began.
     begun: Option<Token>,
     reason: Option<Reason>,
-    /// What was typed last, at the console.
+    /// The last message typed at the console.
     typed: Option<Message>,
     has_led: bool,
     asked: bool,
@@ -165,11 +165,11 @@ struct Elector {
     result: Option<Exit>,
 }
 
-/// What there is to end where this process is killed.
+/// The work that must be ended if this process is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Work {
     None,
-    /// The handler that begins it runs.
+    /// The handler that begins the work is running.
     Begins,
     Begun,
 }
@@ -201,7 +201,7 @@ impl Elector {
                 () = &mut patience, if waits => Next::OutOfPatience,
                 () = tokio::time::sleep(nap) => Next::Look,
             };
-            // First of all, for we may have been stopped.
+            // First of all, because this process may have been stopped.
             self.look()?;
             match next {
                 Next::Look => {}
@@ -248,7 +248,7 @@ impl Elector {
                 let left = "asked twice to end: what on-won began may still be going on here";
                 self.warn(left);
                 self.result = Some(Exit::Inconsistent);
-                // There is nothing to wait for any more.
+                // Nothing is left to wait for.
                 self.reconciler = Reconciler::new(Settings::default(), self.clock.now());
                 return self.give(Input::Close);
             }
@@ -256,10 +256,10 @@ impl Elector {
         Ok(())
     }
 
-    /// Leaves, for good.
+    /// Leaves the election for good.
     fn close(&mut self) -> Result<(), Failure> {
         self.asked = true;
-        // The end begins now, and not only when the election says why.
+        // The end begins now, before the election reports the reason.
         self.reason.get_or_insert(Reason::Closed);
         if let Some(candidate) = &self.candidate {
             drop(candidate.request_close());
@@ -276,7 +276,7 @@ impl Elector {
     }
 }
 
-/// How the running handler ended; never where none runs. Cancel-safe.
+/// The failure of the running handler; never returns where none runs. Cancel-safe.
 async fn returned(running: &mut Option<Running>) -> Option<String> {
     match running {
         Some(running) => running.ended().await,

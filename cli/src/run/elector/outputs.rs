@@ -1,4 +1,4 @@
-//! What the reconciler wants done.
+//! The reconciler's outputs.
 
 use incumbent::incumbent_core::reconcile::{Event as Told, Handler, Input, Message, Output, RunId};
 use incumbent::{Candidate, Instant, Reason};
@@ -46,7 +46,7 @@ impl Elector {
             Output::StandUp => {
                 self.health.stays_out = false;
                 self.term = None;
-                // A win that was dropped would be a seat at which nobody works.
+                // A win that was dropped would be a leader that does no work.
                 if let Some(candidate) = self.candidate.as_ref().filter(|candidate| candidate.is_leader()) {
                     drop(candidate.request_resign());
                 }
@@ -69,10 +69,10 @@ impl Elector {
         Ok(())
     }
 
-    /// Nothing is left of the work: its term is not held any more. One that was won since is another.
+    /// Releases the term: no work is left. A term won since is another one.
     fn relinquish(&mut self) {
         let Some(term) = self.term.take_if(|term| Some(term.token()) == self.begun) else { return };
-        // The work was ended by the clock, and then the lease was renewed after all: nobody works there.
+        // The clock ended the work, and then the lease was renewed after all: this leader does no work.
         if term.is_current()
             && term.drains_until().is_none()
             && let Some(candidate) = &self.candidate
@@ -85,7 +85,7 @@ impl Elector {
         if handler == Handler::Begin {
             self.begun = self.token;
         }
-        // An end that has begun goes on without us.
+        // A handler that ends the work goes on without this process.
         self.bequeath(if handler == Handler::Begin { Work::Begins } else { Work::None });
         let Some(script) = self.scripts.of(handler) else {
             self.running = Some(Running::nothing(run, handler));
@@ -100,14 +100,14 @@ impl Elector {
         self.bequeath(self.work);
     }
 
-    /// Why the work ends, as far as is known.
+    /// The reason why the work ends, as far as is known.
     fn why(&self) -> Reason {
         let by_hand = || match self.typed {
             Some(Message::Error) => Reason::HandlerFailed,
             _ => Reason::Resigned,
         };
         let over = || (self.deadline != Instant::ZERO).then_some(Reason::Expired);
-        // Where nothing else was said, the clock has said that the lease is over.
+        // Without another reason, the clock says that the lease is over.
         self.reason.or_else(over).unwrap_or_else(by_hand)
     }
 
@@ -121,7 +121,7 @@ impl Elector {
         }
     }
 
-    /// Says what there is to end, should this process be killed.
+    /// Sets the work that must be ended if this process is killed.
     fn bequeath(&mut self, work: Work) {
         self.work = work;
         let begins = self.running.as_ref().filter(|_| work == Work::Begins).and_then(Running::group);
@@ -134,7 +134,7 @@ impl Elector {
         self.heir.tell(will);
     }
 
-    /// Ends a begin that has no purpose any more: in time, where there is a lease.
+    /// Ends a begin that is no longer needed: in time, where there is a lease.
     fn stop(&mut self) {
         let now = self.clock.now();
         let by_grace = now + self.args.drain;
@@ -152,7 +152,7 @@ impl Elector {
     fn told(&mut self, event: Told) {
         match event {
             Told::State(state) => self.tell(json!({ "event": "state", "state": state.to_string() })),
-            // What it did is ended while the lease is held, and the election is given up then.
+            // Its work is ended while the lease is held, and the election is given up then.
             Told::Failed(Handler::Begin) => self.reason = Some(Reason::HandlerFailed),
             Told::Failed(_) => {}
             Told::Overdue { since } => {

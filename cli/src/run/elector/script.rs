@@ -1,4 +1,4 @@
-//! What a handler runs: a line for the shell, or a list of words.
+//! A handler's script: a line for the shell, or a list of words.
 
 use std::process::Command;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::failure::Failure;
 use crate::run::args::Args;
 
-/// What the user wants run.
+/// The scripts that the user sets.
 pub(super) struct Scripts {
     begin: Option<Script>,
     pub(super) end: Option<Script>,
@@ -36,7 +36,7 @@ impl Scripts {
     }
 }
 
-/// What a handler runs.
+/// A handler's script.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Script {
     /// A line for the shell.
@@ -46,7 +46,7 @@ pub(super) enum Script {
 }
 
 impl Script {
-    /// Reads the value of an option: a JSON list of words, or else a line for the shell.
+    /// Parses an option's value: a JSON list of words, or else a line for the shell.
     pub(super) fn read(option: &str, text: &str) -> Result<Self, Failure> {
         if !text.trim_start().starts_with('[') {
             return Ok(Self::Shell(text.into()));

@@ -1,4 +1,4 @@
-//! Where messages come from: an election, or a person.
+//! The source of messages: an election, or a person.
 
 use incumbent::incumbent_core::reconcile::Message;
 use incumbent::{Candidate, Event, Events, Store};
@@ -6,17 +6,17 @@ use incumbent::{Candidate, Event, Events, Store};
 use super::console::Console;
 use super::{Args, Failure, Listener, no_key, supervisor};
 
-/// The store that is no store.
+/// The store name that stands for no store.
 pub(in crate::run) const CONSOLE: &str = "console:";
 
-/// Where messages come from.
+/// The source of messages.
 pub(super) enum Seat {
     Store {
         store: Store,
         candidate: Candidate,
         events: Events,
     },
-    /// None once nothing more is typed.
+    /// None once the input has ended.
     Console(Option<Console>),
 }
 
@@ -27,12 +27,12 @@ pub(super) enum News {
 }
 
 impl Seat {
-    /// A person who types.
+    /// A person who types messages.
     pub(super) fn console(as_json: bool) -> Self {
         Self::Console(Some(Console::new(as_json)))
     }
 
-    /// Takes part in the election that the command line names.
+    /// Joins the election that the command line names.
     pub(super) async fn campaign(args: &Args, listener: &mut Listener) -> Result<Self, Failure> {
         let key = args.key.as_deref().ok_or_else(no_key)?;
         let store = supervisor::open_store(args, listener).await?;
@@ -42,7 +42,7 @@ impl Seat {
         Ok(Self::Store { store, candidate, events })
     }
 
-    /// What happens next. Cancel-safe.
+    /// The next event. Cancel-safe.
     pub(super) async fn next(&mut self) -> News {
         match self {
             Self::Store { events, .. } => events.next().await.map_or(News::Over, News::Event),
@@ -57,7 +57,7 @@ impl Seat {
         }
     }
 
-    /// Whether it has anything to say: what is typed is read when the handler before it has returned.
+    /// Whether it may produce an event: typed messages are read when the handler before them has returned.
     pub(super) fn speaks(&self, is_running: bool) -> bool {
         matches!(self, Self::Store { .. }) || !is_running
     }

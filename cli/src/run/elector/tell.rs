@@ -1,4 +1,4 @@
-//! What a person should read, or another program.
+//! Messages for a person, or for another program.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::run::tell::say;
 use crate::stderr;
 
 impl Elector {
-    /// Something that a person should read.
+    /// Writes a warning.
     pub(super) fn warn(&self, message: &str) {
         say(self.as_json, message);
     }

@@ -25,19 +25,19 @@ use crate::listen::Listener;
 use crate::output::span;
 use crate::stderr::tell;
 
-/// How often the guard is told of a new deadline, and the command's end is looked for where no signal told.
+/// The interval between two checks for a new deadline, and for the command's end where no signal reported it.
 const TICK: Duration = Duration::from_millis(50);
-/// How long before the end of a drain the command is killed, so that it is dead by then.
+/// The time before the end of a drain at which the command is killed, so that it is dead by then.
 const DYING: Duration = Duration::from_millis(200);
 
 /// `incumbent run … -- CMD`. Returns the exit code.
 pub(super) async fn run(args: Args, key: &str, as_json: bool) -> Result<u8, Failure> {
     let patience = Patience::new(args.wait);
     let mut signals = Signals::new()?;
-    // Not beside what a supervisor before us left behind.
+    // Not beside the leftovers of an earlier supervisor.
     let _ = tokio::task::spawn_blocking(stale::sweep).await;
     let mut listener = Listener::of(args.listen, as_json).await?;
-    // Before anything is waited for: a signal meanwhile ends us.
+    // Before any wait: a signal meanwhile ends this process.
     let opened = tokio::select! {
         opened = open(&args, key, &listener) => opened,
         () = signals.end() => return Ok(Exit::Done as u8),
@@ -72,7 +72,7 @@ pub(super) async fn run(args: Args, key: &str, as_json: bool) -> Result<u8, Fail
         as_json,
     };
     let done = supervisor.supervise(&mut signals).await;
-    // Dropped first, whatever happened: the command does not outlive the candidate.
+    // Dropped first in every case: the command does not outlive the candidate.
     supervisor.work = None;
     supervisor.rest = None;
     store.close().await?;
@@ -97,9 +97,9 @@ pub(super) async fn open_store(args: &Args, listener: &Listener) -> Result<Store
     Ok(store)
 }
 
-/// Says how long nobody will lead in a store that was just made, for which there is no other sign.
+/// Reports how long there will be no leader in a new store, because nothing else shows it.
 async fn say_that_it_is_young(store: &Store, args: &Args) {
-    // What the store does not answer here, it will not answer the candidate either, which says so.
+    // A store that does not answer here will not answer the candidate either, and the candidate reports that.
     let Ok(info) = store.store_info().await else { return };
     let Ok(forecast) = args.lease.options().forecast(store.capabilities(), &info) else { return };
     let left = info.age.and_then(|age| forecast.lease.checked_sub(age));
@@ -120,21 +120,21 @@ struct Supervisor {
     guard: Guard,
     health: Health,
     file: DeadlineFile,
-    /// Where the command and all that it starts is kept together, if that can be.
+    /// Holds the command and all its children, where control groups can be used.
     cgroup: Option<Cgroup>,
     work: Option<Work>,
-    /// The term whose command is started again, and when.
+    /// The term whose command is started again, and the time.
     rest: Option<(Term, Instant)>,
     backoff: Backoff,
     has_led: bool,
-    /// The exit code, once it is known; then it only remains to leave.
+    /// The exit code, once it is known; then only leaving remains.
     result: Option<u8>,
     patience: Patience,
-    /// The signal that asked us to end.
+    /// The signal that asked the supervisor to end.
     asked: Option<Signal>,
 }
 
-/// What a guard is told of where the command and all that it starts is kept.
+/// The words that say where the command and all its children are kept.
 fn where_to_look(cgroup: Option<&Cgroup>) -> Vec<Word> {
     cgroup.map(|cgroup| Word::Within(cgroup.path().to_owned())).into_iter().collect()
 }
@@ -166,7 +166,7 @@ impl Supervisor {
                 () = &mut patience, if waits && self.asked.is_none() => Next::OutOfPatience,
                 _ = ticks.tick(), if self.work.is_some() || self.rest.is_some() => Next::Look,
             };
-            // First of all, for we may have been stopped: a command whose lease is over dies.
+            // First of all, because this process may have been stopped: a command whose lease is over dies.
             self.look()?;
             match next {
                 Next::Look => {}
@@ -192,7 +192,7 @@ impl Supervisor {
             Event::Lost { term, reason } => {
                 let (token, at) = (term.token().to_string(), self.clock.now().as_nanos());
                 self.rest = None;
-                // Before anything is said: it may take long until that is read.
+                // Before any output: it may take long until that is read.
                 self.kill_work().await?;
                 self.tell(json!({ "event": "lost", "token": token, "reason": reason.code(), "at": at }));
                 if self.args.once && self.result.is_none() {
@@ -231,7 +231,7 @@ impl Supervisor {
 
     fn leave(&mut self, signal: Signal) {
         self.asked = Some(signal);
-        // Told as `Draining` where there is something to drain.
+        // The event `Draining` reports it where there is something to drain.
         drop(self.candidate.request_close());
     }
 
@@ -248,7 +248,7 @@ impl Supervisor {
         Ok(())
     }
 
-    /// The time to be elected is over.
+    /// The time limit for the election has passed.
     fn not_elected(&mut self) {
         let leader = self.candidate.leader();
         let who = leader.map_or("nobody".into(), |leader| leader.name);
@@ -258,7 +258,7 @@ impl Supervisor {
         drop(self.candidate.request_close());
     }
 
-    /// A term was lost, and there is to be no other.
+    /// A term was lost, and no other is to follow.
     fn lost(&mut self, reason: Reason) {
         if self.asked.is_none() {
             tell(format_args!("incumbent: the term was lost ({reason}), and --once asks for no other"));
@@ -267,8 +267,8 @@ impl Supervisor {
         }
     }
 
-    /// On the standard error, for the standard output is the command's. `at` is the machine's clock in
-    /// nanoseconds, which all processes share.
+    /// Writes an event to the standard error, because the standard output is the command's. `at` is the
+    /// machine's clock in nanoseconds, shared by all processes.
     fn tell(&self, event: Value) {
         if self.as_json {
             tell(event);

@@ -14,7 +14,7 @@ use crate::run::command::{Group, Told, exit_code};
 use crate::run::guard::{Watch, Word};
 use crate::stderr::tell;
 
-/// After how long something that was killed is said to be stuck.
+/// The time after which a killed process is reported as stuck.
 const STUCK: Duration = Duration::from_secs(1);
 
 /// The command in a term.
@@ -24,13 +24,13 @@ pub(super) struct Work {
     pub(super) term: Term,
     /// The longest time to a deadline so far.
     longest: Duration,
-    /// What the guard was last told, and for which deadline.
+    /// The last message to the guard, and its deadline.
     pub(super) watch: Option<(Instant, Watch)>,
-    /// When it is killed at the latest, where it was asked to end.
+    /// The latest time at which it is killed, where it was asked to end.
     kill_at: Option<Instant>,
-    /// It was asked to end, or its term is over: its exit is not its own.
+    /// It was asked to end, or its term is over: its exit is not voluntary.
     is_ending: bool,
-    /// It was ended before anybody asked us to end, for a lease that was not renewed.
+    /// It was ended before any request to end, because the lease was not renewed.
     pub(super) is_overdue: bool,
 }
 
@@ -46,7 +46,7 @@ impl Supervisor {
     pub(super) async fn begin(&mut self, term: Term) -> Result<(), Failure> {
         let deadline = term.deadline();
         if deadline == Instant::ZERO {
-            // It is over already, which is about to be told.
+            // The term is over already; its event is about to come.
             return Ok(());
         }
         match self.file.write(deadline, term.token(), &self.clock).await {
@@ -76,7 +76,7 @@ impl Supervisor {
             is_ending: false,
             is_overdue: false,
         });
-        // The guard first: from then on the command ends in time whatever becomes of us.
+        // The guard first: from then on the command ends in time whatever happens to this process.
         self.look()?;
         let has_heard = self.guard.has_heard().await;
         match self.work.take() {
@@ -91,7 +91,7 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Starts the command again, when it has rested.
+    /// Starts the command again after its pause.
     pub(super) async fn start_again(&mut self) -> Result<(), Failure> {
         let now = self.clock.now();
         match self.rest.take_if(|(_, at)| *at <= now) {
@@ -100,7 +100,7 @@ impl Supervisor {
         }
     }
 
-    /// Ends what should end, sees what has ended, and tells the guard what is new.
+    /// Ends what should end, notices what has ended, and sends the guard what is new.
     pub(super) fn look(&mut self) -> Result<(), Failure> {
         let Some(work) = &mut self.work else { return Ok(()) };
         let now = self.clock.now();
@@ -109,7 +109,7 @@ impl Supervisor {
             work.is_overdue = self.asked.is_none();
             work.is_ending = true;
             work.kill_at = Some(now + self.args.drain);
-            // The guard sends it, as it would without us: a command that got two would think itself in a hurry.
+            // The guard sends the signal, as it would without us: a command that got two might hurry its shutdown.
             self.guard.tell(Word::Terminate);
         }
         let is_over = work.watch.is_some_and(|(_, watch)| watch.is_over(now));
@@ -138,18 +138,18 @@ impl Supervisor {
         let (code, at) = (exit_code(status), self.clock.now().as_nanos());
         self.tell(json!({ "event": "exited", "code": code, "at": at }));
         if let Some(asked) = self.asked {
-            // That the signal ended it is what was asked for; what the lease has ended says nothing by its code.
+            // An end by the requested signal is success; after an end for the lease the exit code says nothing.
             let obeyed = i32::from(exit_code(status)) == 128 + asked.as_raw();
             self.result = Some(if obeyed || work.is_overdue { Exit::Done as u8 } else { exit_code(status) });
         } else if !work.is_ending {
             self.exited_by_itself(work, code);
         } else if work.term.is_current() && work.term.drains_until().is_none() {
-            // It was ended for a lease that was renewed after all: whoever is well may have it.
+            // It was ended for a lease that was renewed after all: a healthy candidate may lead.
             drop(self.candidate.request_resign());
         }
     }
 
-    /// The command's own end: what is to follow it.
+    /// Handles the command's own exit.
     fn exited_by_itself(&mut self, work: Work, code: u8) {
         match self.args.on_exit {
             OnExit::Restart => {
@@ -164,7 +164,7 @@ impl Supervisor {
                 if code == 0 {
                     drop(self.candidate.request_resign());
                 } else {
-                    // A candidate whose work keeps failing rests longer each time.
+                    // A candidate whose work keeps failing waits longer each time.
                     work.term.fail();
                 }
             }
@@ -181,7 +181,7 @@ impl Supervisor {
             let by_drain = work.term.drains_until().map(|until| until.before(DYING));
             let kill_at = by_drain.unwrap_or(by_grace).min(by_grace);
             work.end(signal, kill_at);
-            // From here on it is killed in time whatever holds us up.
+            // From here on it is killed in time whatever delays this process.
             if let Some((_, watch)) = &mut work.watch {
                 *watch = watch.ending(kill_at);
                 self.guard.tell(Word::Watch(*watch));
@@ -189,7 +189,7 @@ impl Supervisor {
         }
     }
 
-    /// The term is over: nothing may be left of the command.
+    /// The term is over: no process of the command may be left.
     pub(super) async fn kill_work(&mut self) -> Result<(), Failure> {
         if let Some(work) = &mut self.work {
             work.is_ending = true;
@@ -199,7 +199,8 @@ impl Supervisor {
         while self.work.is_some() {
             self.look()?;
             if !self.health.stays_out && since.elapsed() > STUCK && self.work.is_some() {
-                // Nothing is given up before it has ended, and who cannot begin again had better not be elected.
+                // Nothing is given up before it has ended, and a candidate that cannot begin again should not be
+                // elected.
                 tell(
                     "incumbent: the command cannot be killed, and this candidate stays out until nothing is left of it",
                 );

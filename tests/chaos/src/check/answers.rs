@@ -1,4 +1,4 @@
-//! What `is_leader()` may never answer, whatever anybody else does.
+//! Answers that `is_leader()` may never give, whatever other candidates do.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ pub(super) fn check(history: &History) -> Vec<Violation> {
     history.lives.iter().flat_map(of_life).collect()
 }
 
-/// An answer that said yes.
+/// A true answer.
 struct Yes<'a> {
     held: &'a Held,
     before: Nanos,
@@ -59,14 +59,14 @@ fn of_election(life: &Life, election: &Election) -> Vec<Violation> {
     found
 }
 
-/// The length of a stop that no lease from before it outlives, where the answer came after it. Whatever
-/// was renewed was sent before the process stood still.
+/// The length of a stop that no lease from before it outlives, where the answer came after it. Every
+/// renewal was sent before the process was stopped.
 fn stopped_for_too_long(life: &Life, election: &Election, yes: &Yes<'_>) -> Option<Nanos> {
     let lease = std::time::Duration::from_millis(election.lease_ms);
     let most = Nanos::try_from((lease - margin(lease)).as_nanos()).unwrap_or(Nanos::MAX);
     let stops = life.stops.iter().filter_map(|(from, until)| Some((*from, (*until)?)));
     let mut later = stops.filter(|(from, until)| until - from >= most && yes.before >= *until);
-    // A term that began after it is another matter.
+    // A term that began after the stop does not count.
     let is_older = |from: Nanos| {
         life.lines.iter().any(|line| match line {
             Line::Answer { key, leads: Some(held), before, .. } => {
@@ -124,9 +124,9 @@ mod tests {
             run.history()
         };
         assert_eq!(rules(&history(None)), Vec::<&str>::new());
-        // As if something had moved the deadline on while it stood still.
+        // As if the deadline had moved forward during the stop.
         assert_eq!(rules(&history(Some((1, 1_500)))), ["answers"]);
-        // A term won since is none of that.
+        // A term won since breaks no rule.
         assert_eq!(rules(&history(Some((2, 1_500)))), Vec::<&str>::new());
     }
 

@@ -8,7 +8,7 @@ pub(super) fn check(history: &History) -> Vec<Violation> {
     let keys = || history.elections.iter().map(|election| election.key.as_str());
     let mut found: Vec<_> =
         history.lives.iter().flat_map(|life| keys().flat_map(|key| of_life(life, key))).collect();
-    // In a run that was broken off nobody was asked to leave.
+    // In an aborted run no candidate was asked to leave.
     if history.calm.is_some() {
         found.extend(history.lives.iter().filter_map(|life| left(life, history.end)));
     }
@@ -45,7 +45,7 @@ fn of_life(life: &Life, key: &str) -> Vec<Violation> {
     found
 }
 
-/// Whoever was not killed has left in good order at the end.
+/// A candidate that was not killed has left in good order at the end.
 fn left(life: &Life, end: Nanos) -> Option<Violation> {
     let is_well = life.killed.is_some() || has_left(life);
     let what = format!("{} did not leave", life.who());

@@ -1,4 +1,4 @@
-//! Until when an election may be without a leader, and why.
+//! Times in which an election may be without a leader, and the reasons.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::kind::{Kind, Touch};
 use crate::log::{Election, Line, Nanos};
 use crate::scenario::survives;
 
-/// A time in which nobody need lead.
+/// A time in which no candidate need lead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Excuse {
     pub(crate) why: &'static str,
@@ -15,30 +15,29 @@ pub(crate) struct Excuse {
     pub(crate) until: Nanos,
 }
 
-/// The beginning: nobody has led yet.
+/// The beginning: no candidate has led yet.
 pub(crate) const START: &str = "start";
-/// The store took no writes, which the other clients noticed too.
+/// The store took no writes, and independent clients noticed it too.
 pub(crate) const OUTAGE: &str = "store-outage";
-/// The machine had no processor to give.
+/// The machine had no processor time left.
 pub(crate) const STALL: &str = "machine-stall";
 
-/// How late a candidate may have written down what it was doing, and how old the last answer of one that
-/// was killed may be.
+/// The longest delay of a candidate's log line, and the greatest age of the last answer of one that was killed.
 const LATE: Nanos = 500_000_000;
-/// How long a client may take to find another server when the one it has does not answer, and then the
+/// The longest time for a client to find another server when its own does not answer, and then for the
 /// cluster to elect a leader for the stream: 5 to 7 s, measured.
 const FAIL_OVER: Duration = Duration::from_secs(12);
-/// How long a client may go on without a connection when the store is back.
+/// The longest time that a client may stay disconnected after the store is back.
 const RECONNECT: Duration = Duration::from_secs(6);
 
-/// How long it takes until somebody leads again, at worst, when nothing stands in the way any more: the
-/// record of the last leader has to expire; whoever saw it for the first time just before waits for one
-/// lease from then on; and everybody may first have to find the store again.
+/// The longest time until a candidate leads again once nothing prevents it: the record of the last leader
+/// must expire; a candidate that saw it for the first time just before waits for one lease from then on; and
+/// all candidates may first have to find the store again.
 pub(crate) fn recovery(lease: Duration) -> Duration {
     lease * 2 + RECONNECT
 }
 
-/// All that excuses an election.
+/// All excuses of an election.
 pub(crate) fn all(history: &History, election: &Election) -> Vec<Excuse> {
     let lease = Duration::from_millis(election.lease_ms);
     let (recovery, survives) = (nanos(recovery(lease)), survives(lease));
@@ -58,7 +57,7 @@ pub(crate) fn all(history: &History, election: &Election) -> Vec<Excuse> {
     for outage in outages.filter(|outage| survives <= span(outage.from, outage.until) + RECONNECT) {
         excuses.push(excuse(OUTAGE, outage.from, outage.until));
     }
-    // A leader that has to wait for the processor again and again loses its lease though no wait was as long.
+    // A leader that repeatedly waits for the processor loses its lease though no single wait was as long.
     let matters = |(from, until): &(Nanos, Nanos)| survives <= span(*from, *until) * 4;
     for (from, until) in history.stalls.iter().filter(|stall| matters(stall)) {
         excuses.push(excuse(STALL, *from, *until));
@@ -77,7 +76,7 @@ pub(crate) fn all(history: &History, election: &Election) -> Vec<Excuse> {
     excuses
 }
 
-/// When what a fault does must be over, at the latest.
+/// The latest time at which the effects of a fault must be over.
 pub(crate) fn over_at_the_latest(history: &History, election: &Election, fault: &Incident) -> Nanos {
     let mended = fault.mended.unwrap_or(history.end);
     mended.saturating_add(nanos(recovery(Duration::from_millis(election.lease_ms))))
@@ -94,8 +93,8 @@ fn touches(history: &History, election: &Election, fault: &Incident, survives: D
     }
 }
 
-/// When a fault stops doing harm. Whoever waits for the seat of a process that was hit is well and need
-/// not wait until that one is.
+/// The time at which a fault stops doing harm. A candidate that waits for the key of a process that was hit
+/// is well, and need not wait for that process to recover.
 fn over(fault: &Incident, mended: Nanos) -> Nanos {
     match fault.kind {
         // It may lose its lease at any time while everything is slow.
@@ -105,8 +104,8 @@ fn over(fault: &Incident, mended: Nanos) -> Nanos {
     }
 }
 
-/// Whether a candidate led, or was about to, in some instant between these two: only then can anything that
-/// happens to it be noticed in the election.
+/// Whether a candidate led, or was about to, at some instant between these two: only then can a fault in it
+/// be noticed in the election.
 fn has_part(history: &History, name: &str, election: &Election, from: Nanos, until: Nanos) -> bool {
     let (from, until) = (from.saturating_sub(LATE), until.saturating_add(LATE));
     let lives = history.lives.iter().filter(|life| life.name == name);
@@ -125,7 +124,7 @@ fn has_part(history: &History, name: &str, election: &Election, from: Nanos, unt
                 busy_meanwhile |= busy;
             }
         }
-        // A life that was over by then did nothing.
+        // A run that had ended by then did nothing.
         let was_over = life.killed.is_some_and(|killed| killed < from);
         busy_meanwhile || (busy_before && !was_over)
     })

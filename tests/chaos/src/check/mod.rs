@@ -1,4 +1,4 @@
-//! Reads a history and says what must not be in it. It does nothing else, so it can be tested with
+//! Reads a history and reports every broken rule. It does nothing else, so it can be tested with
 //! histories that are wrong on purpose.
 
 mod answers;
@@ -16,19 +16,19 @@ use crate::history::History;
 use crate::log::Nanos;
 use terms::Term;
 
-/// Something that must never happen.
+/// A broken rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Violation {
-    /// Which rule, in a word: `overlap`, `token`, `events`, `answers`, `outcome`, `vacancy`.
+    /// The rule, in a word: `overlap`, `token`, `events`, `answers`, `outcome`, `vacancy`.
     pub(crate) rule: &'static str,
     pub(crate) what: String,
-    /// The election in which it happened; none where it is of no single one.
+    /// The election in which it happened; none where it concerns several.
     pub(crate) key: Option<String>,
-    /// When it was noticed.
+    /// The time at which it was noticed.
     pub(crate) at: Nanos,
 }
 
-/// Everything that is wrong with a history.
+/// All broken rules of a history.
 pub(crate) fn check(history: &History) -> Vec<Violation> {
     let mut found = answers::check(history);
     found.extend(events::check(history));
@@ -50,7 +50,7 @@ fn leaderships(terms: &[Term]) -> Vec<Leadership<&str>> {
         .collect()
 }
 
-/// No two lead at once, by what they have proven.
+/// No two candidates lead at once, by their proofs.
 fn one_at_a_time(key: &str, terms: &[Term]) -> Vec<Violation> {
     let led = leaderships(terms);
     let violation = |(one, other): (&Leadership<&str>, &Leadership<&str>)| {
@@ -68,7 +68,7 @@ fn one_at_a_time(key: &str, terms: &[Term]) -> Vec<Violation> {
     overlaps(&led).into_iter().map(violation).collect()
 }
 
-/// A later term has a larger token, whether or not anybody ever saw it lead.
+/// A later term has a larger token, whether or not any answer proves that it led.
 fn tokens_grow(key: &str, terms: &[Term]) -> Vec<Violation> {
     let began = |term: &Term| {
         let from = term.started;
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn one_who_was_stopped_led_until_its_deadline() {
         let mut run = Run::new();
-        // Its last answer under a lease until 1,000 is from 500; then it stood still.
+        // Its last answer under a lease until 1,000 is from 500; then it was stopped.
         run.stopped_term("a-1", 1, 100, 500, 1_000, 1_600);
         run.term("b-1", 2, 990, 2_000, "CLOSED");
         assert_eq!(rules(&run.history()), ["overlap"]);

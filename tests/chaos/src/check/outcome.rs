@@ -1,4 +1,4 @@
-//! What a fault that ends a term must have brought about: the term ends.
+//! A fault that ends a term must have ended it.
 
 use super::Violation;
 use super::excuse::over_at_the_latest;

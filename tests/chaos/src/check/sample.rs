@@ -10,7 +10,7 @@ use crate::log::{Election, Held, Line, Nanos};
 pub(super) const MS: Nanos = 1_000_000;
 pub(super) const SECOND: Nanos = 1_000 * MS;
 
-/// The rules that a history breaks, in the order in which that is noticed.
+/// The rules that a history breaks, in the order of detection.
 pub(super) fn rules(history: &History) -> Vec<&'static str> {
     check(history).into_iter().map(|violation| violation.rule).collect()
 }
@@ -67,7 +67,7 @@ impl Run {
         self.life(who).lines.push(line);
     }
 
-    /// An answer, given in no time; where it says yes, with its token and deadline.
+    /// An answer, given in no time; with token and deadline where it is yes.
     pub(super) fn answer(&mut self, who: &str, at: u64, leads: Option<(u64, u64)>) {
         let leads = leads.map(|(token, deadline)| Held {
             token: token.to_string(),
@@ -102,7 +102,7 @@ impl Run {
         self.lost(who, token, until + 1, reason);
     }
 
-    /// The same; its deadline is when it ends, and it says so.
+    /// The same, but its end is the deadline of its last true answer.
     pub(super) fn renewing_term(&mut self, who: &str, token: u64, from: u64, until: u64, reason: &str) {
         self.won(who, token, from);
         self.answer(who, from, Some((token, from + 900)));
@@ -111,7 +111,7 @@ impl Run {
         self.lost(who, token, until, reason);
     }
 
-    /// One that stood still after an answer and went on after its deadline.
+    /// A term whose process was stopped after an answer and went on after its deadline.
     pub(super) fn stopped_term(
         &mut self,
         who: &str,
@@ -165,7 +165,7 @@ impl Run {
         self.stalls.push((from * MS, until * MS));
     }
 
-    /// The history; whoever was not killed, and is not known to stay, leaves at its end.
+    /// The history; candidates that were not killed, and are not marked to stay, leave at its end.
     pub(super) fn history(&self) -> History {
         let mut lives: Vec<Life> = self.lives.values().cloned().collect();
         for life in lives.iter_mut().filter(|life| life.killed.is_none() && !self.stays.contains(&life.who()))

@@ -1,4 +1,4 @@
-//! Terms, out of what candidates answered and were told.
+//! Terms, from the candidates' answers and events.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use crate::log::{Line, Nanos};
 /// One term of one candidate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Term {
-    /// The candidate's name, with the number of its life.
+    /// The candidate's name, with the number of its run.
     pub(crate) who: String,
     pub(crate) token: String,
-    /// When it was told, or first seen where it was killed before it could write that down.
+    /// The time of its win event, or of the first answer where the process was killed before it could log that.
     pub(crate) started: Nanos,
     /// A time throughout which it certainly led.
     pub(crate) proven: Option<(Nanos, Nanos)>,
@@ -30,15 +30,14 @@ struct Evidence {
     first: Option<Nanos>,
     last: Nanos,
     deadline: Nanos,
-    /// The first answer after the last that said yes.
+    /// The first answer after the last true one.
     gone: Option<Nanos>,
     reason: Option<String>,
 }
 
-/// Between two answers of one term that say yes the candidate led throughout, for a term ends once. Beyond
-/// the last of them it led until the deadline that it had read before, where nothing but the clock
-/// ended the term: that is so where the end was told as an expiry, and the first answer that said no came
-/// after the deadline.
+/// Between two true answers of one term the candidate led throughout, because a term ends once. After the
+/// last of them it led until the deadline that it had read before, where nothing but the clock ended the
+/// term: the end was reported as an expiry, and the first false answer came after the deadline.
 fn of_life(life: &Life, key: &str) -> Vec<Term> {
     let mut all = BTreeMap::<String, Evidence>::new();
     let mut leading = None::<String>;

@@ -1,4 +1,4 @@
-//! Times in which nobody leads, each with its explanation.
+//! Vacancies, each with its explanation.
 
 use super::Violation;
 use super::excuse::{self, Excuse};
@@ -6,14 +6,14 @@ use super::terms::Term;
 use crate::history::History;
 use crate::log::{Election, Nanos};
 
-/// A time in which nobody led.
+/// A time in which no candidate led.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Vacancy {
     pub(crate) from: Nanos,
     pub(crate) until: Nanos,
-    /// What explains its beginning.
+    /// The explanation of its beginning.
     pub(crate) why: Option<&'static str>,
-    /// The first part of it that nothing explains.
+    /// The first part of it without an explanation.
     pub(crate) unexplained: Option<(Nanos, Nanos)>,
 }
 
@@ -54,7 +54,7 @@ pub(super) fn check(history: &History, election: &Election, terms: &[Term]) -> V
 }
 
 fn explain(from: Nanos, until: Nanos, excuses: &[Excuse]) -> Vacancy {
-    // Of all that were in force when it began, the one that came last; a fault rather than what it led to.
+    // Of all excuses in force when it began, the last to begin; a fault rather than its consequences.
     let in_force = excuses.iter().filter(|excuse| excuse.from <= from && excuse.until > from);
     let is_fault = |excuse: &Excuse| ![excuse::START, excuse::OUTAGE, excuse::STALL].contains(&excuse.why);
     let why = in_force.max_by_key(|excuse| (is_fault(excuse), excuse.from)).map(|excuse| excuse.why);
@@ -77,7 +77,7 @@ mod tests {
     use crate::check::sample::{Run, SECOND, rules};
     use crate::kind::Kind;
 
-    /// One leads from 1 s until then, and the next from another instant on until the end.
+    /// One candidate leads from 1 s to `from`, and the next from `until` on.
     fn vacant_between(run: &mut Run, from: u64, until: u64) {
         run.renewing_term("a-1", 1, 1_000, from, "EXPIRED");
         run.renewing_term("b-1", 2, until, 200_000, "CLOSED");
@@ -125,7 +125,7 @@ mod tests {
         let history = |lease_ms| {
             let mut run = Run::new();
             run.lease(lease_ms);
-            // Long after the beginning, which explains a vacancy as well.
+            // Long after the beginning, because the beginning explains a vacancy as well.
             run.fault(Kind::KillStreamLeader, "n1", 99_000, 103_000);
             vacant_between(&mut run, 100_000, 100_400);
             run.history()

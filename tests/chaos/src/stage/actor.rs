@@ -1,4 +1,4 @@
-//! A candidate as the director sees it: a process, from outside.
+//! A candidate as the director sees it from outside: a process.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -14,16 +14,16 @@ use incumbent_testkit::proxy::Proxy;
 use crate::candidate::{Order, Part, Seat};
 use crate::log::Line;
 
-/// How long a candidate may take to leave.
+/// The longest time that a candidate may take to leave.
 const FAREWELL: Duration = Duration::from_secs(30);
 
-/// A candidate, in whichever of its lives.
+/// A candidate, across all of its runs.
 #[derive(Debug)]
 pub(crate) struct Actor {
     pub(crate) name: &'static str,
     pub(crate) life: u32,
     seats: Vec<Seat>,
-    /// The way to each server.
+    /// The proxy to each server.
     pub(crate) links: Vec<Proxy>,
     pub(crate) is_stopped: bool,
     body: Option<Body>,
@@ -36,7 +36,7 @@ struct Body {
     board: Arc<Mutex<Board>>,
 }
 
-/// What it has told so far, an election each.
+/// Its reports so far, for one election.
 #[derive(Clone, Debug, Default)]
 struct Board(BTreeMap<String, Standing>);
 
@@ -65,7 +65,7 @@ impl Actor {
         Self { name, life: 0, seats, links, is_stopped: false, body: None }
     }
 
-    /// Begins the next life, which writes to a file in that folder.
+    /// Starts the next run, which writes to a file in that folder.
     pub(crate) fn start(&mut self, folder: &Path) -> Result<()> {
         self.life += 1;
         self.is_stopped = false;
@@ -96,12 +96,12 @@ impl Actor {
         Ok(())
     }
 
-    /// Whether it is there, goes on, and takes part in that election.
+    /// Whether it is running, not stopped, and takes part in that election.
     pub(crate) fn is_well(&self, key: &str) -> bool {
         !self.is_stopped && self.state(key).is_some_and(|state| !matches!(state.as_str(), "" | "CLOSED"))
     }
 
-    /// Whether it neither leads nor does anything to come to lead, in no election.
+    /// Whether it neither leads nor tries to lead in any election.
     pub(crate) fn is_idle(&self) -> bool {
         let idle = |standing: &Standing| standing.token.is_none() && standing.state == "WAITING";
         let Some(body) = &self.body else { return false };
@@ -118,11 +118,11 @@ impl Actor {
         Some(locked(&self.body.as_ref()?.board).0.get(key)?.state.clone())
     }
 
-    /// Asks it to do something; one that is gone is not asked.
+    /// Sends it an order; does nothing where it is gone.
     pub(crate) fn order(&mut self, order: &Order) {
         let Some(body) = &mut self.body else { return };
         if let Ok(text) = serde_json::to_string(order) {
-            // It reads no more when it is about to be gone.
+            // A process that is about to end no longer reads.
             let _ = writeln!(body.orders, "{text}");
         }
     }
@@ -134,7 +134,7 @@ impl Actor {
         }
     }
 
-    /// Stops it in its tracks (SIGSTOP).
+    /// Stops it (SIGSTOP).
     pub(crate) fn stop(&mut self) {
         if let Some(body) = &self.body {
             body.child.pause();
@@ -150,17 +150,17 @@ impl Actor {
         }
     }
 
-    /// Whether it has ended by itself; it is not present then any more. How it ended is told.
+    /// Whether it has ended by itself; it is no longer present then. Returns its exit status.
     pub(crate) fn reap(&mut self) -> Option<std::process::ExitStatus> {
         let status = self.body.as_mut()?.child.try_wait()?;
         self.body = None;
         Some(status)
     }
 
-    /// Waits until it has left, as it was asked to.
+    /// Waits until it has left, as ordered.
     ///
     /// # Errors
-    /// When it fails to, or not in good order.
+    /// When it does not leave, or not in good order.
     pub(crate) fn leave(&mut self) -> Result<()> {
         let Some(mut body) = self.body.take() else { return Ok(()) };
         drop(body.orders);

@@ -1,4 +1,4 @@
-//! Servers, the ways to them, candidates, an operator: everything faults are made on.
+//! The targets of faults: servers, proxies, candidates, and an operator.
 
 mod actor;
 mod operator;
@@ -26,13 +26,13 @@ pub(crate) use strike::Blow;
 /// The name of the director's own file.
 pub(crate) const DIRECTOR: &str = "director.jsonl";
 
-/// A run's servers and candidates. Dropped, it leaves nothing behind but the files in its folder.
+/// A run's servers and candidates. Dropping it leaves nothing behind but the files in its folder.
 pub(crate) struct Stage {
     pub(crate) scenario: Scenario,
     folder: PathBuf,
     notes: Arc<Log>,
     clock: Clock,
-    // Candidates before the servers, and both before the runtime.
+    // Dropped in this order: candidates before the servers, and both before the runtime.
     actors: Vec<Actor>,
     pulse: Pulse,
     operator: Operator,
@@ -41,7 +41,7 @@ pub(crate) struct Stage {
     faults: u32,
 }
 
-/// Who leads, as far as the director has been told.
+/// The leader, as far as reported to the director.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Leading {
     pub(crate) actor: usize,
@@ -115,7 +115,7 @@ impl Stage {
         self.clock.now().as_nanos()
     }
 
-    /// Who leads that election and is in a state to do so; of two that have been told, the later one.
+    /// The leader of that election, where it is able to lead; of two that reported a win, the later one.
     pub(crate) fn leader(&self, election: usize) -> Option<Leading> {
         let key = self.scenario.elections[election].key;
         let well = self.actors.iter().enumerate().filter(|(_, actor)| actor.is_well(key));
@@ -132,7 +132,7 @@ impl Stage {
         self.pulse.is_there()
     }
 
-    /// Candidates that have ended though nobody asked them to.
+    /// Candidates that have ended without an order.
     pub(crate) fn deserters(&mut self) -> Option<String> {
         self.actors.iter_mut().find_map(|actor| {
             let status = actor.reap()?;
@@ -140,12 +140,12 @@ impl Stage {
         })
     }
 
-    /// Writes down that nothing is done to anybody from now on.
+    /// Logs that no fault is made from now on.
     pub(crate) fn calm(&self) {
         self.notes.write(&Note::Calm { at: self.now() });
     }
 
-    /// Asks everybody to leave, and waits until they have.
+    /// Orders all candidates to leave, and waits until they have.
     pub(crate) fn end(&mut self) -> Result<()> {
         self.notes.write(&Note::End { at: self.now() });
         self.actors.iter_mut().for_each(|actor| actor.order(&Order::Close));

@@ -1,4 +1,4 @@
-//! Writes that no candidate would make, on the official client: to make buckets, and to make faults.
+//! Writes that no candidate would make, on the official client: for buckets and for faults.
 
 use std::future::Future;
 use std::time::{Duration, Instant};
@@ -11,14 +11,14 @@ use incumbent::store::nats::{InitOptions, NatsSettings, init};
 use crate::kind::Kind;
 use crate::scenario::MARKED;
 
-/// How long one try of a write may take.
+/// The longest time of one attempt at a write.
 const TRY: Duration = Duration::from_secs(2);
-/// How long it is tried; the store may be out meanwhile.
+/// The longest time of all attempts; the store may be down meanwhile.
 const PATIENCE: Duration = Duration::from_secs(12);
-/// How long a cluster may take to find a place for a bucket.
+/// The longest time that a cluster may take to place a bucket.
 const PLACING: Duration = Duration::from_secs(60);
 
-/// Somebody with all rights who asks nobody.
+/// An operator with all permissions.
 #[derive(Debug)]
 pub(crate) struct Operator {
     stores: Vec<(&'static str, kv::Store)>,
@@ -34,8 +34,8 @@ pub(crate) async fn make(servers: &str, bucket: &str, lease: Duration, replicas:
     loop {
         match init(&settings, &options).await {
             Ok(_) => return Ok(()),
-            // The servers have not heard enough of each other yet, or the one that leads has only just been elected, and has
-            // forgotten what it was asked before.
+            // The servers have not heard enough of each other yet, or their leader has only just been elected, and has
+            // forgotten earlier requests.
             Err(error) if is_passing(&error) && began.elapsed() < PLACING => {
                 tokio::time::sleep(Duration::from_millis(200)).await;
             }
@@ -59,7 +59,7 @@ impl Operator {
         Ok(Self { stores })
     }
 
-    /// Deletes, overwrites or purges a key, as often as it takes.
+    /// Deletes, overwrites or purges a key; tries until it succeeds.
     pub(crate) async fn meddle(&self, kind: Kind, bucket: &str, key: &str) -> Result<()> {
         let store = self.stores.iter().find(|(name, _)| *name == bucket);
         let (_, store) = store.with_context(|| format!("no bucket {bucket}"))?;

@@ -1,5 +1,5 @@
-//! What can be blamed on nobody's fault: times in which the store took no writes, as an independent client
-//! on every server sees it, and times in which the machine had no processor to give.
+//! Interruptions that no fault explains: times in which the store took no writes, as an independent client on
+//! every server sees it, and times in which the machine had no processor time left.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,17 +13,17 @@ use tokio::task::JoinSet;
 
 use crate::log::{Log, Nanos, Note};
 
-/// How often each client writes.
+/// The interval between two writes of each client.
 const BEAT: Duration = Duration::from_millis(200);
-/// How long an acknowledgement is waited for.
+/// The longest wait for an acknowledgement.
 const LIMIT: Duration = Duration::from_millis(1_000);
-/// A pulse that is away for longer is written down.
+/// The length of an outage that is logged.
 const OUTAGE: Nanos = 450_000_000;
-/// How often the machine is asked for the processor, and how late it may come.
+/// The interval between two checks for processor time, and the delay that counts as a stall.
 const NAP: Duration = Duration::from_millis(10);
 const STALL: Nanos = 80_000_000;
 
-/// Writes to every bucket through every server, all the time.
+/// Writes to every bucket through every server, at short intervals.
 #[derive(Debug)]
 pub(crate) struct Pulse {
     beats: Vec<Arc<Beat>>,
@@ -74,7 +74,7 @@ impl Pulse {
         Self { beats, _writers: writers, is_over, machine, clock }
     }
 
-    /// Whether every bucket took a write in the last moment.
+    /// Whether every bucket took a write just now.
     pub(crate) fn is_there(&self) -> bool {
         let now = self.clock.now().as_nanos();
         self.beats.iter().all(|beat| {
@@ -88,7 +88,7 @@ impl Drop for Pulse {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Release);
         if let Some(machine) = self.machine.take() {
-            // It does nothing that could panic.
+            // The thread has no code that could panic.
             let _ = machine.join();
         }
     }

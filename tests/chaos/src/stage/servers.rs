@@ -1,4 +1,4 @@
-//! One server or three, and what can be done to them.
+//! One server or three, and the faults made to them.
 
 use incumbent_testkit::nats::{NatsCluster, NatsServer, Options};
 
@@ -32,12 +32,12 @@ impl Servers {
         }
     }
 
-    /// Where each is reached, `127.0.0.1:PORT`.
+    /// The address of each, `127.0.0.1:PORT`.
     pub(crate) fn addresses(&self) -> Vec<String> {
         self.nodes().iter().map(NatsServer::address).collect()
     }
 
-    /// On how many servers a bucket is kept.
+    /// The replicas of a bucket.
     pub(crate) fn replicas(&self) -> u32 {
         match self {
             Self::One(_) => 1,
@@ -45,7 +45,7 @@ impl Servers {
         }
     }
 
-    /// The server that says it leads the bucket's stream.
+    /// The server that reports that it leads the bucket's stream.
     pub(crate) fn stream_leader(&self, bucket: &str) -> Option<usize> {
         let Self::Three(cluster) = self else { return Some(0) };
         let stream = format!("KV_{bucket}");
@@ -60,23 +60,23 @@ impl Servers {
         }
     }
 
-    /// Kills those.
+    /// Kills these servers.
     pub(crate) fn kill(&mut self, which: &[usize]) {
         which.iter().for_each(|at| self.node(*at).kill());
     }
 
-    /// Starts those again, and waits until all are well.
+    /// Starts these servers again, and waits until all are well.
     pub(crate) fn respawn(&mut self, which: &[usize]) {
         which.iter().for_each(|at| self.node(*at).respawn());
         self.wait_ready();
     }
 
-    /// Stops those in their tracks.
+    /// Stops these servers (SIGSTOP).
     pub(crate) fn pause(&self, which: &[usize]) {
         which.iter().for_each(|at| self.nodes()[*at].pause());
     }
 
-    /// Lets those go on, and waits until all are well.
+    /// Lets these servers go on, and waits until all are well.
     pub(crate) fn resume(&mut self, which: &[usize]) {
         which.iter().for_each(|at| self.nodes()[*at].resume());
         self.wait_ready();
@@ -90,7 +90,7 @@ impl Servers {
         }
     }
 
-    /// Cuts one off from the others.
+    /// Cuts one off from the rest.
     pub(crate) fn isolate(&self, at: usize) {
         if let Self::Three(cluster) = self {
             cluster.isolate(at);
@@ -107,7 +107,7 @@ impl Servers {
 
     fn wait_ready(&mut self) {
         match self {
-            // It is up when the pulse is: that is waited for anyway.
+            // The pulse shows that it is up, and that is awaited anyway.
             Self::One(_) => {}
             Self::Three(cluster) => cluster.wait_ready(),
         }

@@ -1,4 +1,4 @@
-//! Making a fault, and making it good again.
+//! Making a fault, and repairing it.
 
 use std::time::Duration;
 
@@ -15,18 +15,18 @@ use crate::script::Fault;
 pub(crate) struct Blow {
     pub(crate) kind: Kind,
     pub(crate) election: usize,
-    /// Who or what was hit, as it is printed.
+    /// The victim, as printed.
     pub(crate) on: String,
-    /// The leader at that time.
+    /// The leader just before the fault.
     pub(crate) before: Option<Leading>,
     pub(crate) at: u64,
-    /// How long it lasts.
+    /// The duration of the fault.
     pub(crate) hold: Duration,
     number: u32,
     undo: Undo,
 }
 
-/// What makes a fault good.
+/// The repair of a fault.
 #[derive(Clone, Debug)]
 enum Undo {
     Nothing,
@@ -34,7 +34,7 @@ enum Undo {
     StartWhenGone(usize),
     Resume(usize),
     Heal(usize),
-    /// As before, but what was held back is lost.
+    /// Heal, but lose the data that was held back.
     Reconnect(usize),
     Hasten(usize),
     Respawn(Vec<usize>),
@@ -42,7 +42,7 @@ enum Undo {
     Join,
 }
 
-/// Who is hit.
+/// The victim.
 enum Victim {
     Actor(usize),
     Key,
@@ -50,7 +50,7 @@ enum Victim {
 }
 
 impl Stage {
-    /// Makes a fault; none where there is nobody to hit.
+    /// Makes a fault; none where there is no victim.
     pub(crate) fn strike(&mut self, fault: &Fault) -> Result<Option<Blow>> {
         let election = fault.aim;
         let before = self.leader(election);
@@ -129,7 +129,7 @@ impl Stage {
                 Undo::Nothing
             }
             Kind::HandOver => {
-                // To nobody in particular where nobody else is there.
+                // To no candidate in particular where there is no other.
                 let to = successor.unwrap_or("nobody").to_owned();
                 victim.order(&Order::HandOver { key: key.into(), to });
                 Undo::Nothing
@@ -186,7 +186,7 @@ impl Stage {
         }
     }
 
-    /// Makes it good.
+    /// Repairs the fault.
     pub(crate) fn mend(&mut self, blow: &Blow) -> Result<()> {
         match &blow.undo {
             Undo::Nothing => {}
@@ -224,7 +224,7 @@ impl Stage {
     }
 }
 
-/// How long a fault lasts: some as parts of the lease, some as long as servers take to notice.
+/// The duration of a fault: some in parts of the lease, some as long as servers take to notice.
 fn hold(fault: &Fault, lease: Duration) -> Duration {
     let between = |least: f64, most: f64| least + (most - least) * fault.hold;
     let leases = |least, most| lease.mul_f64(between(least, most));

@@ -1,4 +1,4 @@
-//! A candidate, and all it was told.
+//! A candidate, and all of its events.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,13 +10,13 @@ use tokio::task::JoinHandle;
 use super::troupe::{Call, Player, Refused, Told};
 use crate::scenario;
 
-/// A candidate of a scenario. Its log goes on from one campaign to the next.
+/// A candidate of a scenario. Its log continues from one campaign to the next.
 pub(super) struct Actor {
     pub(super) id: String,
     pub(super) of: scenario::Candidate,
     pub(super) candidate: Option<Arc<dyn Player>>,
     pub(super) book: Arc<Book>,
-    /// Calls that have not been seen to return, oldest first, each with what it was.
+    /// Calls that have not been seen to return, oldest first, each with its verb.
     pub(super) leaving: VecDeque<(&'static str, JoinHandle<Result<(), Refused>>)>,
     reader: Option<JoinHandle<()>>,
 }
@@ -37,7 +37,7 @@ impl Actor {
         self.of.name.as_deref().unwrap_or(&self.id)
     }
 
-    /// Takes up a campaign, and reads what it is told.
+    /// Begins a campaign, and reads its events.
     pub(super) fn begin(&mut self, candidate: Arc<dyn Player>, clock: incumbent::Clock) {
         let (told, book) = (Arc::clone(&candidate), Arc::clone(&self.book));
         self.book.pages().current = None;
@@ -49,7 +49,7 @@ impl Actor {
         }));
     }
 
-    /// Lets the candidate go; nobody listens to it any more.
+    /// Drops the candidate; its events are no longer read.
     pub(super) fn die(&mut self) {
         if let Some(reader) = self.reader.take() {
             reader.abort();
@@ -58,7 +58,7 @@ impl Actor {
         self.candidate = None;
         let mut pages = self.book.pages();
         pages.at_work = false;
-        // What it was told on its deathbed nobody heard.
+        // Events that came just before its death count as consumed.
         pages.read = pages.terms.len();
     }
 
@@ -67,7 +67,7 @@ impl Actor {
     }
 }
 
-/// All a candidate was told.
+/// All events of a candidate.
 pub(super) struct Book {
     id: String,
     works: bool,
@@ -77,16 +77,16 @@ pub(super) struct Book {
 
 #[derive(Default)]
 pub(super) struct Pages {
-    /// What happened to its terms.
+    /// The events of its terms.
     pub(super) terms: Vec<OfTerm>,
-    /// How many of those a step has asked for.
+    /// The number of those that a step has consumed.
     pub(super) read: usize,
     pub(super) warnings: Vec<&'static str>,
-    /// For the failure's report: when, and what.
+    /// For the report of a failure: time and text.
     pub(super) history: Vec<(Instant, String)>,
     /// The first rule that was broken.
     pub(super) broken: Option<String>,
-    /// Whether it is told a term and works in it.
+    /// Whether it received a term and works in it.
     pub(super) at_work: bool,
     current: Option<Current>,
 }
@@ -96,7 +96,7 @@ struct Current {
     drained: bool,
 }
 
-/// Something a candidate was told about a term.
+/// An event about a term.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum OfTerm {
     Won { token: Token, at: Instant },
@@ -172,7 +172,7 @@ impl Book {
 }
 
 impl Pages {
-    /// What of its terms no step has asked for.
+    /// The events of its terms that no step has consumed.
     pub(super) fn unread(&self) -> &[OfTerm] {
         self.terms.get(self.read..).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! Expectations: each waits until what it expects is so, or certainly is not.
+//! Expectations: each waits until its condition holds, or certainly does not.
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use super::play::Play;
 use super::watcher::{fits, shown};
 use crate::scenario::{Moment, Step};
 
-/// How often it is looked whether something is so.
+/// The interval between two checks of a condition.
 const LOOK: Duration = Duration::from_millis(2);
-/// How often the store is asked.
+/// The interval between two reads of the store.
 const ASK: Duration = Duration::from_millis(20);
 
 impl Play {
@@ -73,7 +73,7 @@ impl Play {
         }
     }
 
-    /// Waits until `probe` says how it went; `seen` says what there is where it never does.
+    /// Waits until `probe` returns a result; `seen` describes the state where it never does.
     async fn wait<T>(
         &self,
         expected: impl Into<String>,
@@ -94,7 +94,7 @@ impl Play {
         }
     }
 
-    /// The first of them to win; whoever else of them is told something of a term meanwhile is not it.
+    /// The first of the candidates to win; one with another event about a term meanwhile does not count.
     async fn won(
         &self,
         who: &[usize],
@@ -151,7 +151,7 @@ impl Play {
         let what = format!("{id} to be told Lost for {}{how}", reasons.join(" or "));
         let probe = || {
             let mut pages = actor.book.pages();
-            // Its drain is passed over.
+            // Its drain is skipped.
             let skipped = usize::from(matches!(pages.unread().first(), Some(OfTerm::Draining { .. })));
             let next = pages.unread().get(skipped)?.clone();
             pages.read += skipped + 1;
@@ -168,7 +168,7 @@ impl Play {
         self.wait(&what, probe, || self.stand([actor])).await
     }
 
-    /// Waits until the oldest call of a candidate that was not yet seen to return does.
+    /// Waits for the oldest call of a candidate that was not yet seen to return.
     pub(super) async fn returned(&mut self, at: usize, error: Option<&str>) -> Result<(), Missed> {
         let id = self.actors[at].id.clone();
         let Some((verb, call)) = self.actors[at].leaving.pop_front() else {
@@ -214,7 +214,7 @@ impl Play {
         .await
     }
 
-    /// Looks all the time, and at least once, whether something is not as it should be.
+    /// Checks repeatedly, and at least once, whether a condition is violated.
     async fn throughout(&self, leases: f64, wrong: impl Fn() -> Option<Missed>) -> Result<(), Missed> {
         let until: Instant = self.time.now() + self.time.leases(leases);
         loop {
@@ -278,7 +278,7 @@ impl Play {
         self.wait(&what, probe, seen).await
     }
 
-    /// Where some candidates stand, for a report.
+    /// The states of some candidates, for a report.
     fn stand<'a>(&self, actors: impl IntoIterator<Item = &'a Actor>) -> String {
         let one = |actor: &'a Actor| {
             let of = actor.candidate.as_ref();

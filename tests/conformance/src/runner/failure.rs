@@ -1,31 +1,31 @@
-//! What is told of a scenario that did not go as it should.
+//! The report of a failed scenario.
 
 use std::fmt;
 
 use crate::stage::StoreKind;
 
-/// A scenario that did not go as it should.
+/// A failed scenario.
 #[derive(Clone, Debug)]
 pub struct Failure {
     /// Its name.
     pub scenario: String,
-    /// On which store.
+    /// The store.
     pub store: StoreKind,
-    /// At which step, counted from 1; `None`: before the first or after the last.
+    /// The step, counted from 1; `None`: before the first or after the last.
     pub step: Option<usize>,
-    /// How many steps there are.
+    /// The number of steps.
     pub steps: usize,
-    /// The step, as it stands in the file, or what was done instead.
+    /// The step as in the file, or the action instead of a step.
     pub verb: String,
-    /// What should have been.
+    /// The expected result.
     pub expected: String,
-    /// What was.
+    /// The actual result.
     pub seen: String,
-    /// Everything that anybody was told, in order.
+    /// All events of all candidates, in order.
     pub history: Vec<String>,
 }
 
-/// What a step missed.
+/// The unmet expectation of a step.
 #[derive(Clone, Debug)]
 pub(super) struct Missed {
     pub(super) expected: String,

@@ -1,4 +1,4 @@
-//! The runner's hand on the store and on the network: the stage's, and its own where the stage has none.
+//! The runner's access to the store and to the network: through the stage, or its own where the stage has none.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::troupe::{Opened, Troupe};
 use crate::scenario::{Need, Scenario};
 use crate::stage::{Request, Set, StoreKind};
 
-/// What this runner can do to a store, with the stage's help.
+/// The faults that this runner can make in a store, with the stage's help.
 pub fn offers(kind: StoreKind) -> BTreeSet<Need> {
     let own: &[Need] = match kind {
         StoreKind::Memory => &[Need::Operator, Need::Reset, Need::Network, Need::Kill],
@@ -24,14 +24,14 @@ pub fn offers(kind: StoreKind) -> BTreeSet<Need> {
     kind.offers().into_iter().chain(own.iter().copied()).collect()
 }
 
-/// The store of a scenario, and what can be done to it.
+/// The store of a scenario, and the faults that can be made in it.
 pub(super) struct Hand {
     troupe: Arc<dyn Troupe>,
     stage: Stage,
-    /// What the stage does by itself.
+    /// The store that the stage made.
     set: Set,
     lease: Duration,
-    /// The runner cuts connections itself.
+    /// Whether the runner cuts connections itself.
     cuts: bool,
     house: Store,
     connections: BTreeMap<String, Connection>,
@@ -129,7 +129,7 @@ impl Hand {
         }
     }
 
-    /// From now on nothing from this connection reaches the store. [`forget`](Self::forget) follows.
+    /// Keeps everything on this connection from reaching the store from now on. [`forget`](Self::forget) follows.
     pub(super) async fn kill(&mut self, connection: &str) -> Result<(), String> {
         match self.faults(connection) {
             Some(faults) => {
@@ -140,7 +140,7 @@ impl Hand {
         }
     }
 
-    /// Lets a connection go without closing it.
+    /// Drops a connection without closing it.
     pub(super) fn forget(&mut self, connection: &str) {
         self.connections.remove(connection);
     }
@@ -157,7 +157,7 @@ impl Hand {
     pub(super) async fn end(mut self, patience: Duration) -> Result<(), String> {
         let mut result = Ok(());
         let connections = std::mem::take(&mut self.connections);
-        // Nobody is left waiting for a line that is never mended.
+        // No task may wait for a connection that is never healed.
         connections.values().filter_map(|connection| connection.faults.as_ref()).for_each(Faults::heal);
         for (name, connection) in connections {
             let closing = tokio::time::timeout(patience, connection.store.close()).await;
@@ -174,7 +174,7 @@ impl Hand {
         self.stage.ask(request).await.map(drop)
     }
 
-    /// The store in this process, where the scenario has one: the stage has no way into it.
+    /// The store in this process, where the scenario has one: the stage has no access to it.
     fn own_memory(&self) -> Result<Option<Memory>, String> {
         match self.set.url.parse().map_err(text)? {
             StoreSettings::Memory(settings) => {

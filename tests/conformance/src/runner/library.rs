@@ -54,7 +54,7 @@ struct Own {
     candidate: Candidate,
     events: tokio::sync::Mutex<Events>,
     works: bool,
-    /// The term it works in, which is not drained before it is let go.
+    /// The term that it works in; the drain of the term waits until this is dropped.
     held: Mutex<Option<Term>>,
 }
 

@@ -1,7 +1,7 @@
 //! Plays scenarios with candidates in this process: those of the crate `incumbent`, or of another [`Troupe`].
 //!
-//! It drives candidates through the public API and nothing else; what befalls the store and the network is
-//! the [stage](crate::stage)'s doing. Where that has no hand (the runner's own memory, a file that has no
+//! It drives candidates through the public API and nothing else; the [stage](crate::stage) makes the faults
+//! in the store and the network. Where the stage has no access (the runner's own memory, a file without a
 //! network) the runner uses the faulty store of `incumbent::testing`.
 
 mod actor;

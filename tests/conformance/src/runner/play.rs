@@ -19,22 +19,22 @@ use super::witness::Witness;
 use crate::scenario::{self, Scenario, Step};
 use crate::stage::StoreKind;
 
-/// What a runner needs to know besides the scenario.
+/// The settings of a runner besides the scenario.
 #[derive(Clone)]
 pub struct Setup {
-    /// Whose candidates play.
+    /// The candidates under test.
     pub troupe: Arc<dyn Troupe>,
     /// The program `incumbent-stage`.
     pub stage: PathBuf,
-    /// How long an expectation is waited for.
+    /// The time limit of an expectation.
     pub patience: Duration,
 }
 
 /// Plays a scenario on a store.
 ///
 /// # Errors
-/// The first step that missed what it expects, or a rule that was broken, with everything that anybody
-/// was told.
+/// The first step whose expectation was not met, or a rule that was broken, with all events of all
+/// candidates.
 pub async fn play(scenario: &Scenario, kind: StoreKind, setup: &Setup) -> Result<(), Failure> {
     let fail = |step: Option<usize>, verb: String, missed: Missed, history| Failure {
         scenario: scenario.name.clone(),
@@ -61,7 +61,7 @@ pub async fn play(scenario: &Scenario, kind: StoreKind, setup: &Setup) -> Result
     let mut result = Ok(());
     for (at, step) in scenario.steps.iter().enumerate() {
         if let Err(missed) = play.step(step).await {
-            // What was told in the same moment belongs to the report.
+            // Events of the same moment belong to the report.
             tokio::time::sleep(Duration::from_millis(50)).await;
             result = Err(fail(Some(at + 1), step.to_string(), missed, play.history()));
             break;
@@ -87,7 +87,7 @@ pub(super) struct Play {
     pub(super) witness: Witness,
     pub(super) watchers: BTreeMap<String, Watcher>,
     pub(super) patience: Duration,
-    /// Who won under another name.
+    /// Candidates that won under another name.
     pub(super) aliases: BTreeMap<String, usize>,
 }
 
@@ -196,7 +196,7 @@ impl Play {
         }
     }
 
-    /// Nothing of the candidate reaches the store any more; then it is let go.
+    /// Cuts the candidate off from the store; then drops it.
     async fn kill(&mut self, id: &str) -> Result<(), Missed> {
         let connection = self.connection(id)?;
         self.hand.kill(&connection).await.map_err(on_stage)?;
@@ -209,7 +209,7 @@ impl Play {
         Ok(())
     }
 
-    /// What must be so after the last step: every call returns, and nothing happened that no step asked for.
+    /// The conditions after the last step: every call returns, and no event is left that no step asked for.
     async fn curtain(&mut self) -> Result<(), Missed> {
         for at in 0..self.actors.len() {
             while !self.actors[at].leaving.is_empty() {
@@ -267,7 +267,7 @@ fn on_stage(error: String) -> Missed {
     Missed::new("the step to be carried out", error)
 }
 
-/// What every candidate has, and what the scenario says of this one.
+/// The settings of every candidate, and those that the scenario sets for this one.
 fn settings(actor: &Actor, lease: Duration) -> Settings {
     let of = &actor.of.options;
     let ms = Duration::from_millis;

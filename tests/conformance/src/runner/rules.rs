@@ -19,7 +19,7 @@ pub(super) fn broken(actors: &[Actor], witness: &Witness) -> Option<Missed> {
         .map(|seen| Missed::new("a larger token for every later term of an election", seen))
 }
 
-/// What no step has asked for. A drain is not asked for where its loss is.
+/// The events that no step has consumed. A drain needs no step where its loss has one.
 pub(super) fn unasked(actors: &[Actor]) -> Option<Missed> {
     actors.iter().find_map(|actor| {
         let pages = actor.book.pages();
@@ -50,7 +50,7 @@ fn wins(actors: &[Actor]) -> Vec<Win> {
     actors.iter().flat_map(of).collect()
 }
 
-/// Two terms of one election of which the later has no larger token.
+/// Two terms of one election; the later has no larger token.
 fn disorder(wins: &[Win]) -> Option<String> {
     let mut sorted: Vec<&Win> = wins.iter().collect();
     sorted.sort_by_key(|win| win.at);

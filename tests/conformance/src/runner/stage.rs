@@ -1,4 +1,4 @@
-//! The stage as a runner sees it: a child process that is asked.
+//! The stage as a runner sees it: a child process that answers requests.
 
 use std::io;
 use std::path::Path;
@@ -36,7 +36,7 @@ impl Stage {
         Ok(stage)
     }
 
-    /// Asks for something, and waits until it is done.
+    /// Sends a request, and waits until it is done.
     pub(super) async fn ask(&mut self, request: &Request) -> Result<Option<Set>, String> {
         let mut line = serde_json::to_string(request).map_err(|error| error.to_string())?;
         line.push('\n');
@@ -51,7 +51,7 @@ impl Stage {
         }
     }
 
-    /// Ends it, and waits until it and all that it started is gone.
+    /// Ends it, and waits until it and all processes that it started are gone.
     pub(super) async fn end(mut self) -> Result<(), String> {
         drop(self.requests);
         match tokio::time::timeout(PATIENCE, self.child.wait()).await {

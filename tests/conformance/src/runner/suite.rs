@@ -13,10 +13,10 @@ use super::troupe::Troupe;
 use crate::scenario::{Scenario, files};
 use crate::stage::StoreKind;
 
-/// How long an expectation is waited for, on however busy a machine.
+/// The time limit of an expectation, on however busy a machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The tests of a binary without a harness: all scenarios on these stores, played by this troupe with the help of the
+/// The tests of a binary without a harness: all scenarios on these stores, played by these candidates with the help of the
 /// program `incumbent-stage`.
 pub fn run(kinds: &[StoreKind], troupe: Arc<dyn Troupe>, stage: PathBuf) -> ExitCode {
     let args = Arguments::from_args();
@@ -33,7 +33,7 @@ pub fn run(kinds: &[StoreKind], troupe: Arc<dyn Troupe>, stage: PathBuf) -> Exit
 }
 
 /// A scenario that the store cannot show, or that these candidates cannot play, is ignored, and the name of the test
-/// says why.
+/// gives the reason.
 fn trial(kind: StoreKind, file: &Path, setup: &Setup) -> Trial {
     let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let scenario = match Scenario::read(file) {

@@ -1,4 +1,4 @@
-//! Marks, and what lies so many leases after them.
+//! Marks, and instants a number of leases after them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -39,7 +39,7 @@ impl Time {
         format!("{:>6} ms", at.since(self.begun).as_millis())
     }
 
-    /// Checks when something was told.
+    /// Checks the time of an event.
     pub(super) fn check(
         &self,
         what: &str,
@@ -49,7 +49,7 @@ impl Time {
     ) -> Result<(), Missed> {
         for (moment, is_lower) in not_before.map(|m| (m, true)).into_iter().chain(before.map(|m| (m, false)))
         {
-            // A scenario that was read names no mark that it did not set.
+            // A parsed scenario names no mark that it did not set.
             let mark = self.marks.get(&moment.mark).copied().unwrap_or(Instant::ZERO);
             let bound = mark + self.leases(moment.leases);
             if (at >= bound) != is_lower {

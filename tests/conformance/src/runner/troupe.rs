@@ -1,4 +1,4 @@
-//! Whose candidates play: a runner of its own for each would be a meaning of its own for each.
+//! The candidates under test, behind a trait: one runner for all of them gives every verb one meaning.
 
 use std::fmt;
 use std::pin::Pin;
@@ -11,23 +11,23 @@ use incumbent::{Clock, Instant};
 
 use crate::scenario::{Scenario, Step};
 
-/// What is waited for.
+/// A pending result.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
-/// A call that was begun, and what it returns.
+/// A call that has begun, and its result.
 pub type Call = Pending<'static, Result<(), Refused>>;
 
 /// Candidates of one kind, in this process.
 pub trait Troupe: Send + Sync {
-    /// Opens the store of this URL, whose records live so long.
+    /// Opens the store of this URL; its records live for `lease`.
     fn open<'a>(&'a self, url: &'a str, lease: Duration) -> Pending<'a, Result<Arc<dyn Opened>, String>>;
 
-    /// Takes a store that is open, on this clock.
+    /// Wraps an open store, on this clock.
     ///
     /// # Errors
-    /// Why it does not.
+    /// The reason why it cannot.
     fn take(&self, adapter: Box<dyn Adapter>, clock: Clock) -> Result<Arc<dyn Opened>, String>;
 
-    /// Why these candidates cannot do a step at all, whatever the store; `None` where they can.
+    /// The reason why these candidates cannot carry out a step, whatever the store; `None` where they can.
     fn cannot(&self, step: &Step) -> Option<&'static str> {
         let _ = step;
         None
@@ -36,7 +36,7 @@ pub trait Troupe: Send + Sync {
 
 /// An open store, on which candidates campaign.
 pub trait Opened: Send + Sync {
-    /// Begins a campaign. One that `works` has work in each of its terms, until it is told
+    /// Begins a campaign. A candidate that `works` has work in each of its terms, until the call of
     /// [`drained`](Player::drained).
     fn campaign<'a>(
         &'a self,
@@ -49,33 +49,33 @@ pub trait Opened: Send + Sync {
     fn close(&self) -> Call;
 }
 
-/// A candidate. Dropped, it is gone without a word.
+/// A candidate. Dropping it ends it without a release.
 pub trait Player: Send + Sync {
-    /// The next that it is told; `None` when its campaign is over.
+    /// The next event; `None` when its campaign is over.
     fn next(&self) -> Pending<'_, Option<Told>>;
 
-    /// Whether it leads, as it says itself.
+    /// Whether it leads, by its own answer.
     fn is_leader(&self) -> bool;
 
-    /// The lease of the term that it was told of; `None` where it was told of none, or of its end.
+    /// The lease of its term; `None` without a term, or after the event of its end.
     fn lease(&self) -> Option<Lease>;
 
-    /// Where its campaign stands.
+    /// The state of its campaign.
     fn state(&self) -> State;
 
-    /// Whom it sees in the seat.
+    /// The leader that it sees.
     fn leader(&self) -> Option<Leader>;
 
-    /// Leaves the seat.
+    /// Resigns.
     fn resign(&self) -> Call;
 
-    /// Leaves the seat to the candidate of this name.
+    /// Hands leadership over to the candidate of this name.
     fn hand_over(&self, to: &str) -> Call;
 
-    /// Leaves the seat and the race.
+    /// Resigns and leaves the election.
     fn close(&self) -> Call;
 
-    /// Says whether it is well.
+    /// Sets whether it is well.
     fn set_healthy(&self, is_well: bool);
 
     /// The work of its term is done.
@@ -85,20 +85,20 @@ pub trait Player: Send + Sync {
     fn fail(&self);
 }
 
-/// Something that a candidate was told.
+/// An event of a candidate.
 pub struct Told {
-    /// What.
+    /// The event.
     pub event: Event,
-    /// Whether the term that a `Lost` speaks of is current nevertheless.
+    /// Whether the term of a `Lost` event is current nevertheless.
     pub is_current: bool,
 }
 
-/// A call that was not carried out.
+/// A call that failed.
 #[derive(Clone, Debug)]
 pub struct Refused {
-    /// The library's code for it.
+    /// The library's error code.
     pub code: &'static str,
-    /// Why, for a person.
+    /// The reason, for a person.
     pub message: String,
 }
 
@@ -108,13 +108,13 @@ impl fmt::Display for Refused {
     }
 }
 
-/// The end of a lease that may have been told of; long ago where none was.
+/// The end of the candidate's lease; long ago where it has none.
 pub(super) fn deadline(player: &dyn Player) -> Instant {
     player.lease().map_or(Instant::ZERO, |lease| lease.deadline)
 }
 
 impl Scenario {
-    /// Why candidates of this kind cannot play it; `None` where they can.
+    /// The reason why candidates of this kind cannot play it; `None` where they can.
     pub fn cannot(&self, troupe: &dyn Troupe) -> Option<&'static str> {
         self.steps.iter().find_map(|step| troupe.cannot(step))
     }

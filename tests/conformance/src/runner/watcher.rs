@@ -1,4 +1,4 @@
-//! An observer, and all it saw.
+//! An observer, and its observations.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,7 +13,7 @@ pub(super) struct Watcher {
 #[derive(Default)]
 pub(super) struct Sights {
     pub(super) all: Vec<(Instant, Option<Leader>)>,
-    /// How many of those a step has asked for or passed over.
+    /// The number of those that a step has consumed or skipped.
     pub(super) read: usize,
 }
 
@@ -36,7 +36,8 @@ impl Watcher {
     }
 }
 
-/// Whether somebody of that name, publishing at least that, holds the seat; or nobody, where none is named.
+/// Whether a candidate of that name, publishing at least that, leads; or whether there is a vacancy, where
+/// none is named.
 pub(super) fn fits<'a>(
     leader: Option<&Leader>,
     name: Option<&str>,
@@ -48,7 +49,7 @@ pub(super) fn fits<'a>(
     leader.map(|leader| &*leader.name) == name && metadata.into_iter().all(|(key, text)| publishes(key, text))
 }
 
-/// How a report shows it.
+/// The leader as a report shows it.
 pub(super) fn shown(leader: Option<&Leader>) -> String {
     match leader {
         Some(leader) => format!("{:?} {:?}", leader.name, leader.metadata),

@@ -1,4 +1,4 @@
-//! Asks all candidates all the time whether they lead: never may two of an election say so.
+//! Repeatedly asks all candidates whether they lead: two of one election must never both say yes.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,12 +9,12 @@ use incumbent::{Clock, Instant};
 
 use super::troupe::Player;
 
-/// How often each candidate is asked.
+/// The interval between two questions to a candidate.
 const EVERY: Duration = Duration::from_millis(1);
-/// Two answers of one candidate further apart may be from two terms.
+/// Two answers of one candidate with a longer interval may be from two terms.
 const CLOSE: Duration = Duration::from_millis(50);
 
-/// Who may lead, and what came of asking.
+/// The candidates that may lead, and the result so far.
 pub(super) struct Witness {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -35,7 +35,7 @@ struct Asked {
 
 enum Who {
     Player(Arc<dyn Player>),
-    /// A candidate that died while it led might still have led until then.
+    /// A candidate that died while it led may have led until then.
     Ghost(Instant),
 }
 
@@ -64,22 +64,22 @@ impl Witness {
         Self { shared, thread: Some(thread::spawn(ask)) }
     }
 
-    /// Asks this candidate from now on, and whoever had its place no more.
+    /// Asks this candidate from now on, and no longer the one that it replaces.
     pub(super) fn ask(&self, election: &str, id: &str, player: &Arc<dyn Player>) {
         self.replace(election, id, Who::Player(Arc::clone(player)));
     }
 
-    /// A candidate is dead: it is taken to lead until the deadline it had.
+    /// Takes in that a candidate is dead: it counts as leader until its deadline.
     pub(super) fn bury(&self, election: &str, id: &str, deadline: Instant) {
         self.replace(election, id, Who::Ghost(deadline));
     }
 
-    /// What was seen of two that led at once.
+    /// The observation of two candidates that led at once.
     pub(super) fn verdict(&self) -> Option<String> {
         lock(&self.shared.verdict).clone()
     }
 
-    /// Who of an election leads at this moment.
+    /// The candidates of an election that lead at this moment.
     pub(super) fn leaders(&self, election: &str) -> Vec<String> {
         let clock = Clock::system();
         let asked = lock(&self.shared.asked);
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
     use crate::runner::{Library, Troupe};
 
-    /// Who leads until these seconds of a clock that shows 5 s.
+    /// A candidate that leads until these seconds of a clock that shows 5 s.
     fn asked(election: &str, id: &str, until: u64) -> Asked {
         let until = Instant::ZERO + Duration::from_secs(until);
         Asked { election: election.into(), id: id.into(), who: Who::Ghost(until) }

@@ -1,4 +1,4 @@
-//! What a schema cannot say: that what a step speaks of is there.
+//! Checks that a schema cannot express: names in a step must exist.
 
 use std::collections::BTreeSet;
 
@@ -40,10 +40,10 @@ impl Scenario {
     }
 }
 
-/// What there is before a step.
+/// The names that exist before a step.
 #[derive(Default)]
 struct Known<'a> {
-    /// Those of the scenario, and whoever won under another name since.
+    /// Those of the scenario, and those that have won under another name since.
     candidates: BTreeSet<&'a str>,
     campaigning: BTreeSet<&'a str>,
     dead: BTreeSet<&'a str>,

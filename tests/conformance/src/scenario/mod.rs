@@ -1,4 +1,4 @@
-//! What is in the files of `scenarios/`.
+//! The files of `scenarios/`.
 
 mod check;
 mod need;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub use need::Need;
 pub use step::Step;
 
-/// The election of whoever names none.
+/// The election of a candidate that names none.
 pub const JOBS: &str = "jobs";
 
 /// One scenario.
@@ -23,37 +23,37 @@ pub struct Scenario {
     /// The schema, for editors.
     #[serde(rename = "$schema")]
     pub schema: String,
-    /// Its name, which is its file's.
+    /// Its name, equal to its file's.
     pub name: String,
-    /// What must happen, in a sentence.
+    /// The behaviour that it requires, in a sentence.
     pub purpose: String,
-    /// The rules it shows, as `README.md` names them.
+    /// The rules that it shows, as named in `README.md`.
     pub shows: Vec<String>,
-    /// What it takes besides candidates.
+    /// The faults that it needs.
     #[serde(default)]
     pub needs: BTreeSet<Need>,
     /// The lease of the store and of every candidate, in milliseconds.
     pub lease_ms: u64,
-    /// Who takes part, by the name that the steps use.
+    /// The candidates, by the name that the steps use.
     pub candidates: BTreeMap<String, Candidate>,
-    /// What happens, one after another.
+    /// The steps, one after another.
     pub steps: Vec<Step>,
 }
 
-/// Who takes part.
+/// A candidate.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Candidate {
-    /// The name others see; by default the one the steps use.
+    /// The name that other candidates see; by default the one that the steps use.
     pub name: Option<String>,
-    /// In which election; `jobs` by default.
+    /// Its election; `jobs` by default.
     pub election: Option<String>,
-    /// By which connection to the store; by default one of its own.
+    /// Its connection to the store; by default one of its own.
     pub connection: Option<String>,
-    /// Whether it works in its terms until it is told to finish.
+    /// Whether it works in its terms until a step says that the work is done.
     #[serde(default)]
     pub works: bool,
-    /// Settings that differ from what every candidate has.
+    /// Settings that differ from those of every candidate.
     #[serde(default)]
     pub options: Options,
 }
@@ -76,7 +76,7 @@ pub struct Options {
     pub metadata: BTreeMap<String, String>,
 }
 
-/// How careful a candidate is with time.
+/// The preset of a candidate's time settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "they are those of `incumbent::Preset`")]
@@ -86,7 +86,7 @@ pub enum Preset {
     GoCompatible,
 }
 
-/// How long a new holder waits before it is told that it leads.
+/// The wait of a new holder before its win event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 #[allow(missing_docs, reason = "they are those of `incumbent::WinDelay`")]
@@ -96,13 +96,13 @@ pub enum WinDelay {
     Fixed { ms: u64 },
 }
 
-/// An instant: so many leases after a mark.
+/// An instant: a number of leases after a mark.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Moment {
     /// The name of the mark.
     pub mark: String,
-    /// How many leases later.
+    /// The number of leases after it.
     pub leases: f64,
 }
 
@@ -110,7 +110,7 @@ impl Scenario {
     /// Reads and checks a scenario.
     ///
     /// # Errors
-    /// What is wrong, in the words of the file.
+    /// The error, in the words of the file.
     pub fn parse(json: &str) -> Result<Self, String> {
         let scenario: Self = serde_json::from_str(json).map_err(|error| error.to_string())?;
         scenario.check()?;
@@ -120,7 +120,7 @@ impl Scenario {
     /// Reads the scenario of a file.
     ///
     /// # Errors
-    /// What is wrong, with the file's name.
+    /// The error, with the file's name.
     pub fn read(path: &Path) -> Result<Self, String> {
         let wrong = |what: String| format!("{}: {what}", path.display());
         let json = fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
@@ -131,14 +131,14 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// The connections its candidates have to the store.
+    /// The connections of its candidates to the store.
     pub fn connections(&self) -> BTreeSet<String> {
         self.candidates.iter().map(|(id, candidate)| candidate.connection(id)).collect()
     }
 }
 
 impl Candidate {
-    /// Its connection; `id` is what the steps call it.
+    /// Its connection; `id` is its name in the steps.
     pub fn connection(&self, id: &str) -> String {
         self.connection.clone().unwrap_or_else(|| id.into())
     }

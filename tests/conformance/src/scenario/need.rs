@@ -1,4 +1,4 @@
-//! What a scenario takes besides candidates.
+//! The faults that a scenario needs.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{Scenario, Step};
 
-/// A hand on the store or on the network, which not every stage has.
+/// A kind of access to the store or to the network; not every stage has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Need {
-    /// Somebody writes to the store without asking who leads.
+    /// An operator writes to the store, regardless of the leader.
     Operator,
     /// The store is deleted and made again.
     Reset,
@@ -43,7 +43,7 @@ impl fmt::Display for Need {
 }
 
 impl Step {
-    /// What it takes to carry the step out.
+    /// The access that the step needs.
     pub fn need(&self) -> Option<Need> {
         match self {
             Self::DeleteKey { .. } | Self::PutKey { .. } => Some(Need::Operator),
@@ -57,7 +57,7 @@ impl Step {
 }
 
 impl Scenario {
-    /// Why it cannot be played where only `offered` is at hand; `None` where it can.
+    /// The reason why it cannot be played with only `offered`; `None` where it can.
     pub fn lacks(&self, offered: &BTreeSet<Need>) -> Option<String> {
         let lacking: Vec<_> = self.needs.difference(offered).map(|need| need.name()).collect();
         (!lacking.is_empty()).then(|| format!("needs {}", lacking.join(", ")))

@@ -1,4 +1,4 @@
-//! The steps of a scenario; `README.md` says what each means.
+//! The steps of a scenario; `README.md` explains each.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,12 @@ fn jobs() -> String {
     JOBS.into()
 }
 
-/// One step: one verb, and what it is about.
+/// One step: a verb and its arguments.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
 #[allow(missing_docs, reason = "README.md is the reference, for every language")]
 pub enum Step {
-    // What candidates are asked to do.
+    // Calls of candidates.
     Campaign {
         candidate: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -52,7 +52,7 @@ pub enum Step {
         election: String,
     },
 
-    // What befalls them.
+    // Faults.
     Kill {
         candidate: String,
     },
@@ -75,12 +75,12 @@ pub enum Step {
     StopServer {},
     StartServer {},
 
-    // What time it is.
+    // Time.
     Mark {
         mark: String,
     },
 
-    // What must be so.
+    // Expectations.
     ExpectWon {
         candidate: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -159,7 +159,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// The candidates it speaks of.
+    /// The candidates that it names.
     pub fn candidates(&self) -> Vec<&str> {
         match self {
             Self::Campaign { candidate, .. }
@@ -196,7 +196,7 @@ impl Step {
         }
     }
 
-    /// The instants it speaks of.
+    /// The instants that it names.
     pub fn moments(&self) -> Vec<&Moment> {
         match self {
             Self::ExpectWon { not_before, before, .. }
@@ -207,7 +207,7 @@ impl Step {
     }
 }
 
-/// As it stands in the file.
+/// As written in the file.
 impl std::fmt::Display for Step {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match serde_json::to_string(self) {

@@ -1,8 +1,8 @@
-//! The hand that a runner has on a store and on the network: the program `incumbent-stage`.
+//! The program `incumbent-stage`: a runner's access to a store and to the network.
 //!
-//! It makes a store for a scenario, gives each connection a URL of its own, and does to the store and to the
-//! network what a scenario asks for. It speaks lines of JSON on its standard input and output, so that a
-//! runner in any language has the same hand; `README.md` lists what can be asked.
+//! It makes a store for a scenario, gives each connection a URL of its own, and makes the faults that a
+//! scenario asks for in the store and the network. It speaks lines of JSON on its standard input and output,
+//! so that a runner in any language has the same access; `README.md` lists the requests.
 
 mod protocol;
 mod scene;

@@ -1,4 +1,4 @@
-//! What a runner and the stage say to each other, a line of JSON each.
+//! The messages between a runner and the stage, a line of JSON each.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::scenario::Need;
 
-/// The version of what is said here.
+/// The version of this protocol.
 pub const PROTOCOL: u32 = 1;
 
 /// A kind of store.
@@ -26,7 +26,7 @@ impl StoreKind {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Memory, Self::Sqlite, Self::Nats];
 
-    /// What a stage can do to it. Into the memory of another process it has no hand.
+    /// The faults that a stage can make in it. The memory of another process is out of its reach.
     pub fn offers(self) -> BTreeSet<Need> {
         match self {
             Self::Memory => BTreeSet::new(),
@@ -48,10 +48,10 @@ impl fmt::Display for StoreKind {
     }
 }
 
-/// The first line the stage says.
+/// The first line that the stage writes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
-    /// Who speaks: `incumbent`.
+    /// The stage's implementation: `incumbent`.
     pub stage: String,
     /// [`PROTOCOL`].
     pub protocol: u32,
@@ -59,75 +59,75 @@ pub struct Hello {
     pub stores: Vec<StoreKind>,
 }
 
-/// What a runner asks for. Each request has one reply, in the order of the requests.
+/// A request of a runner. Each request has one reply, in the order of the requests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
-    /// Makes a store for a scenario, which nobody ever used.
+    /// Makes a new store for a scenario.
     Set {
-        /// Which kind.
+        /// The kind of store.
         store: StoreKind,
-        /// How long its records live.
+        /// The lifetime of its records.
         lease_ms: u64,
-        /// The connections that need a URL, each by a name of the runner's choice.
+        /// The connections that need a URL, each by a name that the runner chooses.
         connections: BTreeSet<String>,
     },
-    /// Deletes an election's key, whoever leads.
+    /// Deletes an election's key, regardless of the leader.
     DeleteKey {
         /// The election.
         key: String,
     },
-    /// Overwrites an election's key, whoever leads.
+    /// Overwrites an election's key, regardless of the leader.
     PutKey {
         /// The election.
         key: String,
-        /// What is written.
+        /// The value to write.
         value: String,
     },
     /// Deletes the store and makes it again under the same name.
     ResetStore {},
-    /// From now on nothing passes on this connection, and nobody is told.
+    /// Stops all traffic on this connection from now on; neither side is notified.
     Cut {
         /// Its name.
         connection: String,
     },
-    /// Ends a cut; what was held arrives.
+    /// Ends a cut; held data arrives.
     Heal {
         /// Its name.
         connection: String,
     },
-    /// Ends a connection for good: whoever used it is dead.
+    /// Ends a connection permanently: its user is dead.
     Kill {
         /// Its name.
         connection: String,
     },
     /// Kills the store's server.
     StopServer {},
-    /// Starts it again, with what it had stored; returns when it serves.
+    /// Starts the server again, with its stored data; returns when it serves.
     StartServer {},
     /// The scenario is over.
     Strike {},
 }
 
-/// What the stage answers.
+/// A reply of the stage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reply {
-    /// Whether it is done.
+    /// Whether the request succeeded.
     pub ok: bool,
-    /// Why it is not.
+    /// The reason why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What a `set` made.
+    /// The result of a `set`.
     #[serde(default, flatten, skip_serializing_if = "Option::is_none")]
     pub set: Option<Set>,
 }
 
-/// What a `set` made.
+/// The result of a `set`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Set {
-    /// What the stage can do to the store.
+    /// The faults that the stage can make in the store.
     pub offers: BTreeSet<Need>,
-    /// The store's URL, for the runner itself; no fault touches this connection but the server's.
+    /// The store's URL, for the runner itself; only a fault of the server affects this connection.
     pub url: String,
     /// A URL for each connection.
     pub connections: BTreeMap<String, String>,

@@ -1,4 +1,4 @@
-//! A store made for one scenario, and what can be done to it.
+//! A store made for one scenario, and the faults made in it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub(super) struct Scene {
 }
 
 enum Store {
-    /// It is the runner's; there is nothing to hold it by from here.
+    /// The runner's own memory; the stage has no access to it.
     Memory {
         name: String,
     },
@@ -33,14 +33,14 @@ enum Store {
     },
 }
 
-/// What a connection passes through.
+/// The proxy of a connection.
 struct Line {
     proxy: Proxy,
     is_dead: bool,
 }
 
 impl Scene {
-    /// Makes a store; `number` tells it from those before, and `server` is there where it takes one.
+    /// Makes a store; `number` makes its name unique, and `server` is set where the store needs one.
     pub(super) async fn set(
         kind: StoreKind,
         lease: Duration,
@@ -72,7 +72,7 @@ impl Scene {
         Ok(Self { store, lease })
     }
 
-    /// What the runner is told of it.
+    /// The store's description for the runner.
     pub(super) fn describe(&self, connections: &BTreeSet<String>, server: Option<&NatsServer>) -> Set {
         let url = self.url(server);
         let of_connection = |name: &String| {
@@ -108,7 +108,7 @@ impl Scene {
         Ok(())
     }
 
-    /// Deletes the store and makes it again; that its name was never used is not said a second time.
+    /// Deletes the store and makes it again; this time it is not declared unused.
     pub(super) async fn reset(&self, server: Option<&NatsServer>) -> Result<(), String> {
         let (Store::Nats { bucket, .. }, Some(server)) = (&self.store, server) else {
             return Err(self.offers_no("a store that can be deleted and made again"));
@@ -134,7 +134,7 @@ impl Scene {
         Ok(())
     }
 
-    /// Nothing that was under way arrives, and nothing new is let in.
+    /// Drops all traffic under way, and lets no new traffic in.
     pub(super) fn kill(&mut self, connection: &str) -> Result<(), String> {
         let line = self.line(connection)?;
         line.is_dead = true;
@@ -143,7 +143,7 @@ impl Scene {
         Ok(())
     }
 
-    /// Whether it stands on a server.
+    /// Fails where it has no server.
     pub(super) fn has_server(&self) -> Result<(), String> {
         match self.store {
             Store::Nats { .. } => Ok(()),

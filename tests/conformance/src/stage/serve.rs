@@ -25,7 +25,7 @@ pub fn serve(requests: impl BufRead, mut replies: impl Write) -> io::Result<()> 
         if line.trim().is_empty() {
             continue;
         }
-        // The test kit panics where it cannot go on; the runner should be told instead.
+        // The test kit panics where it cannot go on; the runner gets that as an error reply.
         let done = catch_unwind(AssertUnwindSafe(|| stage.answer(&line)));
         let reply = done.unwrap_or_else(|panic| Err(format!("the stage failed: {}", message(&*panic))));
         say(&mut replies, &Reply::from(reply))?;
@@ -46,9 +46,9 @@ fn message(panic: &(dyn Any + Send)) -> &str {
 
 struct Stage {
     runtime: Runtime,
-    // The proxies of a scene before the server behind them.
+    // The proxies of a scene are dropped before the server behind them.
     scene: Option<Scene>,
-    /// Started when first needed, and kept for the scenes that follow.
+    /// Started at its first use, and kept for the next scenes.
     server: Option<NatsServer>,
     is_stopped: bool,
     scenes: u64,
@@ -104,7 +104,7 @@ impl Stage {
         Ok(None)
     }
 
-    /// Sees to it that a server runs, also where the scene before has left it stopped.
+    /// Ensures that a server runs, also where the scene before has left it stopped.
     fn serve_nats(&mut self) {
         match &mut self.server {
             None => self.server = Some(NatsServer::start(Options::new())),

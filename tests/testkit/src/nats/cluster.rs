@@ -8,14 +8,14 @@ use crate::port::Port;
 use crate::proxy::Proxy;
 use crate::wait;
 
-/// How long a cluster may take to elect its leaders, on a machine that runs other tests as well.
+/// The longest time that a cluster may take to elect its leaders, on a machine that runs other tests as well.
 const ELECTION: Duration = Duration::from_secs(90);
 const STARTS: usize = 5;
 
 /// A cluster of nats-servers with JetStream; its nodes are `cluster[0]` and so on.
 ///
-/// Clients know only the addresses they are given: the nodes do not advertise each other, so that a
-/// client which is meant to go through a proxy stays there.
+/// Clients know only the addresses that they are given: the nodes do not advertise each other, so
+/// that a client behind a proxy stays there.
 #[derive(Debug)]
 pub struct NatsCluster {
     nodes: Vec<NatsServer>,
@@ -35,7 +35,7 @@ impl NatsCluster {
     /// Starts `size` servers, and waits until streams with that many replicas can be made.
     ///
     /// # Panics
-    /// When a server does not start; the message says why.
+    /// When a server does not start; the message gives the reason.
     #[track_caller]
     pub fn start(size: usize) -> Self {
         Self::start_with(size, Options::new())
@@ -57,12 +57,12 @@ impl NatsCluster {
     /// that nodes can be [isolated](Self::isolate) from each other.
     ///
     /// # Panics
-    /// When a server does not start; the message says why.
+    /// When a server does not start; the message gives the reason.
     #[track_caller]
     pub fn start_partitionable(size: usize, options: Options) -> Self {
         Self::try_often(|| {
             let routes: Vec<Port> = (0..size).map(|_| Port::free()).collect();
-            // Nodes tell each other where to dial; at these ports nobody listens.
+            // Nodes advertise addresses to each other; these ports have no listener.
             let mut nowhere: Vec<Port> = (0..size).map(|_| Port::free()).collect();
             let pairs = (0..size).flat_map(|from| (0..size).map(move |to| (from, to)));
             let link =
@@ -93,8 +93,8 @@ impl NatsCluster {
         panic!("no cluster could be started: {STARTS} times, another program took its ports");
     }
 
-    /// Cuts a node off from all others, as a network does whose packets vanish; clients still reach
-    /// it, and the others.
+    /// Cuts a node off from all others, as a network that drops all packets does; clients still
+    /// reach it, and the others.
     ///
     /// # Panics
     /// When the cluster was not started as [partitionable](Self::start_partitionable).
@@ -110,10 +110,10 @@ impl NatsCluster {
         self.links.iter().for_each(|link| link.proxy.heal());
     }
 
-    /// Waits until all nodes serve, agree on a meta leader, and it sees them up to date.
+    /// Waits until all nodes serve and agree on a meta leader, and the leader sees them up to date.
     ///
     /// # Panics
-    /// When that does not come about.
+    /// When that does not happen.
     #[track_caller]
     pub fn wait_ready(&self) {
         wait::until("the cluster to be whole", ELECTION, || {
@@ -131,7 +131,7 @@ impl NatsCluster {
         });
     }
 
-    /// Where clients connect: all nodes.
+    /// The URLs of all nodes, for clients.
     pub fn urls(&self) -> Vec<String> {
         self.nodes.iter().map(NatsServer::url).collect()
     }
@@ -146,34 +146,34 @@ impl NatsCluster {
         &self.nodes
     }
 
-    /// Which node leads the cluster's JetStream, waited for.
+    /// Waits for the leader of the cluster's JetStream, and returns its node.
     ///
     /// # Panics
-    /// When no running node says it leads.
+    /// When no running node reports that it leads.
     #[track_caller]
     pub fn meta_leader(&self) -> usize {
         self.leader("the cluster's meta leader", monitor::meta_leader)
     }
 
-    /// Which node leads `stream` (the bucket `B` is the stream `KV_B`), waited for.
+    /// Waits for the leader of `stream` (the bucket `B` is the stream `KV_B`), and returns its node.
     ///
-    /// A node that was cut off from the others may still name itself for some seconds; ask for
+    /// A node that was cut off from the others may still report itself for some seconds; ask for
     /// [the view of one node](Self::stream_leader_seen_by) then.
     ///
     /// # Panics
-    /// When no running node says it leads.
+    /// When no running node reports that it leads.
     #[track_caller]
     pub fn stream_leader(&self, stream: &str) -> usize {
         self.leader(&format!("a leader of stream {stream}"), |port| monitor::stream_leader(port, stream))
     }
 
-    /// Which node leads `stream` as far as `node` knows; none where it knows of none.
+    /// The leader of `stream` as far as `node` knows; none where it knows of none.
     pub fn stream_leader_seen_by(&self, node: usize, stream: &str) -> Option<usize> {
         let leader = monitor::stream_leader(self.nodes[node].monitor_port(), stream)?;
         self.nodes.iter().position(|node| node.name() == leader)
     }
 
-    /// The first node that names itself when asked.
+    /// The first node that reports itself as leader.
     #[track_caller]
     fn leader(&self, what: &str, ask: impl Fn(u16) -> Option<String>) -> usize {
         let names_itself = |node: &NatsServer| ask(node.monitor_port()).as_deref() == Some(node.name());

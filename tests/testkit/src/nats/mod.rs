@@ -9,7 +9,7 @@ pub use server::NatsServer;
 
 use crate::tools::NatsVersion;
 
-/// What a server is started with.
+/// The options of a server.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     version: NatsVersion,
@@ -31,8 +31,8 @@ impl Options {
 
     /// Text for the end of the configuration file: accounts, permissions, TLS, …
     ///
-    /// The file already says `server_name`, `listen`, `http`, `jetstream` and, in a cluster,
-    /// `cluster`. Where there are accounts, each that is to have buckets says `jetstream: enabled`.
+    /// The file already sets `server_name`, `listen`, `http`, `jetstream` and, in a cluster,
+    /// `cluster`. Where there are accounts, each with buckets needs `jetstream: enabled`.
     #[must_use]
     pub fn config(mut self, text: impl Into<String>) -> Self {
         self.config = text.into();

@@ -1,4 +1,4 @@
-//! What a server says on its monitoring port.
+//! A server's answers on its monitoring port.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// An answer of the monitoring endpoint, `None` while there is none or it is not a success.
 pub(super) fn get(port: u16, path: &str) -> Option<Value> {
-    // A proxy named in the environment knows nothing of this machine's loopback.
+    // A proxy set in the environment cannot reach this machine's loopback.
     let agent =
         ureq::Agent::config_builder().proxy(None).timeout_global(Some(Duration::from_secs(2))).build();
     let mut answer = agent.new_agent().get(format!("http://127.0.0.1:{port}{path}")).call().ok()?;
@@ -23,14 +23,14 @@ pub(super) fn meta_leader(port: u16) -> Option<String> {
     named(&get(port, "/jsz")?["meta_cluster"]["leader"])
 }
 
-/// How many followers the leader of the cluster's JetStream sees there and up to date; only it knows.
+/// The number of followers that the leader of the cluster's JetStream sees present and up to date; only it knows.
 pub(super) fn meta_followers(port: u16) -> usize {
     let answer = get(port, "/jsz").unwrap_or_default();
     let replicas = answer["meta_cluster"]["replicas"].as_array().map_or(&[][..], Vec::as_slice);
     replicas.iter().filter(|peer| peer["current"] == true && peer["offline"] != true).count()
 }
 
-/// The name of the server that leads `stream`, as this one sees it; the first account that has it.
+/// The name of the server that leads `stream`, as this one sees it, in the first account with that stream.
 pub(super) fn stream_leader(port: u16, stream: &str) -> Option<String> {
     let answer = get(port, "/jsz?accounts=1&streams=1")?;
     let accounts = answer["account_details"].as_array()?;

@@ -13,11 +13,11 @@ use crate::port::Port;
 use crate::process::{self, ChildGuard};
 use crate::{tools, wait};
 
-/// How long a server may take to serve, on a machine that runs other tests as well.
+/// The longest time that a server may take to serve, on a machine that runs other tests as well.
 const STARTUP: Duration = Duration::from_secs(60);
-/// How often new ports are tried when somebody else took the first ones.
+/// The most attempts with new ports, where another process took the first ones.
 const STARTS: usize = 5;
-/// How much of a server's log a failing test shows.
+/// The lines of a server's log that a failing test shows.
 const LOG_LINES: usize = 40;
 
 /// A running nats-server with JetStream; killed, and its folder removed, when it is dropped.
@@ -29,7 +29,7 @@ pub struct NatsServer {
     monitor: Port,
     cluster: String,
     config: String,
-    // The process before the folder it writes to.
+    // The process is dropped before the folder that it writes to.
     child: Option<ChildGuard>,
     folder: TempDir,
 }
@@ -38,7 +38,7 @@ impl NatsServer {
     /// Starts a server, and waits until it serves.
     ///
     /// # Panics
-    /// When there is no such program, or it does not start; the message says why.
+    /// When there is no such program, or it does not start; the message gives the reason.
     #[track_caller]
     pub fn start(options: Options) -> Self {
         for _ in 0..STARTS {
@@ -72,17 +72,17 @@ impl NatsServer {
         &self.name
     }
 
-    /// Where clients connect, without credentials: `nats://127.0.0.1:PORT`.
+    /// The URL for clients, without credentials: `nats://127.0.0.1:PORT`.
     pub fn url(&self) -> String {
         format!("nats://{}", self.address())
     }
 
-    /// Where clients connect: `127.0.0.1:PORT`.
+    /// The address for clients: `127.0.0.1:PORT`.
     pub fn address(&self) -> String {
         format!("127.0.0.1:{}", self.client.number())
     }
 
-    /// The port clients connect to.
+    /// The port for clients.
     pub fn port(&self) -> u16 {
         self.client.number()
     }
@@ -113,7 +113,7 @@ impl NatsServer {
         }
     }
 
-    /// Stops it in its tracks (`SIGSTOP`): connections stay open, nothing is answered.
+    /// Stops it (`SIGSTOP`): connections stay open, nothing is answered.
     #[track_caller]
     pub fn pause(&self) {
         process::pause(self.pid());
