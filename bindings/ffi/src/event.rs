@@ -17,7 +17,7 @@ pub enum Event {
     Draining(Term, Reason),
     /// This candidate leads no more. Emitted exactly once for every `Won`.
     Lost(Term, Reason),
-    /// Another candidate holds the key, or no candidate does.
+    /// Another candidate than before holds the key, or none does.
     LeaderChanged(Option<Leader>),
     /// The campaign entered another state.
     StateChanged(State),

@@ -15,7 +15,7 @@ pub struct Observed {
     pub election: String,
     /// The leader; `None` while the key is free.
     pub leader: Option<Leader>,
-    /// The age of this observation when it was taken.
+    /// The time for which this state had lasted when the observation was taken.
     pub age: Duration,
 }
 

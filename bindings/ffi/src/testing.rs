@@ -79,7 +79,7 @@ impl Script {
         Ok(())
     }
 
-    /// Shows the candidate that name as the leader, or no leader.
+    /// Shows the candidate a leader of that name, or no leader.
     ///
     /// # Errors
     /// `Forked`.
