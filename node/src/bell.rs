@@ -43,7 +43,7 @@ impl Bell {
     }
 }
 
-/// Checks whether the event loop of a bell runs, until that loop ends.
+/// Checks whether the event loop of a [`Bell`] runs, until that loop ends.
 #[napi(js_name = "Pulse")]
 pub struct Pulse {
     pub(crate) pulse: LoopPulse,

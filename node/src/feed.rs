@@ -105,7 +105,7 @@ impl Feed {
         self.source.take()
     }
 
-    /// Rings the bell with that number when there may be something; returns false where there may be already.
+    /// Rings `bell` with that number when there may be something; returns false where there may be already.
     #[napi]
     pub fn tell(&self, bell: &Bell, id: u32) -> bool {
         self.source.tell(bell.wake(id))

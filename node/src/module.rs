@@ -55,7 +55,7 @@ pub fn campaign_settings() -> Vec<&'static str> {
     incumbent_ffi::settings::CAMPAIGN.into()
 }
 
-/// Releases every key that this process holds, within that many milliseconds, and stops calling bells.
+/// Releases every key that this process holds, within that many milliseconds, and stops all wake-ups.
 #[napi]
 pub fn shut_down(limit_ms: u32) {
     if incumbent_ffi::engine::is_running() {

@@ -88,7 +88,7 @@ impl Operation {
         self.pending.take()
     }
 
-    /// Rings the bell with that number when the answer is there; returns false where it is there already.
+    /// Rings `bell` with that number when the answer is there; returns false where it is there already.
     #[napi]
     pub fn tell(&self, bell: &Bell, id: u32) -> bool {
         self.pending.tell(bell.wake(id))

@@ -15,7 +15,7 @@ pub(crate) fn raised(py: Python<'_>, error: incumbent_ffi::Error) -> PyErr {
     let made = make.and_then(|make| make.call1(py, (error.code.text(), error.message, error.causes, reason)));
     match made {
         Ok(exception) => PyErr::from_value(exception.into_bound(py)),
-        // Where the package is incomplete, that error is the more useful one.
+        // An incomplete package: its own error is the more useful one.
         Err(error) => error,
     }
 }

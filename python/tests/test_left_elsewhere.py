@@ -1,4 +1,4 @@
-"""A term that another task or thread leaves than the one that entered is released there."""
+"""A task or thread other than the one that entered can leave a term, and releases it."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ impl Bell {
         Arc::new(Self { engine: Some(engine), state: Mutex::default(), rang: Condvar::new() })
     }
 
-    /// Returns one that has rung already and that nothing will ring.
+    /// Returns a bell that has rung already, and never rings again.
     pub(crate) fn rung() -> Arc<Self> {
         let state = State { has_rung: true, listeners: Vec::new() };
         Arc::new(Self { engine: None, state: Mutex::new(state), rang: Condvar::new() })
@@ -75,7 +75,7 @@ impl Bell {
         self.lock().has_rung = false;
     }
 
-    /// Drops the listeners that were not notified, and what they hold: perhaps this very bell.
+    /// Drops the listeners that were not notified, and what they hold: perhaps this very `Bell`.
     pub(crate) fn forget(&self) {
         let listeners = std::mem::take(&mut self.lock().listeners);
         drop(listeners);

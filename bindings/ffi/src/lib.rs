@@ -6,7 +6,7 @@
 //! ```text
 //!   Python, Node, Swift          take(), wait(), tell(wake)
 //! ──────▲───────────────────────────────────────────────────
-//!       │ wakes: on the teller's own thread, or on that of the news if they only leave a message; or letters in
+//!       │ wakes: on the wake thread, or on the notifying thread if they only leave a message; or messages in
 //!       │ the [Mailbox] of an event loop
 //!   [Operation] one answer      [Feed] many, in order
 //!       ▲                          ▲
