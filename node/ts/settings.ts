@@ -8,7 +8,7 @@ export type Length = number | string;
 
 /** The settings of a store: the parameters of its URL, and those that every store has. */
 export interface StoreSettings {
-  /** Makes a store that does not answer an error; by default it is waited for. */
+  /** Whether a store that does not answer is an error; by default it is waited for. */
   failFast?: boolean | undefined;
   /** The lease that candidates are going to have, so that an unfit store is refused when it is opened. */
   expectedLease?: Length | undefined;

@@ -100,8 +100,8 @@ export class Store implements AsyncDisposable {
  * - `memory:` and `memory:NAME`: for one process, and for tests
  *
  * A parameter of the URL can also be a setting. Rejects with {@link InvalidUrlError}, {@link InvalidSettingError},
- * {@link AuthenticationError}, {@link NotFoundError}, {@link UnsafeStoreError}, {@link UnsupportedError}, {@link
- * PermissionDeniedError}, {@link BrokenError}, {@link StoreUnavailableError}.
+ * {@link AuthenticationError}, {@link NotFoundError}, {@link UnsafeStoreError}, {@link UnsupportedError},
+ * {@link PermissionDeniedError}, {@link BrokenError}, {@link StoreUnavailableError}.
  */
 export async function connect(url: string, settings?: StoreSettings): Promise<Store> {
   const { address, given, names } = opening(url, settings);

@@ -43,7 +43,7 @@ pub enum Code {
 }
 
 impl Code {
-    /// All of them.
+    /// All codes.
     pub const ALL: [Self; 16] = [
         Self::InvalidUrl,
         Self::InvalidSetting,

@@ -18,8 +18,8 @@ use crate::translate;
 
 /// A candidate's campaign in one election, run by a component on a task of tokio.
 ///
-/// Dropping it ends the campaign without a message to the store, and a lease that is held stays taken until it expires;
-/// [`close`](Self::close) releases it.
+/// Dropping it ends the campaign without a message to the store, and the key of a leader stays taken until the lease
+/// expires; [`close`](Self::close) releases it.
 pub struct Candidate {
     shared: Arc<Shared>,
     commands: mpsc::UnboundedSender<Command>,
@@ -80,8 +80,8 @@ impl Candidate {
         lock(&self.shared.seen).leader.clone()
     }
 
-    /// Waits for the next event; `None` when the campaign is over. Each event goes to one of several waiting callers.
-    /// Cancel-safe.
+    /// Waits for the next event; `None` when the campaign is over. Where several callers wait, each event goes to one
+    /// of them. Cancel-safe.
     pub async fn next(&self) -> Option<Event> {
         self.events.lock().await.recv().await
     }

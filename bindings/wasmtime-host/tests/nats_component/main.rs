@@ -14,7 +14,7 @@ use std::time::Duration;
 use incumbent::store::nats::{InitOptions, NatsSettings, init};
 use incumbent_testkit::nats::{NatsServer, Options};
 
-/// The shortest lease of the fast preset, and one second more for a busy machine.
+/// The shortest lease of the fast preset, 1 s, and one second more for a busy machine.
 const LEASE: Duration = Duration::from_secs(2);
 
 /// Starts a server with a bucket; returns it and the bucket's URL.
