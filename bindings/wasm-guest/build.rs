@@ -1,4 +1,4 @@
-//! A guest needs little stack, and what it does not ask for costs no host memory.
+//! Sets a small stack: the guest needs little, and memory that it does not request costs the host nothing.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

@@ -1,6 +1,6 @@
-//! How an event loop is told that something is ready.
+//! Wake-ups of an event loop.
 
-// What napi would have instead counts who may ring. Here it is counted what a program waits for.
+// Napi's replacement counts the objects that may ring. This module counts the answers that a program waits for.
 #![allow(deprecated)]
 
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
 use napi::{Env, Result, Status};
 use napi_derive::napi;
 
-/// Called with a number, without waiting, from whatever thread.
+/// Called with a number, without waiting, on any thread.
 type Ring = ThreadsafeFunction<u32, (), u32, Status, false, true>;
 
-/// Rings in one event loop, with the number of who is meant. There is one for each event loop; it keeps the
-/// loop running between [`hold`](Self::hold) and [`let_go`](Self::let_go), and not otherwise.
+/// Wakes one event loop, with the number of a waiting callback. Each event loop has one. It keeps the loop running only
+/// between [`hold`](Self::hold) and [`let_go`](Self::let_go).
 #[napi(js_name = "Bell")]
 pub struct Bell {
     ring: Arc<Ring>,
@@ -43,7 +43,7 @@ impl Bell {
     }
 }
 
-/// Tells whether the event loop of a bell turns, until that loop is over.
+/// Checks whether the event loop of a [`Bell`] runs, until that loop ends.
 #[napi(js_name = "Pulse")]
 pub struct Pulse {
     pub(crate) pulse: LoopPulse,
@@ -51,7 +51,7 @@ pub struct Pulse {
 
 #[napi]
 impl Pulse {
-    /// Asks by ringing with that number, which has [`beat`](Self::beat) called.
+    /// Creates a pulse that rings with that number, to which the loop answers with [`beat`](Self::beat).
     #[napi(constructor)]
     pub fn new(bell: &Bell, id: u32) -> Self {
         let ring = Arc::clone(&bell.ring);
@@ -59,7 +59,7 @@ impl Pulse {
         Self { pulse: LoopPulse::new(ask) }
     }
 
-    /// Says that the event loop turns.
+    /// Reports that the event loop runs.
     #[napi]
     pub fn beat(&self) {
         self.pulse.beat();
@@ -73,10 +73,10 @@ impl Drop for Pulse {
 }
 
 impl Bell {
-    /// Rings for that number, once.
+    /// Returns a wake that rings with that number, once.
     pub(crate) fn wake(&self, id: u32) -> Wake {
         let ring = Arc::clone(&self.ring);
-        // An event loop that has ended hears nothing any more, and needs to hear nothing.
+        // An event loop that has ended needs no wake-up.
         Box::new(move || {
             ring.call(id, ThreadsafeFunctionCallMode::NonBlocking);
         })

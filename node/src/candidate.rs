@@ -1,4 +1,4 @@
-//! One participant of an election.
+//! A participant of an election.
 
 use napi::bindgen_prelude::Function;
 use napi::{Env, Result};
@@ -10,7 +10,7 @@ use crate::outcome::{Failure, Outcome, failure, outcome};
 use crate::term::{Hold, Term};
 use crate::value::LeaderRow;
 
-/// One participant of an election.
+/// A participant of an election.
 #[napi(js_name = "Candidate")]
 pub struct Candidate {
     candidate: incumbent_ffi::Candidate,
@@ -24,8 +24,8 @@ impl From<incumbent_ffi::Candidate> for Candidate {
 
 #[napi]
 impl Candidate {
-    /// A function that says whether this candidate leads now, by the clock. It is asked so often that finding the
-    /// candidate behind an object would cost more than the answer.
+    /// Returns a function that reports whether this candidate leads now, by the clock. It is called so often that
+    /// finding the candidate behind an object would cost more than the answer.
     #[napi(ts_return_type = "() => boolean")]
     pub fn is_leader<'env>(&self, env: &'env Env) -> Result<Function<'env, (), bool>> {
         let candidate = self.candidate.clone();
@@ -44,69 +44,69 @@ impl Candidate {
         self.candidate.name()
     }
 
-    /// Where the campaign stands.
+    /// The state of the campaign.
     #[napi(getter)]
     pub fn state(&self) -> &'static str {
         self.candidate.state().code()
     }
 
-    /// Who holds the seat, as far as this candidate has seen.
+    /// The leader of the election, as far as this candidate has seen.
     #[napi(getter)]
     pub fn leader(&self) -> Option<LeaderRow> {
         self.candidate.leader().map(LeaderRow::from)
     }
 
-    /// The present term; null while this candidate does not lead.
+    /// The current term; null while this candidate does not lead.
     #[napi(getter)]
     pub fn term(&self) -> Option<Term> {
         self.candidate.term().map(Term::from)
     }
 
-    /// What happens from now on, beginning with what holds now.
+    /// Returns the events from now on, beginning with the current state.
     #[napi]
     pub fn events(&self) -> Outcome<Feed> {
         outcome(self.candidate.events().map(Feed::of_events))
     }
 
-    /// The same, but that a term is held from the moment it is won: its win comes with a hold.
+    /// Returns the same events, and holds each term from the moment it is won: `Won` comes with a hold.
     #[napi]
     pub fn holding_events(&self) -> Outcome<Feed> {
         outcome(self.candidate.holding_events().map(Feed::of_held_events))
     }
 
-    /// Answers with the present or the next term, held, or nothing once the campaign is over; after a term that is
-    /// given, with the next one.
+    /// Answers with the current or the next term, held, or nothing once the campaign is over; with the one after
+    /// `after` where that is given.
     #[napi]
     pub fn next_term(&self, after: Option<&Term>) -> Operation {
         let next = self.candidate.next_term(after.map(Term::plain));
         Operation::new(next, |hold| hold.map(|hold| Value::C(Hold::from(hold))))
     }
 
-    /// Leaves the seat, and stays in the race.
+    /// Gives up leadership, and campaigns on.
     #[napi]
     pub fn resign(&self, inside: bool) -> Operation {
         Operation::of_nothing(self.candidate.resign(inside))
     }
 
-    /// Leaves the seat to the candidate of that name.
+    /// Hands leadership over to the candidate of that name.
     #[napi]
     pub fn hand_over(&self, to: String, inside: bool) -> Operation {
         Operation::of_nothing(self.candidate.hand_over(&to, inside))
     }
 
-    /// Leaves the seat and the race.
+    /// Gives up leadership and ends the campaign.
     #[napi]
     pub fn close(&self, inside: bool) -> Operation {
         Operation::of_nothing(self.candidate.close(inside))
     }
 
-    /// Answers when the campaign is over, whoever ended it.
+    /// Answers when the campaign is over, for any cause.
     #[napi]
     pub fn closed(&self) -> Operation {
         Operation::of_nothing(self.candidate.closed())
     }
 
-    /// Says whether this candidate is well.
+    /// Sets whether this candidate is healthy.
     #[napi]
     pub fn set_healthy(&self, is_well: bool) -> Option<Failure> {
         failure(self.candidate.set_healthy(is_well))

@@ -1,4 +1,4 @@
-//! Something that comes again and again, in order.
+//! A stream of items, in order.
 
 use incumbent_ffi::{Event, Observed, Taken, Wake};
 use napi_derive::napi;
@@ -8,7 +8,7 @@ use crate::outcome::Failure;
 use crate::term::{Hold, Term};
 use crate::value::LeaderRow;
 
-/// What a feed had: an event, an observation, an error; or none of them, where nothing comes any more.
+/// An item of a feed: an event, an observation or an error; none of them at the end.
 #[napi(object, object_from_js = false, js_name = "Item")]
 #[derive(Default)]
 pub struct Item {
@@ -22,7 +22,7 @@ pub struct Item {
 pub struct EventRow {
     pub kind: &'static str,
     pub term: Option<Term>,
-    /// Of a term that was held since it was won.
+    /// The hold on a term, for an event that comes with one.
     pub hold: Option<Hold>,
     pub detail: Option<&'static str>,
     pub message: Option<String>,
@@ -37,13 +37,13 @@ pub struct ObservationRow {
     pub age_ms: f64,
 }
 
-/// Something that comes again and again, in order, each to one taker.
+/// A stream of items, in order; each item goes to one taker.
 #[napi(js_name = "Feed")]
 pub struct Feed {
     source: Box<dyn Source>,
 }
 
-/// A feed of whatever.
+/// A feed of any type.
 trait Source: Send {
     fn take(&self) -> Option<Item>;
     fn tell(&self, wake: Wake) -> bool;
@@ -99,26 +99,26 @@ impl Feed {
 
 #[napi]
 impl Feed {
-    /// The next one; null while there is nothing.
+    /// Takes the next item; null while there is nothing.
     #[napi]
     pub fn take(&self) -> Option<Item> {
         self.source.take()
     }
 
-    /// Has the bell ring with that number when there may be something; false where there may be already.
+    /// Rings `bell` with that number when there may be something; returns false where there may be already.
     #[napi]
     pub fn tell(&self, bell: &Bell, id: u32) -> bool {
         self.source.tell(bell.wake(id))
     }
 
-    /// How many were left out because nobody took them in time.
+    /// The number of items that were dropped because they were not taken in time.
     #[napi(getter)]
     pub fn missed(&self) -> f64 {
         // Exact up to 2^53.
         self.source.missed() as f64
     }
 
-    /// Nothing more is taken; whoever waits is told that it is over.
+    /// Ends the feed: nothing more is taken, and waiters are notified.
     #[napi]
     pub fn close(&self) {
         self.source.close();

@@ -1,13 +1,13 @@
-//! The compiled part of the npm package `incumbent`: handles, and nothing that feels like JavaScript. That is
-//! written in TypeScript, on top.
+//! The compiled part of the npm package `incumbent`: handles only. The TypeScript code on top of it provides the idioms
+//! of the language.
 //!
-//! A call returns at once, always: what takes time is an operation, what comes again and again a feed, and both
-//! ring a [bell](bell::Bell) of the event loop that asked. No user code runs where a lease is renewed.
+//! Every call returns at once: whatever takes time is an operation, and a stream of items a feed. Both ring a
+//! [bell](bell::Bell) of the calling event loop. No application code runs where a lease is renewed.
 
 #![deny(unsafe_code)]
-// What is public is so for JavaScript, and described by the type definitions made of it.
+// Public items are public for JavaScript; the generated type definitions describe them.
 #![allow(unreachable_pub, missing_docs)]
-// Nothing is registered with Node where this is built as a test, which `--all-targets` does.
+// A build as a test, as with `--all-targets`, registers nothing with Node.
 #![cfg_attr(test, allow(dead_code))]
 
 mod bell;

@@ -1,4 +1,4 @@
-//! What is logged, handed to every event loop that asks for it.
+//! Hands log records to every event loop that requests them.
 
 #![allow(deprecated, reason = "as the bell: what is logged keeps no event loop running")]
 
@@ -10,23 +10,23 @@ use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
 use napi::{Error, Result, Status};
 use napi_derive::napi;
 
-/// The most that waits for one event loop; beyond it what is logged is dropped, and counted.
+/// The most records that wait for one event loop; further ones are dropped and counted.
 const BACKLOG: usize = 1024;
 
-/// Something that is logged.
+/// A log record.
 #[napi(object, object_from_js = false, js_name = "LogRow")]
 pub struct LogRow {
     pub level: &'static str,
     pub target: String,
     pub message: String,
     pub fields: Vec<Vec<String>>,
-    /// How many were dropped since the one before.
+    /// The number of records that were dropped since the previous one.
     pub missed: u32,
 }
 
 type Sink = ThreadsafeFunction<LogRow, (), LogRow, Status, false, true, BACKLOG>;
 
-/// One event loop that asked.
+/// An event loop that requested records.
 struct Open {
     id: u32,
     least: Loudness,
@@ -42,7 +42,7 @@ struct Taps {
     open: Vec<Open>,
 }
 
-/// Has a function called, in the event loop that made it, with what is logged, until it is closed.
+/// Calls a function with each log record, in the event loop that made it, until it is closed.
 #[napi(js_name = "LogTap")]
 pub struct LogTap {
     id: u32,
@@ -67,7 +67,7 @@ impl LogTap {
         Ok(Self { id })
     }
 
-    /// Nothing more is told.
+    /// Ends it: nothing more is handed on.
     #[napi]
     pub fn close(&self) {
         let mut taps = taps();
@@ -86,7 +86,7 @@ impl Drop for LogTap {
 }
 
 impl Taps {
-    /// What nobody asked for is not even made.
+    /// Sets the lowest level that any event loop requested, so that no other record is made.
     fn set_threshold(&self) {
         set_threshold(self.open.iter().map(|tap| tap.least).min());
     }
@@ -96,7 +96,7 @@ fn taps() -> MutexGuard<'static, Taps> {
     TAPS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Called on a thread of the log's own.
+/// Called on the thread for logs.
 fn tell(record: Record) {
     for tap in taps().open.iter_mut().filter(|tap| record.loudness >= tap.least) {
         let fields = record.fields.iter().map(|(name, value)| vec![(*name).to_owned(), value.clone()]);
@@ -109,7 +109,7 @@ fn tell(record: Record) {
         };
         match tap.sink.call(row, ThreadsafeFunctionCallMode::NonBlocking) {
             Status::QueueFull => tap.missed = tap.missed.saturating_add(1),
-            // An event loop that has ended hears nothing any more.
+            // An event loop that has ended needs no record.
             _ => tap.missed = 0,
         }
     }

@@ -1,11 +1,11 @@
-//! What concerns the whole process.
+//! Functions for the whole process.
 
 use std::time::Duration;
 
 use incumbent_ffi::{Code, Reason, State};
 use napi_derive::napi;
 
-/// A reason for which a term ends.
+/// A reason for which a term can end.
 #[napi(object, object_from_js = false, js_name = "NativeReason")]
 pub struct ReasonRow {
     pub code: &'static str,
@@ -13,7 +13,7 @@ pub struct ReasonRow {
     pub text: String,
 }
 
-/// An error's code.
+/// The code of an error.
 #[napi(object, object_from_js = false, js_name = "NativeCode")]
 pub struct CodeRow {
     pub code: &'static str,
@@ -26,13 +26,13 @@ pub fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
-/// Every code there is.
+/// All codes.
 #[napi]
 pub fn codes() -> Vec<CodeRow> {
     Code::ALL.map(|code| CodeRow { code: code.text(), is_temporary: code.is_temporary() }).into()
 }
 
-/// Every reason there is.
+/// All reasons.
 #[napi]
 pub fn reasons() -> Vec<ReasonRow> {
     let row = |reason: Reason| ReasonRow {
@@ -43,19 +43,19 @@ pub fn reasons() -> Vec<ReasonRow> {
     Reason::ALL.map(row).into()
 }
 
-/// Every state there is.
+/// All states.
 #[napi]
 pub fn states() -> Vec<&'static str> {
     State::ALL.map(State::code).into()
 }
 
-/// The names of a candidate's settings.
+/// The names of the settings of a candidate.
 #[napi]
 pub fn campaign_settings() -> Vec<&'static str> {
     incumbent_ffi::settings::CAMPAIGN.into()
 }
 
-/// Gives up every seat of this process, waiting at most so many milliseconds; nothing is told any more.
+/// Releases every key that this process holds, within that many milliseconds, and stops all wake-ups.
 #[napi]
 pub fn shut_down(limit_ms: u32) {
     if incumbent_ffi::engine::is_running() {

@@ -1,4 +1,4 @@
-//! Something that takes time and has one answer.
+//! A call that takes time and has one answer.
 
 use incumbent_ffi::Wake;
 use napi::bindgen_prelude::Either8;
@@ -13,7 +13,7 @@ use crate::term::Hold;
 use crate::testing::FaultyStore;
 use crate::value::{ElectionRow, LeaderRow};
 
-/// Whatever an operation may answer with.
+/// A value with which an operation can answer.
 pub(crate) type Value =
     Either8<Store, Candidate, Hold, Feed, FaultyStore, LeaderRow, Vec<ElectionRow>, String>;
 
@@ -25,13 +25,13 @@ pub struct Answer {
     pub value: Option<Value>,
 }
 
-/// Something that takes time and has one answer; it runs since it was made.
+/// A call that takes time and has one answer; it runs from its creation.
 #[napi(js_name = "Operation")]
 pub struct Operation {
     pending: Box<dyn Pending>,
 }
 
-/// An operation of whatever answer.
+/// An operation with an answer of any type.
 trait Pending: Send {
     fn take(&self) -> Option<Answer>;
     fn tell(&self, wake: Wake) -> bool;
@@ -65,7 +65,7 @@ where
 }
 
 impl Operation {
-    /// An operation whose answer `map` makes JavaScript's.
+    /// Wraps an operation; `map` converts its answer to JavaScript.
     pub(crate) fn new<T, F>(operation: incumbent_ffi::Operation<T>, map: F) -> Self
     where
         T: Send + 'static,
@@ -74,7 +74,7 @@ impl Operation {
         Self { pending: Box::new(Mapped { operation, map }) }
     }
 
-    /// An operation whose answer says no more than that it is done.
+    /// Wraps an operation without a value.
     pub(crate) fn of_nothing(operation: incumbent_ffi::Operation<()>) -> Self {
         Self::new(operation, |()| None)
     }
@@ -82,19 +82,19 @@ impl Operation {
 
 #[napi]
 impl Operation {
-    /// The answer, once; null while there is none.
+    /// Takes the answer, once; null while there is none.
     #[napi]
     pub fn take(&self) -> Option<Answer> {
         self.pending.take()
     }
 
-    /// Has the bell ring with that number when the answer is there; false where it is there already.
+    /// Rings `bell` with that number when the answer is there; returns false where it is there already.
     #[napi]
     pub fn tell(&self, bell: &Bell, id: u32) -> bool {
         self.pending.tell(bell.wake(id))
     }
 
-    /// Gives up what was asked for.
+    /// Cancels the operation.
     #[napi]
     pub fn cancel(&self) {
         self.pending.cancel();

@@ -1,4 +1,4 @@
-//! Outcomes as JavaScript takes them: an error crosses as a plain object, because its class is JavaScript's.
+//! Results for JavaScript: an error crosses as a plain object, because its class is defined in JavaScript.
 
 use napi::bindgen_prelude::Either;
 use napi_derive::napi;
@@ -6,14 +6,14 @@ use napi_derive::napi;
 /// An error.
 #[napi(object, object_from_js = false, js_name = "Failure")]
 pub struct Failure {
-    /// The code, under a name that nothing else has.
+    /// The code, under a field name that no other object has.
     pub failed: String,
     pub message: String,
     pub causes: Vec<String>,
     pub reason: Option<String>,
 }
 
-/// What a call gives: its answer, or an error.
+/// The result of a call: its answer, or an error.
 pub type Outcome<T> = Either<Failure, T>;
 
 impl From<incumbent_ffi::Error> for Failure {
@@ -27,12 +27,12 @@ impl From<incumbent_ffi::Error> for Failure {
     }
 }
 
-/// A result as an outcome.
+/// Converts a result.
 pub fn outcome<T>(result: incumbent_ffi::Result<T>) -> Outcome<T> {
     result.map_or_else(|error| Either::A(error.into()), Either::B)
 }
 
-/// A result that says no more than that it is done, as the error there may be.
+/// Converts a result without a value: the error, or nothing.
 pub fn failure(result: incumbent_ffi::Result<()>) -> Option<Failure> {
     result.err().map(Failure::from)
 }

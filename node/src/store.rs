@@ -24,7 +24,7 @@ impl From<incumbent_ffi::Store> for Store {
     }
 }
 
-/// Opens the store that `url` names; refuses at once what can be refused without opening it.
+/// Opens the store at `url`. Checks the settings at once, as far as possible without opening it.
 #[napi]
 pub fn open_store(url: String, settings: Object<'_>) -> Result<Outcome<Operation>> {
     let opening = settings::opening(&url, value::settings(settings)?, DIALECT)
@@ -35,7 +35,7 @@ pub fn open_store(url: String, settings: Object<'_>) -> Result<Outcome<Operation
     Ok(outcome(opening.map(open)))
 }
 
-/// The names of the settings with which that URL can be opened, besides those of every store.
+/// Returns the names of the settings for a store at `url`, besides those of every store.
 #[napi]
 pub fn store_settings(url: String) -> Vec<&'static str> {
     settings::parameters(&url)
@@ -43,8 +43,8 @@ pub fn store_settings(url: String) -> Vec<&'static str> {
 
 #[napi]
 impl Store {
-    /// Campaigns in the election of that key, in the event loop of that pulse; refuses at once what can be refused
-    /// without the store.
+    /// Campaigns in the election of that key, in the event loop of that pulse. Checks the settings at once, as far as
+    /// possible without the store.
     #[napi]
     pub fn campaign(
         &self,
@@ -72,7 +72,7 @@ impl Store {
         Operation::new(self.store.observe(election), |feed| Some(Value::D(Feed::of_observations(feed))))
     }
 
-    /// Who holds the seat of that election now.
+    /// Answers with the leader of that election now.
     #[napi]
     pub fn leader(&self, election: String) -> Operation {
         Operation::new(self.store.leader(election), |leader| {
@@ -80,7 +80,7 @@ impl Store {
         })
     }
 
-    /// All elections of the store, by key.
+    /// Answers with all elections of the store, by key.
     #[napi]
     pub fn list(&self) -> Operation {
         Operation::new(self.store.list(), |listed| {
@@ -88,13 +88,13 @@ impl Store {
         })
     }
 
-    /// Closes every candidate in good order, and then the store.
+    /// Closes every candidate cleanly, and then the store.
     #[napi]
     pub fn close(&self, inside: bool) -> Operation {
         Operation::of_nothing(self.store.close(inside))
     }
 
-    /// Fails where the store cannot be used.
+    /// Returns an error where the store cannot be used.
     #[napi]
     pub fn check(&self) -> Option<Failure> {
         failure(self.store.check())

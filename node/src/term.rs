@@ -5,7 +5,7 @@ use napi_derive::napi;
 
 use crate::operation::{Operation, Value};
 
-/// One uninterrupted leadership, for who looks on.
+/// An uninterrupted leadership, as a view.
 #[napi(js_name = "Term")]
 pub struct Term {
     term: incumbent_ffi::Term,
@@ -43,7 +43,7 @@ impl Term {
         self.term.token().to_string()
     }
 
-    /// Which incarnation of the store the token is of.
+    /// The incarnation of the store in which the term was won.
     #[napi(getter)]
     pub fn incarnation(&self) -> BigInt {
         self.term.token().incarnation.0.into()
@@ -61,25 +61,25 @@ impl Term {
         self.term.election()
     }
 
-    /// For how many milliseconds the lease is proven.
+    /// The milliseconds for which the lease is proven.
     #[napi(getter)]
     pub fn remaining_ms(&self) -> f64 {
         self.term.remaining().as_secs_f64() * 1000.0
     }
 
-    /// How many milliseconds a draining leader may still take; null while it is not draining.
+    /// The milliseconds that a draining leader still has; null while it is not draining.
     #[napi(getter)]
     pub fn drain_remaining_ms(&self) -> Option<f64> {
         self.term.drain_remaining().map(|left| left.as_secs_f64() * 1000.0)
     }
 
-    /// Why the term is over; null while it is not.
+    /// The reason for which the term ended; null while it lasts.
     #[napi(getter)]
     pub fn reason(&self) -> Option<&'static str> {
         self.term.reason().map(incumbent_ffi::Reason::code)
     }
 
-    /// Whether the term is not over now, by the clock.
+    /// Whether the term still lasts, by the clock.
     #[napi]
     pub fn is_current(&self) -> bool {
         self.term.is_current()
@@ -103,7 +103,7 @@ impl Term {
         self.term.hold().into()
     }
 
-    /// Says that the work of the term is done: a draining term ends now.
+    /// Reports that the work of the term is done: a draining term ends now.
     #[napi]
     pub fn drained(&self) {
         self.term.drained();

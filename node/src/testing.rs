@@ -1,4 +1,4 @@
-//! For tests: an election that follows a script, a store with faults, a clock that stands still.
+//! A scripted election, a store with faults and a manual clock, for tests.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use crate::outcome::{Failure, Outcome, failure, outcome};
 use crate::store::Store;
 use crate::value::{self, DIALECT};
 
-/// A clock that stands still until it is moved on.
+/// A clock that stands still until it is advanced.
 #[napi(js_name = "ManualClock")]
 pub struct ManualClock {
     clock: ffi::ManualClock,
@@ -27,7 +27,7 @@ impl ManualClock {
         Self { clock: ffi::ManualClock::new() }
     }
 
-    /// Moves it on by so many milliseconds.
+    /// Advances the clock by that many milliseconds.
     #[napi]
     pub fn advance(&self, milliseconds: f64) -> Result<()> {
         self.clock.advance(length(milliseconds)?);
@@ -35,14 +35,14 @@ impl ManualClock {
     }
 }
 
-/// What the code under test has asked for.
+/// A request of the code under test.
 #[napi(object, object_from_js = false, js_name = "AskedRow")]
 pub struct AskedRow {
     pub what: &'static str,
     pub value: Option<String>,
 }
 
-/// An election that does what a test says.
+/// A scripted election.
 #[napi(js_name = "Script")]
 pub struct Script {
     script: ffi::Script,
@@ -50,7 +50,7 @@ pub struct Script {
     made: Instant,
 }
 
-/// An election and its only candidate, which does not lead.
+/// Creates an election and its only candidate, which does not lead.
 #[napi]
 pub fn new_script(election: String, candidate: String, clock: Option<&ManualClock>) -> Outcome<Script> {
     let made = ffi::Script::new(&election, &candidate, clock.map(|clock| &clock.clock));
@@ -59,45 +59,45 @@ pub fn new_script(election: String, candidate: String, clock: Option<&ManualCloc
 
 #[napi]
 impl Script {
-    /// Its candidate.
+    /// The candidate of the election.
     #[napi]
     pub fn candidate(&self) -> Candidate {
         self.candidate.clone().into()
     }
 
-    /// The candidate wins; with a lease of so many milliseconds, or until something happens. Answers the token.
+    /// Lets the candidate win, with a lease of that many milliseconds or without an expiry. Returns the token.
     #[napi]
     pub fn acquire(&self, lease: Option<f64>) -> Result<Outcome<String>> {
         let lease = lease.map(length).transpose()?;
         Ok(outcome(self.script.acquire(lease).map(|token| token.to_string())))
     }
 
-    /// The term ends at once, for that reason.
+    /// Ends the term at once, for that reason.
     #[napi]
     pub fn revoke(&self, reason: String) -> Result<Option<Failure>> {
         Ok(failure(self.script.revoke(value::reason(&reason)?)))
     }
 
-    /// The term drains, for that reason.
+    /// Lets the term drain, for that reason.
     #[napi]
     pub fn drain(&self, reason: String) -> Result<Option<Failure>> {
         Ok(failure(self.script.drain(value::reason(&reason)?)))
     }
 
-    /// The seat is seen to be held by that name, or by nobody.
+    /// Shows the candidate a leader of that name, or no leader.
     #[napi]
     pub fn leader(&self, name: Option<String>) -> Option<Failure> {
         failure(self.script.leader(name.as_deref()))
     }
 
-    /// Something happens that a person should look at.
+    /// Emits a warning.
     #[napi]
     pub fn warning(&self) -> Option<Failure> {
         failure(self.script.warning())
     }
 
-    /// For the benchmark: so many times, so many milliseconds apart, a leader is told from another thread, as a
-    /// real election's are. It is named by what `ageNs` was just before.
+    /// Emits `count` leaders from another thread, `apart_ms` apart, as a real election does; for the benchmark. The
+    /// name of each is the value of `ageNs` just before.
     #[napi]
     pub fn tell_leaders(&self, count: u32, apart_ms: f64) -> Result<()> {
         let (script, made, apart) = (self.script.clone(), self.made, length(apart_ms)?);
@@ -113,13 +113,13 @@ impl Script {
         spawned.map(drop).map_err(|error| Error::new(Status::GenericFailure, error.to_string()))
     }
 
-    /// How many nanoseconds ago the election was made.
+    /// The nanoseconds since the election was created.
     #[napi]
     pub fn age_ns(&self) -> f64 {
         self.made.elapsed().as_nanos() as f64
     }
 
-    /// What the code under test has asked for, in order.
+    /// The requests of the code under test, in order.
     #[napi]
     pub fn asked(&self) -> Outcome<Vec<AskedRow>> {
         let rows = |asked: Vec<(&'static str, Option<String>)>| {
@@ -129,14 +129,14 @@ impl Script {
     }
 }
 
-/// A store that has faults on demand.
+/// A store with fault injection.
 #[napi(js_name = "FaultyStore")]
 pub struct FaultyStore {
     store: incumbent_ffi::Store,
     faults: ffi::Faults,
 }
 
-/// Opens a store that has faults on demand.
+/// Opens a store with fault injection.
 #[napi]
 pub fn open_faulty(
     url: String,
@@ -159,7 +159,7 @@ impl FaultyStore {
         self.store.clone().into()
     }
 
-    /// The next `count` writes meet that fault: `lose_answer`, `lose_request` or `busy`.
+    /// Makes the next `count` writes fail in that way: `lose_answer`, `lose_request` or `busy`.
     #[napi]
     pub fn writes(&self, fault: String, count: u32) -> Result<Option<Failure>> {
         let fault = match fault.as_str() {
@@ -171,25 +171,25 @@ impl FaultyStore {
         Ok(failure(self.faults.writes(fault, count as usize)))
     }
 
-    /// Every answer comes so many milliseconds later; zero ends it.
+    /// Delays every answer by that many milliseconds; zero ends it.
     #[napi]
     pub fn delay_answers(&self, milliseconds: f64) -> Result<Option<Failure>> {
         Ok(failure(self.faults.delay_answers(length(milliseconds)?)))
     }
 
-    /// Writes are refused for that reason until null is given.
+    /// Refuses writes for that reason until null is given.
     #[napi]
     pub fn deny_writes(&self, reason: Option<String>) -> Option<Failure> {
         failure(self.faults.deny_writes(reason.as_deref()))
     }
 
-    /// Cuts the line, or mends it.
+    /// Cuts the connection, or restores it.
     #[napi]
     pub fn partition(&self, is_cut: bool) -> Option<Failure> {
         failure(self.faults.partition(is_cut))
     }
 
-    /// Every watch there is tells nothing any more.
+    /// Silences every present watch.
     #[napi]
     pub fn kill_watches(&self) -> Option<Failure> {
         failure(self.faults.kill_watches())

@@ -1,4 +1,4 @@
-//! Values across the border.
+//! Conversion of values from and to JavaScript.
 
 use incumbent_ffi::settings::{Dialect, Map, Unit, Value};
 use incumbent_ffi::{ElectionInfo, Leader, Reason};
@@ -8,10 +8,10 @@ use napi_derive::napi;
 
 pub(crate) const DIALECT: Dialect = Dialect { unit: Unit::Milliseconds, lengths: "a number of milliseconds" };
 
-/// How deep a setting may be: a list in a map is the most that means anything.
+/// The deepest nesting of a setting: no setting is deeper than a list in a map.
 const DEPTH: usize = 4;
 
-/// Who holds the seat.
+/// The leader of an election.
 #[napi(object, object_from_js = false, js_name = "LeaderRow")]
 pub struct LeaderRow {
     pub name: String,
@@ -20,7 +20,7 @@ pub struct LeaderRow {
     pub metadata: Vec<Vec<String>>,
 }
 
-/// Who holds the seat of an election of a store.
+/// An election of a store, and its leader.
 #[napi(object, object_from_js = false, js_name = "ElectionRow")]
 pub struct ElectionRow {
     pub election: String,
@@ -44,14 +44,14 @@ impl From<ElectionInfo> for ElectionRow {
     }
 }
 
-/// The reason of that code.
+/// Returns the reason with that code.
 pub(crate) fn reason(code: &str) -> Result<Reason> {
     let found = Reason::ALL.into_iter().find(|reason| reason.code() == code);
     let unknown = || Error::new(Status::InvalidArg, format!("{code:?} is no reason for which a term ends"));
     found.ok_or_else(unknown)
 }
 
-/// Settings as they were given.
+/// Converts settings.
 pub(crate) fn settings(given: Object<'_>) -> Result<Map> {
     map(given, DEPTH)
 }

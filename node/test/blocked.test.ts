@@ -6,10 +6,10 @@ import { expect, test } from 'vitest';
 import { ScriptedElection, faultyStore } from '../dist/testing.js';
 import { FAST, won } from './support.js';
 
-/** Blocks this thread until something is so, as a long computation does. */
+/** Blocks this thread until a condition is true, like a long computation. */
 function block(isSo: () => boolean): void {
   while (!isSo()) {
-    // Nothing else runs meanwhile.
+    // Busy, so that nothing else runs.
   }
 }
 

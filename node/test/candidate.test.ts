@@ -53,7 +53,7 @@ test('a drain waits for the turn of the loop', async () => {
   const terms = candidate.terms();
   const { value: term } = await terms.next();
   let isOver = false;
-  // Asked by somebody else than the work.
+  // Called from outside of the work.
   const resigned = outside(() => candidate.resign().then(() => (isOver = true)));
   await term!.draining();
   expect([term!.isCurrent(), candidate.isLeader, isOver]).toEqual([true, true, false]);
@@ -66,7 +66,7 @@ test('a drain waits for the turn of the loop', async () => {
 const queue: (() => void)[] = [];
 setInterval(() => queue.shift()?.(), 1).unref();
 
-/** Does something, not as part of the work that asks for it. */
+/** Calls a function outside of the work around it. */
 function outside<T>(act: () => Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => queue.push(() => void act().then(resolve, reject)));
 }
@@ -118,7 +118,7 @@ test('a signal is aborted with the reason, and stops what listens to it', async 
   await once(server, 'listening');
   const { port } = server.address() as { port: number };
   const request = fetch(`http://127.0.0.1:${port}/`, { signal: term.signal });
-  // It has no answer to give.
+  // The request is left without an answer.
   await once(server, 'request');
   term.fail();
   await expect(request).rejects.toMatchObject({ code: 'TERM_ENDED', reason: 'HANDLER_FAILED' });

@@ -1,4 +1,4 @@
-/** Errors: one class a code, and settings that are refused by the name they have here. */
+/** Errors: one class for each code, and settings that are refused by their JavaScript names. */
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

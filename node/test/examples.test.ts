@@ -1,4 +1,4 @@
-/** Every program of `examples/node` runs as a process, as its first lines say. */
+/** Runs every program of `examples/node` as a process, as its first lines describe. */
 
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { CLI, tool } from './tools.js';
 const PACKAGE = resolve(__dirname, '..');
 const EXAMPLES = resolve(PACKAGE, '../examples/node');
 
-/** A folder in which the package is installed, with the examples and the URL of a new file for elections. */
+/** Returns a folder in which the package is installed, with the examples, and the URL of a new file for elections. */
 function installed(): { folder: string; url: string } {
   const folder = mkdtempSync(join(tmpdir(), 'incumbent-examples-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));

@@ -1,4 +1,4 @@
-/** The emitter's face, and handlers that throw. */
+/** The candidate as an event emitter, and handlers that throw. */
 
 import { once } from 'node:events';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -62,7 +62,7 @@ test('a drain that begins before the win was read waits for the listeners all th
   });
   candidate.on('lost', (term, reason) => told.push(['lost', term.isCurrent(), reason]));
   election.acquire();
-  // Within one turn of the event loop: nobody has read of the win.
+  // Within one turn of the event loop: the win is not read yet.
   election.drain('RESIGNED');
   await until('the drain is told', () => told.length === 1);
   finish();
@@ -161,7 +161,7 @@ test('work that fails ends the term, and the next one is worked for', async () =
   const warnings: Warning[] = [];
   candidate.on('warning', (warning) => warnings.push(warning));
   const tokens: string[] = [];
-  // Nobody waits for it.
+  // Not awaited.
   void candidate.lead((term) => {
     tokens.push(term.token);
     if (tokens.length === 1) {
@@ -208,7 +208,7 @@ test('an event that there is not is refused by name', async () => {
   expect(() => on('toString')).toThrow('no event "toString"');
   expect(candidate.eventNames()).not.toContain('wno');
   on(Symbol('of some tool'));
-  // It listens for errors, too.
+  // `once` also listens for errors.
   const won = once(candidate, 'won');
   const token = election.acquire();
   expect((await won)[0].token).toBe(token);
@@ -294,7 +294,7 @@ describe('with a store', () => {
     candidate.on('lost', (term, reason) => reasons.push(reason));
     await until('the term is over', () => reasons.length === 1);
     expect(reasons).toEqual(['HANDLER_FAILED']);
-    // It is in the race for the next.
+    // It campaigns for the next term.
     await won(candidate);
   });
 });

@@ -1,4 +1,4 @@
-/** A program that hangs does not keep the seat: its event loop is watched while it leads. */
+/** A program that hangs does not keep leading: its event loop is watched while it leads. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
@@ -8,7 +8,7 @@ import { until } from '../dist/testing.js';
 import { FAST, NATS, NATS_LEASE_MS, bucket, program, won } from './support.js';
 
 const DRAIN_MS = 500;
-/** How much later than it should a rival may lead, on a busy machine. The hangs last longer than all of it. */
+/** The largest delay of a rival on a busy machine. The hangs are longer than all of it. */
 const LATE_MS = 10_000;
 
 /** A candidate of this process, behind the one that hangs. */
@@ -34,7 +34,7 @@ test.each([
     expect(term.token > before).toBe(true);
     expect(took).toBeGreaterThan(limit);
     expect(took).toBeLessThan(bound + LATE_MS);
-    // At its first line afterwards it knows.
+    // It knows in its first line after the hang.
     expect(await worker.expect('turns')).toBe('false true UNHEALTHY');
     return term.token;
   });
@@ -67,11 +67,11 @@ test('a loop that hung is watched again in its next term', async () => {
     const term = await won(candidate);
     const end = performance.now() + 60_000;
     while (term.isCurrent() && performance.now() < end) {
-      // Nothing else runs meanwhile.
+      // Busy, so that nothing else runs.
     }
     expect(term.reason).toBe('UNHEALTHY');
   }
-  // What the candidate says of itself is another matter.
+  // The candidate's own report is independent of the watch.
   candidate.setHealthy(false);
   await until('it has stood down', () => candidate.state === 'IDLE');
 });

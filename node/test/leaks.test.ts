@@ -19,7 +19,7 @@ test('ten thousand campaigns that were closed leave neither memory nor handles',
   const after = JSON.parse(await program.expect('after')) as Measured;
   expect(await program.ended).toBe(0);
   expect([after.files, after.threads, after.active]).toEqual([before.files, before.threads, before.active]);
-  // 100 bytes for each would be a leak.
+  // 100 bytes for each campaign would be a leak.
   expect(after.heapUsed - before.heapUsed).toBeLessThan(1_000_000);
   expect(after.rss - before.rss).toBeLessThan(30_000_000);
 }, 300_000);

@@ -1,4 +1,4 @@
-/** How long a process lives, and how it ends. */
+/** The lifetime of a process, and its end. */
 
 import { expect, test } from 'vitest';
 
@@ -41,7 +41,7 @@ test.each([
   const token = await process.expect('won');
   expect(await process.ended).toBe(code);
   await using store = await connect(url);
-  // Given back, so that nobody has to wait for the lease.
+  // Released, so that no candidate has to wait for the lease.
   expect(await store.leader('jobs')).toBeNull();
   await using candidate = await store.campaign('jobs', NATS);
   expect((await won(candidate)).token > token).toBe(true);

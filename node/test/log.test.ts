@@ -1,4 +1,4 @@
-/** What is logged is for whoever asks, and for nobody else. */
+/** Log records go to the programs that request them, and to no other. */
 
 import { afterEach, expect, test, vi } from 'vitest';
 

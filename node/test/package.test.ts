@@ -1,4 +1,4 @@
-/** The packages as they are published: packed, installed into an empty project, used from both module systems. */
+/** The packages as they are published: packed, installed into an empty project, and used from both module systems. */
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** A port that nobody listens on. */
+/** A port on which no process listens. */
 
 import { createServer } from 'node:net';
 

@@ -10,7 +10,7 @@ import { until } from '../dist/testing.js';
 import { NATS, Process, bucket, program, won } from './support.js';
 import { CLI, tool } from './tools.js';
 
-/** Candidates of this process, behind the others. */
+/** Runs `act` with a candidate of this process, behind the other candidates. */
 async function second(url: string, act: (candidate: Candidate, store: Store) => Promise<void>): Promise<void> {
   await using store = await connect(url);
   await using candidate = await store.campaign('jobs', { ...NATS, name: 'second' });
@@ -46,7 +46,7 @@ test('a worker that was stopped beyond its lease knows at its first line', async
   const first = program('asked.mjs', url);
   const token = await first.expect('won');
   first.child.kill('SIGSTOP');
-  // Asked before it runs on, so that this is the first thing it does.
+  // Asked before it continues, so that the answer is its first action.
   first.say('?');
   await second(url, async (candidate) => {
     expect((await won(candidate)).token > token).toBe(true);
@@ -94,7 +94,7 @@ test('the command line sees who leads in Node', async () => {
   });
 });
 
-/** A Python with the package, where `cargo xtask test` has made one; none, where it was told to do without. */
+/** Returns a Python with the package, where `cargo xtask test` has made one; none, where it runs without Python. */
 function python(): string | undefined {
   const named = process.env['INCUMBENT_PYTHON'];
   if (named === 'none') {

@@ -1,4 +1,4 @@
-/** Every program of the README runs, and leads, and ends as it should. */
+/** Every program of the README runs, leads, and ends as it should. */
 
 import { mkdtempSync, readFileSync, rmSync, symlinkSync, mkdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-/** What the tests share: buckets, processes that say a line at a time and never outlive a test. */
+/** Shared code of the tests: buckets, and processes that print a line at a time and never outlive a test. */
 
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -9,15 +9,15 @@ import { inject, onTestFinished } from 'vitest';
 import type { CampaignSettings, Candidate, Event, Term } from '../dist/index.js';
 import { CLI, tool } from './tools.js';
 
-/** A campaign on a store in this process: leases of milliseconds, which are for tests and in no type. */
+/** Settings for a store in this process: leases of milliseconds, which are for tests and in no type. */
 export const FAST = { preset: 'test', lease: 800, splay: 0 } as unknown as CampaignSettings;
-/** A campaign on the server. */
+/** Settings for the server. */
 export const NATS: CampaignSettings = { preset: 'fast', splay: 0 };
 export const NATS_LEASE_MS = 2000;
 
 let buckets = 0;
 
-/** A bucket of the test's own on the server, as a store's URL. */
+/** Returns a bucket for one test on the server, as a store's URL. */
 export function bucket(leaseMs = NATS_LEASE_MS): string {
   buckets += 1;
   const url = `${inject('nats')}/B${process.pid}-${buckets}`;
@@ -25,7 +25,7 @@ export function bucket(leaseMs = NATS_LEASE_MS): string {
   return url;
 }
 
-/** A process that says a line at a time; killed when the test is over. */
+/** A process that prints a line at a time; killed when the test is over. */
 export class Process {
   readonly child: ChildProcess;
   /** The exit code, or the signal. */
@@ -58,7 +58,7 @@ export class Process {
     return this.child.pid!;
   }
 
-  /** Reads up to a line that begins with these words; what follows them. */
+  /** Reads up to a line that begins with these words; returns the rest of that line. */
   async expect(wanted: string): Promise<string> {
     for (;;) {
       const line = this.lines.shift();
@@ -79,12 +79,12 @@ export class Process {
   }
 }
 
-/** One of the programs beside this file. */
+/** Starts one of the programs beside this file. */
 export function program(name: string, ...args: string[]): Process {
   return new Process(process.execPath, join(__dirname, 'programs', name), ...args);
 }
 
-/** The next term of a candidate, which nobody holds. */
+/** Returns the next term of a candidate, not held. */
 export async function won(candidate: Candidate): Promise<Term> {
   const terms = candidate.terms();
   const { value } = await terms.next();
@@ -92,7 +92,7 @@ export async function won(candidate: Candidate): Promise<Term> {
   return value!;
 }
 
-/** The next event of a type. */
+/** Returns the next event of a type. */
 export async function event<T extends Event['type']>(
   events: AsyncIterator<Event, undefined>,
   type: T,

@@ -1,4 +1,4 @@
-/** A loop over terms that is asked out of turn. */
+/** Iterators over terms whose `next` is called early. */
 
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
@@ -17,7 +17,7 @@ afterEach(() => store.close());
 const soon = (milliseconds: number): Promise<undefined> =>
   new Promise((resolve) => setTimeout(() => resolve(undefined), milliseconds));
 
-/** A candidate that waits for its first term, and what makes it the leader. */
+/** Returns a candidate that waits for its first term, and a function that makes it the leader. */
 async function waiting(): Promise<{ candidate: Candidate; begins: () => Promise<void> }> {
   const leader = await store.campaign('jobs', { ...FAST, name: 'leader' });
   await until('the other leads', () => leader.isLeader);
@@ -26,7 +26,7 @@ async function waiting(): Promise<{ candidate: Candidate; begins: () => Promise<
   return { candidate, begins: () => leader.close() };
 }
 
-/** How long a resignation takes: a hold that is left makes it last as long as a drain may, 10 s. */
+/** Returns the time that a resignation takes: a hold that is left extends it to the drain time, 10 s. */
 async function resigning(candidate: Candidate): Promise<number> {
   const began = performance.now();
   await candidate.resign();
@@ -101,7 +101,7 @@ test('an iteration that is ended settles what is waited for', async () => {
   const over = { done: true, value: undefined };
   expect(await Promise.race([Promise.all(asked), soon(5000)])).toEqual([over, over]);
   expect(await terms.next()).toEqual(over);
-  // What comes afterwards is held by nobody.
+  // A later term is held by no code.
   await begins();
   await until('it leads', () => candidate.isLeader);
   expect(await resigning(candidate)).toBeLessThan(5000);
@@ -129,7 +129,7 @@ test('a campaign that is over answers everybody', async () => {
 const queue: (() => void)[] = [];
 setInterval(() => queue.shift()?.(), 1).unref();
 
-/** Does something, not as part of the work that asks for it. */
+/** Calls a function outside of the work around it. */
 function outside<T>(act: () => Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => queue.push(() => void act().then(resolve, reject)));
 }

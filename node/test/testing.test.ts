@@ -1,4 +1,4 @@
-/** What `incumbent/testing` offers, in vitest and in node:test. */
+/** The API of `incumbent/testing`, in vitest and in node:test. */
 
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -57,7 +57,7 @@ test.each([
   clock?.advance(20);
   expect((await lost)[1]).toBe('EXPIRED');
   expect([term.signal.aborted, term.reason, candidate.term]).toEqual([true, 'EXPIRED', null]);
-  // One that has run out does not go on.
+  // A term that has expired is not continued.
   expect(election.acquire() > term.token).toBe(true);
 });
 

@@ -11,7 +11,7 @@ import { NATS, bucket, program, won } from './support.js';
 
 const PROGRAM = join(__dirname, 'programs/thread.mjs');
 
-/** What one tells, in order. */
+/** The reports of one candidate, in order. */
 class Told {
   readonly #told: unknown[][] = [];
   readonly #emitter = new EventEmitter();
@@ -69,7 +69,7 @@ test('a thread that is terminated leads no more, and its seat is given back', as
 });
 
 test('a thread that is terminated while it drains gives its seat back at once', async () => {
-  // Neither the lease nor the drain is over within the patience of a test.
+  // Longer than the time limit of a test, for the lease and the drain.
   const url = bucket(600_000);
   const { worker, told } = thread(url, 'drains', join(__dirname, 'programs/drains.mjs'));
   const [token, isLeader] = await told.next('draining');

@@ -1,4 +1,4 @@
-/** Programs that `cargo xtask test node` names in the environment, or that a build has left. */
+/** Programs that `cargo xtask test node` names in the environment, or that an earlier build has left. */
 
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -17,7 +17,7 @@ export const NATS_SERVER: Tool = {
 export const CLI: Tool = { variable: 'INCUMBENT_CLI', fallback: join(ROOT, 'target/debug/incumbent') };
 export const STAGE: Tool = { variable: 'INCUMBENT_STAGE', fallback: join(ROOT, 'target/debug/incumbent-stage') };
 
-/** Where a program is. */
+/** Returns the path of a program. */
 export function tool({ variable, fallback }: Tool): string {
   const path = process.env[variable] || fallback;
   if (!existsSync(path)) {

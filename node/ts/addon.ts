@@ -1,10 +1,10 @@
-/** The compiled part, and what to say where it is not there. */
+/** The compiled part, and the error where it is missing. */
 
 import { join } from 'node:path';
 
 import type * as Native from './native.js';
 
-/** The platforms there is a package for, as `process.platform` and `process.arch` call them. */
+/** The platforms that have a package, in the words of `process.platform` and `process.arch`. */
 const PLATFORMS = [
   'darwin-arm64',
   'darwin-x64',
@@ -18,7 +18,7 @@ const PLATFORMS = [
 
 export type Addon = typeof Native;
 
-/** This machine, as the package for it is named. */
+/** The name of this machine's package. */
 export function platform(): string {
   const plain = `${process.platform}-${process.arch}`;
   if (process.platform === 'linux') {
@@ -38,7 +38,7 @@ function isMusl(): boolean {
   return (report.sharedObjects ?? []).some((object) => /libc\.musl-|ld-musl-/.test(object));
 }
 
-/** What went wrong, and the remedy. */
+/** Makes the error, with the remedy. */
 function explain(name: string, cause: unknown): Error {
   const missing = `incumbent-${name}`;
   if (!PLATFORMS.includes(name)) {
@@ -69,7 +69,7 @@ function isNotFound(cause: unknown, name: string): boolean {
 
 function load(): Addon {
   const name = platform();
-  // One that was built here comes first; a package as it is published has none.
+  // A local build comes first; a published package has none.
   const built = join(__dirname, '..', `incumbent.${name}.node`);
   try {
     return require(built) as Addon;

@@ -1,10 +1,10 @@
-/** How the compiled part tells this event loop that something is ready, and for how long the loop is kept running. */
+/** Wake-ups by the compiled part, and the time for which they keep the event loop running. */
 
 import { addon } from './addon.js';
 import type { Bell, Operation, Pulse } from './native.js';
 import { errorOf } from './errors.js';
 
-/** Something that can say when there is something to take. */
+/** An object that notifies when there is something to take. */
 interface Source {
   tell(bell: Bell, id: number): boolean;
 }
@@ -13,7 +13,7 @@ const waiting = new Map<number, () => void>();
 let last = 0;
 let held = 0;
 
-/** Rung to ask whether the loop turns; nothing else has this number. */
+/** The number that checks whether the loop runs; no callback has it. */
 const ASKED = 0;
 let present: Pulse | undefined;
 
@@ -28,7 +28,7 @@ const bell = new addon.Bell((id) => {
 });
 
 /**
- * Has `ring` called when there is something to take. False where there is already: then it is not called.
+ * Calls `ring` when there is something to take. Returns false where there is already, and then does not call it.
  */
 export function tell(source: Source, ring: () => void): boolean {
   do {
@@ -43,13 +43,16 @@ export function tell(source: Source, ring: () => void): boolean {
   return false;
 }
 
-/** Whether this event loop turns: watched while one of its candidates leads. It does not keep the loop running. */
+/**
+ * Returns the pulse that checks whether this event loop runs while a candidate of it leads. Does not keep the loop
+ * running.
+ */
 export function pulse(): Pulse {
   present ??= new addon.Pulse(bell, ASKED);
   return present;
 }
 
-/** Keeps the event loop running until what is returned is called; calling it again does nothing. */
+/** Keeps the event loop running until the returned function is called; calling that again does nothing. */
 export function keepAlive(): () => void {
   let isOver = false;
   held += 1;
@@ -85,13 +88,13 @@ export function whenDone(operation: Operation, done: (error: Error | null, value
   look();
 }
 
-/** The answer of an operation. The event loop runs until it is there. */
+/** Waits for the answer of an operation, and keeps the event loop running until it is there. */
 export function answer<T>(operation: Operation): Promise<T> {
   const letGo = keepAlive();
   return news<T>(operation).finally(letGo);
 }
 
-/** The answer of an operation, which nothing is kept running for. */
+/** Waits for the answer of an operation, and keeps nothing running. */
 export function news<T>(operation: Operation): Promise<T> {
   return new Promise((resolve, reject) => {
     whenDone(operation, (error, value) => {

@@ -1,4 +1,4 @@
-/** One participant of an election. */
+/** A participant of an election. */
 
 import { EventEmitter } from 'node:events';
 
@@ -14,27 +14,27 @@ import { Stream } from './stream.js';
 import { Term } from './term.js';
 import { leaderOf, type Event, type Leader, type Reason, type State, type Warning } from './types.js';
 
-/** Those that campaign: whoever is in the race stays in it until it is closed, whoever forgets it. */
+/** The candidates that campaign: each is kept until it is closed, even when the program drops it. */
 const campaigning = new Set<Candidate>();
 
-// Only its types are other than those of any emitter.
+// Only the types differ from those of any emitter.
 const Emitter = EventEmitter as unknown as new () => CandidateEmitter;
 
 /**
- * One participant of an election, made by {@link Store.campaign}. It campaigns until it is closed, over and over: a
- * candidate that lost a term is in the race for the next. While it campaigns the process is kept alive.
+ * A participant of an election, made by {@link Store.campaign}. It campaigns until it is closed: after a lost term it
+ * campaigns for the next. While it campaigns the process is kept alive.
  *
- * It is an event emitter, too: `won`, `draining`, `lost`, `leaderChanged`, `campaigned`, `warning`; another name is
- * refused. The first listener is told what holds when it comes. Where there are listeners of `draining`, the term goes on until what they return is
- * settled, or the time for it is over. A listener that throws or rejects harms nothing: it is told to the listeners of
- * `warning` with the code `HANDLER_FAILED`, or, where there are none, is a warning of the process. With `errorEndsTerm` it
- * ends the term.
+ * It is also an event emitter: `won`, `draining`, `lost`, `leaderChanged`, `stateChanged`, `warning`; another name is
+ * refused. The first listener gets the current state first. Where there are listeners of `draining`, the term goes on
+ * until the promises that they return are settled, or the drain time is over. A listener that throws or rejects causes
+ * a `warning` event with the code `HANDLER_FAILED`, or, without listeners for it, a warning of the process. With
+ * `errorEndsTerm` it ends the term.
  */
 export class Candidate extends Emitter implements AsyncDisposable {
   readonly #native: NativeCandidate;
   readonly #leads: () => boolean;
   readonly #handlers: Handlers;
-  /** Terms that are waited for without keeping the process alive. */
+  /** Pending waits for a term, which do not keep the process alive. */
   readonly #awaited = new Set<Promise<unknown>>();
   readonly #keepsAlive: boolean;
   #wait: typeof news;
@@ -87,25 +87,26 @@ export class Candidate extends Emitter implements AsyncDisposable {
     return this.#native.name;
   }
 
-  /** Where the campaign stands. */
+  /** The state of the campaign. */
   get state(): State {
     return this.#native.state as State;
   }
 
-  /** Who holds the seat, as far as this candidate has seen; null: nobody. */
+  /** The leader, as far as this candidate has seen; null where there is none. */
   get leader(): Leader | null {
     return leaderOf(this.#native.leader);
   }
 
-  /** The present term; null while this candidate does not lead. */
+  /** The current term; null while this candidate does not lead. */
   get term(): Term | null {
     const { term } = this.#native;
     return term === null ? null : this.#termOf(term);
   }
 
   /**
-   * Every term of this candidate, each once, until the campaign is over. The body of the loop is work of the term: a
-   * drain waits for it. When it ends before the term does, the term goes on, and the next turn begins with the next term.
+   * Returns an iterator over every term of this candidate, until the campaign is over. The body of the loop is work of
+   * the term: a drain waits for it. When the body ends before the term does, the term goes on, and the loop continues
+   * with the next term.
    *
    * ```ts
    * for await (const term of candidate.terms()) {
@@ -121,13 +122,13 @@ export class Candidate extends Emitter implements AsyncDisposable {
   }
 
   /**
-   * Does `work` in every term of this candidate, until the campaign is over. A drain waits for it; `term.draining()` says
-   * when it is time to finish, `term.signal` when it is too late. The work of one term never begins before that of the
-   * one before has returned.
+   * Runs `work` in every term of this candidate, until the campaign is over. A drain waits for it. `term.draining()`
+   * resolves when it is time to finish, and `term.signal` is aborted when it is too late. The work of one term never
+   * begins before that of the previous one has returned.
    *
-   * When it returns before the term ends, the term goes on: call {@link resign} as the last thing to leave instead. When
-   * it throws, that is told as a listener's error is, and the term ends with `HANDLER_FAILED`. What it throws once the term
-   * is over because the term is over is no error.
+   * When it returns before the term ends, the term goes on: call {@link resign} as the last step to leave instead. When
+   * it throws, the error is reported like that of a listener, and the term ends with `HANDLER_FAILED`. An error that it
+   * throws because its term is over is ignored.
    */
   async lead(work: (term: Term) => unknown): Promise<void> {
     callable(work, 'work');
@@ -139,33 +140,33 @@ export class Candidate extends Emitter implements AsyncDisposable {
   }
 
   /**
-   * What happens from now on, beginning with what holds now, as an async iterator of its own for every caller. Reading an
-   * event does not hold its term.
+   * Returns the events from now on, beginning with the current state, as an async iterator. Each call returns an
+   * iterator of its own. Reading an event does not hold its term.
    */
   events(): Stream<Event> {
-    // Who waits is told of the end before the process ends with the campaign.
+    // Readers receive the end before the process ends with the campaign.
     return Stream.of(answerOf<Feed>(this.#native.events()), (item) => this.#event(item), this.#keepsAlive);
   }
 
   /**
-   * Leaves the seat, if this candidate holds it, and stays in the race behind the others. Resolves once the work has
-   * drained and the seat is given back; inside of that work, as soon as the term is draining.
+   * Gives up leadership, if this candidate leads, and campaigns on behind the other candidates. Resolves once the work
+   * has drained and the key is released; inside of that work, as soon as the term is draining.
    */
   async resign(): Promise<void> {
     await answer(this.#native.resign(this.#isInside()));
   }
 
   /**
-   * Leaves the seat to the candidate of that name; otherwise as {@link resign}. The others hold back for a moment. Rejects
-   * with a {@link NotLeaderError} where this candidate does not lead.
+   * Hands leadership over to the candidate of that name; otherwise like {@link resign}. Other candidates hold back for
+   * a moment. Rejects with a {@link NotLeaderError} where this candidate does not lead.
    */
   async handOver(to: string): Promise<void> {
     await answer(this.#native.handOver(text(to, 'to'), this.#isInside()));
   }
 
-  /** Leaves the seat and the race for good; otherwise as {@link resign}. Closing twice is no error. */
+  /** Gives up leadership and ends the campaign; otherwise like {@link resign}. Closing twice is no error. */
   async close(): Promise<void> {
-    // Whoever waits for the next term hears that there is none before the process ends.
+    // Waiters for the next term learn that there is none before the process ends.
     this.#wait = answer;
     void Promise.allSettled(this.#awaited).then(keepAlive());
     await answer(this.#native.close(this.#isInside()));
@@ -175,7 +176,9 @@ export class Candidate extends Emitter implements AsyncDisposable {
     return this.close();
   }
 
-  /** Says whether this candidate is well; it is at first. One that is not leaves the seat and the race until it is. */
+  /**
+   * Sets whether this candidate is healthy; it is at first. An unhealthy one gives up leadership and does not campaign.
+   */
   setHealthy(isWell: boolean): void {
     check(this.#native.setHealthy(isWell));
   }
@@ -197,7 +200,7 @@ export class Candidate extends Emitter implements AsyncDisposable {
     return next;
   }
 
-  /** One object a term, so that there is one signal. */
+  /** Returns the one object of a term, so that there is one signal. */
   #termOf(native: NativeTerm): Term {
     if (this.#present?.token !== native.token) {
       this.#present = Term.of(native, (operation) => this.#wait(operation));
@@ -205,7 +208,7 @@ export class Candidate extends Emitter implements AsyncDisposable {
     return this.#present;
   }
 
-  /** As {@link events}, but that a term is held from the moment it is won. */
+  /** Like {@link events}, but holds each term from the moment it is won. */
   #heldEvents(): Stream<Held> {
     const held = (item: Item): Held => ({ event: this.#event(item), hold: item.event?.hold });
     return Stream.of(answerOf<Feed>(this.#native.holdingEvents()), held, this.#keepsAlive);
@@ -229,7 +232,7 @@ export class Candidate extends Emitter implements AsyncDisposable {
     }
   }
 
-  /** Keeps the process alive, and this candidate, until the campaign is over. */
+  /** Keeps the process and this candidate alive until the campaign is over. */
   #keepCampaigning(): void {
     const letGo = keepAlive();
     campaigning.add(this);
@@ -240,20 +243,20 @@ export class Candidate extends Emitter implements AsyncDisposable {
   }
 }
 
-/** One who waits for a term, and the work that begins with it. */
+/** A waiter for a term, and the work that begins with it. */
 interface Waiter {
   readonly work: Work;
   resolve(result: IteratorResult<Term, undefined>): void;
   reject(error: unknown): void;
 }
 
-/** The terms of a candidate, one after another; see {@link Candidate.terms}. */
+/** The terms of a candidate; see {@link Candidate.terms}. */
 export class Terms implements AsyncIterableIterator<Term, undefined>, AsyncDisposable {
   readonly #next: (after?: NativeTerm) => Promise<NativeHold | null>;
   readonly #termOf: (term: NativeTerm) => Term;
-  /** Those who wait, each for a term of its own. */
+  /** The waiters, each for a term of its own. */
   readonly #waiters: Waiter[] = [];
-  /** The turn that was begun last. */
+  /** The turn that began last. */
   #work: Work | undefined;
   #last: NativeTerm | undefined;
   #isAsking = false;
@@ -276,7 +279,7 @@ export class Terms implements AsyncIterableIterator<Term, undefined>, AsyncDispo
   }
 
   /**
-   * The turn before is over; waits for the next term. Asked again before that has come, it answers in order, with one term
+   * Ends the previous turn and waits for the next term. Calls before its arrival are answered in order, with one term
    * after another.
    */
   next(): Promise<IteratorResult<Term, undefined>> {
@@ -285,7 +288,7 @@ export class Terms implements AsyncIterableIterator<Term, undefined>, AsyncDispo
       return Promise.resolve({ done: true, value: undefined });
     }
     const work = new Work();
-    // Before anything is awaited: the loop's body runs where `next` was called, and is inside of the work.
+    // Before the first `await`: the loop's body runs in the context of the caller of `next`, inside of the work.
     work.enter();
     return new Promise((resolve, reject) => {
       this.#waiters.push({ work, resolve, reject });
@@ -293,7 +296,7 @@ export class Terms implements AsyncIterableIterator<Term, undefined>, AsyncDispo
     });
   }
 
-  /** Ends the iteration, and the turn; whoever waits is told that it is over. */
+  /** Ends the iteration and the turn; waiters learn that it is over. */
   return(): Promise<IteratorReturnResult<undefined>> {
     this.#close();
     return Promise.resolve({ done: true, value: undefined });
@@ -307,7 +310,7 @@ export class Terms implements AsyncIterableIterator<Term, undefined>, AsyncDispo
     await this.return();
   }
 
-  /** Asks for the next term, for the first of those who wait. */
+  /** Requests the next term, for the first waiter. */
   #ask(): void {
     if (this.#isAsking || this.#waiters.length === 0) {
       return;
@@ -336,12 +339,12 @@ export class Terms implements AsyncIterableIterator<Term, undefined>, AsyncDispo
     }
     const waiter = this.#waiters.shift();
     if (waiter === undefined) {
-      // The iteration was ended meanwhile.
+      // The iteration ended meanwhile.
       hold.release();
       return;
     }
     const term = this.#termOf(hold.term);
-    // Of a term that is over, where the next was asked for in advance.
+    // The work of a term that is over, where the next was requested in advance.
     this.#work?.finish();
     this.#work = waiter.work;
     this.#last = hold.term;

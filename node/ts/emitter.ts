@@ -1,4 +1,4 @@
-/** The emitter's face of a candidate: which events there are, and with which arguments. */
+/** The events of a candidate, and their arguments. */
 
 import type { EventEmitter } from 'node:events';
 
@@ -6,23 +6,23 @@ import { InvalidSettingError } from './errors.js';
 import type { Term } from './term.js';
 import type { Leader, Reason, State, Warning } from './types.js';
 
-/** What a candidate emits, and with which arguments. */
+/** The events that a candidate emits, and their arguments. */
 export interface CandidateEvents {
   /** This candidate leads, from now until `lost`. */
   won: [term: Term];
-  /** This leader leaves of its own will; the term goes on until what the listeners return is settled. */
+  /** This leader leaves of its own accord; the term goes on until the promises of the listeners are settled. */
   draining: [term: Term, reason: Reason];
-  /** This candidate leads no more. Told exactly once for every `won`. */
+  /** This candidate leads no more. Emitted exactly once for every `won`. */
   lost: [term: Term, reason: Reason];
-  /** The seat is known to be held by somebody else than before, or by nobody. */
+  /** Another candidate than before holds the key, or none does. */
   leaderChanged: [leader: Leader | null];
   /** The campaign entered another state. */
   stateChanged: [state: State];
-  /** Something a person should look at. */
+  /** A problem that a person should look at. */
   warning: [warning: Warning];
 }
 
-/** An event emitter that knows its events; a listener may return a promise. */
+/** An event emitter with typed events; a listener may return a promise. */
 export interface CandidateEmitter extends EventEmitter {
   on<K extends keyof CandidateEvents>(name: K, listener: (...args: CandidateEvents[K]) => unknown): this;
   once<K extends keyof CandidateEvents>(name: K, listener: (...args: CandidateEvents[K]) => unknown): this;
@@ -44,10 +44,10 @@ const NAMES: Record<keyof CandidateEvents, true> = {
   warning: true,
 };
 
-/** What emitters have of their own: `events.once` listens for errors, too. */
+/** The events of every emitter: `events.once` also listens for errors. */
 const GENERAL = ['error', 'newListener', 'removeListener'];
 
-/** Whether that is an event of a candidate's; throws where it is none of any emitter's. */
+/** Whether that is an event of a candidate; throws where it is no event of any emitter. */
 export function isEvent(name: string | symbol): boolean {
   if (typeof name === 'symbol' || GENERAL.includes(name)) {
     return false;

@@ -1,4 +1,4 @@
-/** What can go wrong: one base, one class a kind, the same codes in every language. */
+/** The errors: one base, one class for each kind, and the same codes in every language. */
 
 import type { Failure } from './native.js';
 import type { Reason } from './types.js';
@@ -23,14 +23,14 @@ export type Code =
   | 'INTERNAL';
 
 /**
- * The base of every error of this package. Programs act on the class or on `code`; the message is for people, and says
- * what to do. What caused it is its `cause`.
+ * The base of every error of this package. Programs act on the class or on `code`; the message is for people, and
+ * contains the remedy. The cause of an error is its `cause`.
  */
 export class IncumbentError extends Error {
   /** A stable name of the kind. */
   readonly code: Code;
 
-  /** Whether the same call can succeed later without anybody changing anything. */
+  /** Whether the same call can succeed later without a change by the caller or an operator. */
   get isTemporary(): boolean {
     return this.code === 'STORE_UNAVAILABLE' || this.code === 'BROKEN' || this.code === 'TIMED_OUT';
   }
@@ -67,7 +67,7 @@ export class StoreUnavailableError extends IncumbentError {
   declare readonly code: 'STORE_UNAVAILABLE';
 }
 
-/** The store refuses: authentication or a permission. */
+/** The store refuses the credentials, or they lack a permission. */
 export class PermissionDeniedError extends IncumbentError {
   declare readonly code: 'PERMISSION_DENIED';
 }
@@ -102,16 +102,16 @@ export class NotLeaderError extends IncumbentError {
   declare readonly code: 'NOT_LEADER';
 }
 
-/** The store is there and cannot serve: it is full, locked or damaged. */
+/** The store answers but cannot serve: it is full, locked or damaged. */
 export class BrokenError extends IncumbentError {
   declare readonly code: 'BROKEN';
 }
 
-/** The term ended before the work that was done in it; what a term's signal is aborted with. */
+/** The term ended before the work that ran in it; also the reason of an aborted signal of a term. */
 export class TermEndedError extends IncumbentError {
   declare readonly code: 'TERM_ENDED';
 
-  /** Why the term ended. */
+  /** The reason for which the term ended. */
   readonly reason: Reason;
 
   constructor(reason: Reason, message: string) {
@@ -120,19 +120,19 @@ export class TermEndedError extends IncumbentError {
   }
 }
 
-/** What was waited for did not come within the time given. */
+/** The wait ended at its time limit. */
 export class TimedOutError extends IncumbentError {
   declare readonly code: 'TIMED_OUT';
 }
 
-/** A bug of ours; please report it. */
+/** A bug in incumbent; please report it. */
 export class InternalError extends IncumbentError {
   declare readonly code: 'INTERNAL';
 }
 
 type Kind = new (code: Code, message: string, options?: ErrorOptions) => IncumbentError;
 
-// No code without a class: TypeScript refuses the table where one is missing.
+// No code without a class: TypeScript refuses an incomplete table.
 const CLASSES: Record<Exclude<Code, 'TERM_ENDED'>, Kind> = {
   INVALID_URL: InvalidUrlError,
   INVALID_SETTING: InvalidSettingError,
@@ -151,13 +151,13 @@ const CLASSES: Record<Exclude<Code, 'TERM_ENDED'>, Kind> = {
   INTERNAL: InternalError,
 };
 
-/** The error of a code. */
+/** Makes the error of a code. */
 export function makeError(code: Code, message: string, cause?: unknown): IncumbentError {
   const kind = CLASSES[code as keyof typeof CLASSES];
   return new kind(code, message, cause === undefined ? undefined : { cause });
 }
 
-/** An error of the compiled part, with its causes, the nearest first. */
+/** Makes the error for one of the compiled part, with its causes, the nearest first. */
 export function errorOf(failure: Failure): IncumbentError {
   if (failure.reason !== undefined) {
     return new TermEndedError(failure.reason as Reason, failure.message);
@@ -169,13 +169,13 @@ export function errorOf(failure: Failure): IncumbentError {
   return makeError(failure.failed as Code, failure.message, cause);
 }
 
-/** The answer of a call of the compiled part; throws the error that it gave instead. */
+/** Returns the answer of a call of the compiled part, or throws its error. */
 export function answerOf<T>(outcome: Failure | T): T {
   check(outcome);
   return outcome as T;
 }
 
-/** Throws the error, where there is one. */
+/** Throws the error, if there is one. */
 export function check(outcome: unknown): void {
   if (typeof outcome === 'object' && outcome !== null && 'failed' in outcome) {
     throw errorOf(outcome as Failure);

@@ -1,4 +1,4 @@
-/** Listeners of a candidate: called one after another, and never in anybody's way. */
+/** Listeners of a candidate: called one after another, and unable to delay an election. */
 
 import { Work } from './inside.js';
 import type { Hold } from './native.js';
@@ -7,7 +7,7 @@ import type { Stream } from './stream.js';
 import type { Term } from './term.js';
 import type { Event, Reason, Warning } from './types.js';
 
-/** An event, and with a win the hold of its term: a leader that leaves before the win was read waits all the same. */
+/** An event, and with a win the hold of its term: a leader that leaves before the win is read still waits. */
 export interface Held {
   event: Event;
   hold: Hold | undefined;
@@ -39,7 +39,7 @@ export class Handlers {
     this.#settings = settings;
   }
 
-  /** Begins to call them, with the first of them. */
+  /** Begins to call listeners, when the first is added. */
   start(): void {
     if (this.#isRunning) {
       return;
@@ -55,7 +55,7 @@ export class Handlers {
     this.#run(events).catch((error: unknown) => this.report(error));
   }
 
-  /** Something that a program of the user's threw. */
+  /** Reports an error that application code threw. */
   report(error: unknown): void {
     const shown = error instanceof Error ? error : new Error(String(error));
     const warning: Warning = {
@@ -71,7 +71,7 @@ export class Handlers {
   }
 
   async #run(events: Stream<Held>): Promise<void> {
-    // With a listener of it, a drain waits until that has been called and is done.
+    // The work of a term with a listener of `draining`: a drain waits until that is done.
     let work: Work | undefined;
     for await (const { event, hold } of events) {
       switch (event.type) {
@@ -116,7 +116,7 @@ export class Handlers {
       const deadline = performance.now() + (term.drainRemainingMs ?? 0);
       return drain === undefined ? called : [...called, ...this.#apply([drain], [term, deadline], report)];
     });
-    // What is pending never rejects.
+    // The pending promises never reject.
     void Promise.all(pending).then(() => {
       work.finish();
       if (drain !== undefined) {
@@ -125,7 +125,7 @@ export class Handlers {
     });
   }
 
-  /** What becomes of an error in a handler of that term: it is told, and may end the term. */
+  /** Returns the handler of an error in a listener for that term: it reports the error, and may end the term. */
   #ending(term: Term): (error: unknown) => void {
     return (error) => {
       if (this.#settings.errorEndsTerm) {
@@ -135,7 +135,7 @@ export class Handlers {
     };
   }
 
-  /** Calls the listeners of a name; what they have promised. */
+  /** Calls the listeners of a name; returns their promises. */
   #call(name: string, values: unknown[], report = (error: unknown) => this.report(error)): Promise<void>[] {
     return this.#apply(this.#listeners(name), values, report);
   }

@@ -1,5 +1,5 @@
 /**
- * Leader election: one of many processes leads, and knows it.
+ * Leader election: one of many processes leads, and can check at any time that it does.
  *
  * @module incumbent
  */

@@ -1,6 +1,6 @@
 /**
- * Whether code runs inside of the work that a drain waits for: whoever resigns there and waits for it to be done would
- * wait for itself.
+ * Whether code runs inside of the work that a drain waits for. Code that resigns there must not wait for the drain: it
+ * would wait for itself.
  */
 
 import { AsyncLocalStorage } from 'node:async_hooks';
@@ -18,20 +18,20 @@ export class Work {
     this.#outer = storage.getStore()?.alive();
   }
 
-  /** Begins, or goes on, to work for the term that is held. */
+  /** Begins, or continues, work for the term that is held. */
   begin(hold: Hold, token: string): void {
     this.#hold = hold;
     this.#token = token;
   }
 
-  /** The work is over. Finishing it twice is no error. */
+  /** Ends the work and releases its hold. Finishing it twice is no error. */
   finish(): void {
     this.#isOver = true;
     this.#hold?.release();
     this.#hold = undefined;
   }
 
-  /** This, or the nearest around it that is not over; one whose term is still waited for is not. */
+  /** Returns this work, or the nearest around it that is not over; work whose term is still awaited is not over. */
   alive(): Work | undefined {
     return this.#isOver ? this.#outer?.alive() : this;
   }
@@ -46,7 +46,7 @@ export class Work {
     return storage.run(this, work);
   }
 
-  /** What runs from here on, in the function that called, is inside of it. */
+  /** Makes the rest of the calling function run inside of it. */
   enter(): void {
     storage.enterWith(this);
   }

@@ -1,4 +1,4 @@
-/** Work that is done only while leading. */
+/** Work that runs only while leading. */
 
 import { Work } from './inside.js';
 import type { Hold } from './native.js';
@@ -6,7 +6,7 @@ import { Term } from './term.js';
 
 type Next = (after?: Term) => Promise<{ hold: Hold; term: Term } | null>;
 
-/** Does `work` in every term, until there are no more. */
+/** Runs `work` in every term, until there are no more. */
 export async function lead(
   next: Next,
   work: (term: Term) => unknown,
@@ -22,7 +22,7 @@ export async function lead(
     last = term;
     const inside = new Work();
     inside.begin(hold, term.token);
-    // From the first moment, so that it is aborted with the term and not when somebody first asks.
+    // Created at the start, so that it is aborted with the term and not at its first use.
     const { signal } = term;
     try {
       await inside.run(() => work(term));
@@ -39,7 +39,7 @@ export async function lead(
   }
 }
 
-/** Whether an error is what the signal made of the work. */
+/** Whether the error comes from the aborted signal. */
 function isOf(signal: AbortSignal, error: unknown): boolean {
   const { name, cause } = (error ?? {}) as { name?: unknown; cause?: unknown };
   return error === signal.reason || cause === signal.reason || name === 'AbortError';

@@ -1,24 +1,24 @@
-/** What is logged, for whoever asks for it. */
+/** Log records, for the programs that request them. */
 
 import { addon } from './addon.js';
 import { oneOf, options as optionsOf, refused } from './settings.js';
 import type { LogRow, LogTap } from './native.js';
 
-/** How loud something is. `error`: a person must act. `warn`: a promise is at risk. `info`: a term begins or ends. */
+/** The level of a record. `error`: a person must act. `warn`: a promise is at risk. `info`: a term begins or ends. */
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error';
 
-/** Something that is logged. */
+/** A log record. */
 export interface LogRecord {
   readonly level: LogLevel;
-  /** Which part says it, such as `incumbent::hub`. */
+  /** The module that logs it, such as `incumbent::hub`. */
   readonly target: string;
-  /** What it says. */
+  /** The text. */
   readonly message: string;
-  /** What it is about: `election`, `candidate`, `term`, … */
+  /** The fields of the record: `election`, `candidate`, `term`, … */
   readonly fields: Readonly<Record<string, string>>;
 }
 
-/** What has a method for each level that takes a text: `console`, and the usual loggers. */
+/** An object with a method for each level that takes a text: `console`, and the usual loggers. */
 export interface Logger {
   debug(text: string): unknown;
   info(text: string): unknown;
@@ -31,12 +31,12 @@ const LEVELS: readonly LogLevel[] = ['trace', 'debug', 'info', 'warn', 'error'];
 let tap: LogTap | undefined;
 
 /**
- * Hands what is logged in this process from now on to a logger (such as `console`), or as a record to a function; to
- * nobody any more where it is null, which is how it begins. What is less loud than `level`, `info` by default, is left
- * out. Asking again replaces what was asked for before; each worker thread asks for itself.
+ * Hands the log records of this process from now on to a logger (such as `console`), or to a function; to neither where
+ * `sink` is null, which is the default. Omits records below `level`, `info` by default. A later call replaces an
+ * earlier one; each worker thread calls it for itself.
  *
- * Nothing waits for it: where an event loop falls 1024 records behind, those that follow are left out, and a warning
- * says how many. A logger that throws or rejects harms nothing, and is a warning of the process.
+ * Records delay nothing: where an event loop falls 1024 records behind, further ones are dropped, and a warning gives
+ * their number. A logger that throws or rejects causes a warning of the process.
  */
 export function logTo(sink: Logger | ((record: LogRecord) => unknown) | null, options: { level?: LogLevel } = {}): void {
   const write = writer(sink);
@@ -58,7 +58,7 @@ export function logTo(sink: Logger | ((record: LogRecord) => unknown) | null, op
     }
   };
   const mine = new addon.LogTap((row) => {
-    // What was on its way when it was closed.
+    // A record that was under way when the tap was closed.
     if (tap !== mine) {
       return;
     }
@@ -82,7 +82,7 @@ function writer(sink: unknown): ((record: LogRecord) => unknown) | null {
   return ({ level, target, message, fields }) => {
     const about = Object.entries(fields).map(([name, value]) => `${name}=${value}`);
     const text = `${target}: ${message}${about.length === 0 ? '' : ` (${about.join(' ')})`}`;
-    // The console's own `trace` is about the caller.
+    // The console's own `trace` prints the caller.
     const method = level === 'trace' && (sink === console || logger.trace === undefined) ? 'debug' : level;
     return logger[method]?.(text);
   };

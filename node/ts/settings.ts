@@ -1,4 +1,4 @@
-/** Settings as JavaScript names them. */
+/** Settings, under their JavaScript names. */
 
 import { InvalidSettingError, IncumbentError } from './errors.js';
 import type { Term } from './term.js';
@@ -6,11 +6,11 @@ import type { Term } from './term.js';
 /** A length of time: a number of milliseconds, or a text such as `"10s"` or `"500ms"`. */
 export type Length = number | string;
 
-/** How to open a store, besides its URL: what the URL can say as a parameter, and what every store has. */
+/** The settings of a store: the parameters of its URL, and those that every store has. */
 export interface StoreSettings {
-  /** A store that does not answer is an error, instead of being waited for. */
+  /** Whether a store that does not answer is an error; by default it is waited for. */
   failFast?: boolean | undefined;
-  /** The lease that candidates are going to have, so that a store unfit for it is refused when it is opened. */
+  /** The lease that candidates are going to have, so that an unfit store is refused when it is opened. */
   expectedLease?: Length | undefined;
   /** NATS: the name of a context, as the `nats` tool stores them. */
   context?: string | undefined;
@@ -20,7 +20,7 @@ export interface StoreSettings {
   nkey?: string | undefined;
   /** NATS: a token. */
   token?: string | undefined;
-  /** NATS: a file with the certificates of whom to trust. */
+  /** NATS: a file with the certificates to trust. */
   tlsCa?: string | undefined;
   /** NATS: a file with the client's certificate. */
   tlsCert?: string | undefined;
@@ -28,75 +28,77 @@ export interface StoreSettings {
   tlsKey?: string | undefined;
   /** NATS: TLS from the first byte. */
   tlsFirst?: boolean | undefined;
-  /** NATS: what the subjects of replies begin with. */
+  /** NATS: the prefix of the subjects of replies. */
   inboxPrefix?: string | undefined;
   /** NATS: the JetStream domain. */
   domain?: string | undefined;
-  /** NATS: what the subjects of the JetStream API begin with. */
+  /** NATS: the prefix of the subjects of the JetStream API. */
   apiPrefix?: string | undefined;
-  /** NATS: how long connecting may take. */
+  /** NATS: the time limit of connecting. */
   connectTimeout?: Length | undefined;
-  /** NATS: how often the connection is tried. */
+  /** NATS: the interval at which the connection is checked. */
   pingInterval?: Length | undefined;
-  /** SQLite: how often the file is looked at. */
+  /** SQLite: the interval at which the file is read. */
   poll?: Length | undefined;
-  /** SQLite: whether a file that is missing is made. */
+  /** SQLite: whether a missing file is created. */
   create?: boolean | undefined;
-  /** Memory: whether expiry is told to who watches. */
+  /** Memory: whether watches report expiry. */
   markers?: boolean | undefined;
 }
 
 /**
- * Finishes the work of a term that drains. The deadline is when the term ends at the latest, in milliseconds on the clock
- * of `performance.now()`; `term.drainRemainingMs` says what is left of it, and `term.signal` is aborted when it passes.
+ * Finishes the work of a term that drains. The deadline is the latest end of the term, in milliseconds on the clock of
+ * `performance.now()`; `term.drainRemainingMs` is the time left, and `term.signal` is aborted when it passes.
  */
 export type DrainHandler = (term: Term, deadline: number) => unknown;
 
-/** A candidate's settings, all of them optional. */
+/** The settings of a candidate, all of them optional. */
 export interface CampaignSettings {
-  /** The candidate's name, which others see; host and process by default. */
+  /** The candidate's name, visible to other candidates; host and process by default. */
   name?: string | undefined;
-  /** `fast` allows leases of 1 s and more, `go_compatible` keeps to the Go library's rules. */
+  /** `fast` allows leases of 1 s and more; `go_compatible` follows the rules of the Go library. */
   preset?: 'standard' | 'fast' | 'go_compatible' | undefined;
-  /** How long nobody else leads after a leader crashed; the store's by default. */
+  /** The time for which no other candidate leads after a leader crashed; the store's by default. */
   lease?: Length | undefined;
   /**
-   * How long a leader that leaves of its own will may take to finish its work, 10 s by default; or a function that
-   * finishes it, for which `drainTime` is the limit. When what the function returns is settled, the term ends.
+   * The time that a leader has to finish its work when it leaves of its own accord, 10 s by default; or a function that
+   * finishes it, with the limit `drainTime`. When the promise of the function is settled, the term ends.
    */
   drain?: Length | DrainHandler | undefined;
   /** The limit for the function in `drain`; 10 s by default. */
   drainTime?: Length | undefined;
   /**
-   * Whether a term ends, with `HANDLER_FAILED`, when a listener of `won` or `draining`, or the function in `drain`, throws or
-   * rejects; otherwise it goes on. It is told as warning in either case.
+   * Whether a term ends, with `HANDLER_FAILED`, when a listener of `won` or `draining`, or the function in `drain`,
+   * throws or rejects; otherwise it goes on. A warning is emitted in either case.
    */
   errorEndsTerm?: boolean | undefined;
   /**
-   * For how long the event loop may stand still while this candidate leads: the lease by default, or a length of time of
-   * at least 100 ms; false switches it off. A loop that does not turn for so long, or up to a quarter more, makes the
-   * candidate unhealthy until it turns again.
+   * The time that the event loop may hang while this candidate leads: the lease by default, or a length of time of at
+   * least 100 ms; false switches it off. A loop that hangs for this time, or up to a quarter more, makes the candidate
+   * unhealthy until it runs again.
    */
   watchLoop?: Length | boolean | undefined;
   /** The longest wait before the first campaign. */
   splay?: Length | undefined;
-  /** How long a new holder waits where a former leader may still believe it leads: `automatic`, or at least so long. */
+  /**
+   * The wait of a new leader where a former one may still believe that it leads: `automatic`, `cautious`, or a minimum.
+   */
   winDelay?: 'automatic' | 'cautious' | Length | undefined;
-  /** How far apart clocks may be. */
+  /** The largest difference between clocks. */
   skew?: Length | undefined;
-  /** How much each clock may gain or lose, in parts per million; 5,000 (0.5 %) by default. */
+  /** The largest gain or loss of each clock, in parts per million; 5,000 (0.5 %) by default. */
   driftPpm?: number | undefined;
-  /** How much sooner than it must a leader stops. */
+  /** The margin by which a leader stops before it must. */
   slack?: Length | undefined;
-  /** How often a candidate looks though nothing is told. */
+  /** The interval at which a candidate polls without an event from the watch. */
   interval?: Length | undefined;
-  /** How long a candidate waits after a failure: one length, or one for each failure in a row. */
+  /** The wait after a failure: one length, or one for each failure in a row. */
   backoff?: Length | readonly Length[] | undefined;
   /** Texts that the leader publishes about itself. */
   metadata?: Readonly<Record<string, string>> | undefined;
 }
 
-/** The settings as the compiled part names them. */
+/** Converts settings to the names of the compiled part. */
 export function plain(settings: unknown, what: string): Record<string, unknown> {
   if (settings === undefined) {
     return {};
@@ -114,7 +116,7 @@ export function plain(settings: unknown, what: string): Record<string, unknown> 
   return given;
 }
 
-/** An object of options that JavaScript reads itself; a name it does not know is refused. */
+/** Checks an object of options that JavaScript reads itself; refuses unknown names. */
 export function options<T extends object>(value: T, what: string, names: readonly (keyof T & string)[]): T {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw invalid(`the options of ${what} are ${shown(value)}, and must be an object`);
@@ -126,7 +128,7 @@ export function options<T extends object>(value: T, what: string, names: readonl
   return value;
 }
 
-/** A text that has to be given. */
+/** Checks a required text. */
 export function text(value: unknown, name: string): string {
   if (typeof value !== 'string') {
     throw refused(value, name, 'a text');
@@ -134,7 +136,7 @@ export function text(value: unknown, name: string): string {
   return value;
 }
 
-/** A number that has to be given, and is not negative. */
+/** Checks a required number that is not negative. */
 export function number(value: unknown, name: string, unit: string): number {
   if (typeof value !== 'number' || !(value >= 0) || value === Infinity) {
     throw refused(value, name, `a number of ${unit}, not negative`);
@@ -142,14 +144,14 @@ export function number(value: unknown, name: string, unit: string): number {
   return value;
 }
 
-/** A function that has to be given. */
+/** Checks a required function. */
 export function callable(value: unknown, name: string): void {
   if (typeof value !== 'function') {
     throw refused(value, name, 'a function');
   }
 }
 
-/** One of several texts. */
+/** Checks that a value is one of several texts. */
 export function oneOf(value: unknown, name: string, all: readonly string[]): void {
   if (!all.includes(value as string)) {
     const quoted = all.map((one) => `"${one}"`);
@@ -157,18 +159,18 @@ export function oneOf(value: unknown, name: string, all: readonly string[]): voi
   }
 }
 
-/** The error that says what a value is, and what it must be. */
+/** Makes the error with the value and the accepted values. */
 export function refused(value: unknown, name: string, accepted: string): InvalidSettingError {
   return invalid(`${name} is ${shown(value)}, and must be ${accepted}`);
 }
 
-/** What of a candidate's settings concerns functions of the program's, which stay in JavaScript. */
+/** The settings of a candidate that are functions, or are about functions; they stay in JavaScript. */
 export interface HandlerSettings {
   readonly drain?: DrainHandler | undefined;
   readonly errorEndsTerm: boolean;
 }
 
-/** Takes what stays in JavaScript out of a candidate's settings. */
+/** Takes the settings that stay in JavaScript out of a candidate's settings. */
 export function handlersOf(given: Record<string, unknown>): HandlerSettings {
   const { drain, drain_time: drainTime, error_ends_term: errorEndsTerm } = given;
   if (errorEndsTerm !== undefined && typeof errorEndsTerm !== 'boolean') {
@@ -186,7 +188,7 @@ export function handlersOf(given: Record<string, unknown>): HandlerSettings {
   return { drain: isHandled ? (drain as DrainHandler) : undefined, errorEndsTerm: errorEndsTerm ?? false };
 }
 
-/** An error of a campaign's settings that also knows those which stay in JavaScript. */
+/** Adds the settings that stay in JavaScript to an error about a campaign's settings. */
 export function knowing(error: unknown, isDrainTime: boolean): unknown {
   if (error instanceof IncumbentError && error.code === 'INVALID_SETTING') {
     error.message = error.message.replace(/(: |\? )known are .*$/, '$&, drainTime, errorEndsTerm, watchLoop');
@@ -197,7 +199,7 @@ export function knowing(error: unknown, isDrainTime: boolean): unknown {
   return error;
 }
 
-/** Does something of which an error names settings, and has it name them as JavaScript does. */
+/** Runs `act`, and converts the names of settings in its error to JavaScript's. */
 export function naming<T>(names: readonly string[], given: Record<string, unknown>, act: () => T): T {
   try {
     return act();
@@ -206,7 +208,7 @@ export function naming<T>(names: readonly string[], given: Record<string, unknow
   }
 }
 
-/** An error that names settings as JavaScript does. */
+/** Converts the names of settings in an error to JavaScript's. */
 export function renamed(error: unknown, names: readonly string[], given: Record<string, unknown>): unknown {
   if (error instanceof IncumbentError && error.code === 'INVALID_SETTING') {
     for (const name of [...names, ...Object.keys(given)].filter((one) => one.includes('_'))) {

@@ -12,15 +12,15 @@ import { handlersOf, knowing, naming, plain, renamed, text, type CampaignSetting
 import { Stream } from './stream.js';
 import { leaderOf, type Leader, type ElectionInfo, type Observation } from './types.js';
 
-/** How long the stores may take to take the seats back when the process exits, in milliseconds. */
+/** The time limit for the release of all keys when the process exits, in milliseconds. */
 const LIMIT_MS = 3000;
 
 const CAMPAIGN_SETTINGS = addon.campaignSettings();
 const COMMON_SETTINGS = ['fail_fast', 'expected_lease'];
 
 /**
- * A store that is open for elections, made by {@link connect}. One connection and one watch, however many elections run
- * on it. Being open does not keep the process alive; a campaign does.
+ * A store that is open for elections, made by {@link connect}. It has one connection and one watch for all its
+ * elections. Being open does not keep the process alive; a campaign does.
  */
 export class Store implements AsyncDisposable {
   readonly #native: NativeStore;
@@ -36,8 +36,8 @@ export class Store implements AsyncDisposable {
   }
 
   /**
-   * Campaigns in the election of that key. Where the store does not answer yet, the candidate is there all the same, and
-   * campaigns as soon as it does.
+   * Campaigns in the election of that key. Where the store does not answer yet, the candidate is created all the same,
+   * and campaigns as soon as the store answers.
    *
    * Rejects with {@link InvalidSettingError}, {@link InvalidNameError}, {@link PermissionDeniedError}, {@link BrokenError},
    * {@link ClosedError}, and with `failFast` {@link StoreUnavailableError}.
@@ -56,8 +56,8 @@ export class Store implements AsyncDisposable {
   }
 
   /**
-   * Watches the election of that key without taking part, beginning with who holds the seat now. It ends when the store
-   * is closed.
+   * Watches the election of that key without taking part, beginning with the current leader. It ends when the store is
+   * closed.
    */
   observe(election: string): Stream<Observation> {
     const key = text(election, 'election');
@@ -71,18 +71,18 @@ export class Store implements AsyncDisposable {
     );
   }
 
-  /** Who holds the seat of that election now, read from whoever leads the store; null: nobody. */
+  /** Returns the leader of that election now, read from the leader of the store; null where there is none. */
   async leader(election: string): Promise<Leader | null> {
     return leaderOf(await answer<LeaderRow | null>(this.#native.leader(text(election, 'election'))));
   }
 
-  /** All elections of the store, by key. */
+  /** Returns all elections of the store, by key. */
   async list(): Promise<ElectionInfo[]> {
     const rows = await answer<ElectionRow[]>(this.#native.list());
     return rows.map(({ election, leader }) => ({ election, leader: leaderOf(leader) }));
   }
 
-  /** Closes every candidate in good order, and then the store. Closing twice is no error. */
+  /** Closes every candidate cleanly, and then the store. Closing twice is no error. */
   async close(): Promise<void> {
     await answer(this.#native.close(isInside()));
   }
@@ -93,15 +93,15 @@ export class Store implements AsyncDisposable {
 }
 
 /**
- * Opens the store that `url` names:
+ * Opens the store at `url`:
  *
  * - `nats://host:4222/BUCKET`: a NATS JetStream key-value bucket; also `tls://`, `ws://`, several hosts
  * - `sqlite:elections.db`: a file, for the processes of one machine
  * - `memory:` and `memory:NAME`: for one process, and for tests
  *
- * What a URL can say as a parameter can be said as a setting instead. Rejects with {@link InvalidUrlError},
- * {@link InvalidSettingError}, {@link AuthenticationError}, {@link NotFoundError}, {@link UnsafeStoreError},
- * {@link UnsupportedError}, {@link PermissionDeniedError}, {@link BrokenError}, {@link StoreUnavailableError}.
+ * A parameter of the URL can also be a setting. Rejects with {@link InvalidUrlError}, {@link InvalidSettingError},
+ * {@link AuthenticationError}, {@link NotFoundError}, {@link UnsafeStoreError}, {@link UnsupportedError},
+ * {@link PermissionDeniedError}, {@link BrokenError}, {@link StoreUnavailableError}.
  */
 export async function connect(url: string, settings?: StoreSettings): Promise<Store> {
   const { address, given, names } = opening(url, settings);
@@ -109,7 +109,7 @@ export async function connect(url: string, settings?: StoreSettings): Promise<St
   return Store.of(await answer<NativeStore>(operation));
 }
 
-/** How to open a store, checked as far as JavaScript can. */
+/** Checks the settings of a store as far as JavaScript can. */
 export function opening(
   url: string,
   settings: StoreSettings | undefined,
@@ -121,7 +121,7 @@ export function opening(
 
 let isLeaving = false;
 
-/** A process that exits gives up its seats first; a thread that does drops what is its own. */
+/** Releases all keys when the process exits; a worker thread that exits drops its own candidates instead. */
 function leaveInTime(): void {
   if (isMainThread && !isLeaving) {
     isLeaving = true;

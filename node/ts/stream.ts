@@ -1,4 +1,4 @@
-/** What comes again and again, as an async iterator. */
+/** A feed as an async iterator. */
 
 import { keepAlive, tell } from './bell.js';
 import { errorOf } from './errors.js';
@@ -10,8 +10,8 @@ interface Waiter<T> {
 }
 
 /**
- * What comes again and again, in order, as an async iterator. Nothing waits for a reader: one that falls 1024 behind
- * loses what is least important, and `missed` counts it.
+ * A stream of items, in order, as an async iterator. Slow readers delay nothing: one that falls 1024 items behind loses
+ * the least important ones, and `missed` counts them.
  */
 export class Stream<T> implements AsyncIterableIterator<T, undefined>, AsyncDisposable {
   readonly #open: () => Feed | Promise<Feed>;
@@ -42,12 +42,12 @@ export class Stream<T> implements AsyncIterableIterator<T, undefined>, AsyncDisp
     return new Stream(open, convert, true);
   }
 
-  /** How many were left out because nobody read them in time. */
+  /** The number of items that were dropped because they were not read in time. */
   get missed(): number {
     return this.#feed?.missed ?? 0;
   }
 
-  /** The next one. */
+  /** Waits for the next item. */
   next(): Promise<IteratorResult<T, undefined>> {
     return new Promise((resolve, reject) => {
       this.#waiters.push({ resolve, reject });
@@ -58,7 +58,7 @@ export class Stream<T> implements AsyncIterableIterator<T, undefined>, AsyncDisp
     });
   }
 
-  /** Nothing more is read; whoever waits is told that it is over. */
+  /** Ends the iteration: nothing more is read, and waiters learn that it is over. */
   return(): Promise<IteratorReturnResult<undefined>> {
     this.#isClosed = true;
     this.#feed?.close();
@@ -117,7 +117,7 @@ export class Stream<T> implements AsyncIterableIterator<T, undefined>, AsyncDisp
         this.#serve();
       },
       (error: Error) => {
-        // Whoever asks again tries again.
+        // A later call tries again.
         this.#opening = undefined;
         this.#waiters.splice(0).forEach((waiter) => waiter.reject(error));
         this.#serve();

@@ -11,7 +11,7 @@ import type { Reason } from './types.js';
 const TEXTS = new Map(addon.reasons().map(({ code, text }) => [code, text]));
 
 /**
- * One uninterrupted leadership. Keeping it holds up nothing; whoever works for it does so in `lead`, in a turn of
+ * An uninterrupted leadership. Keeping this object delays nothing; code works for the term in `lead`, in a turn of
  * `terms`, or with a {@link Term.hold | hold}.
  */
 export class Term {
@@ -21,7 +21,7 @@ export class Term {
 
   /**
    * The fencing token, as text of 33 characters that sorts: constant for the term, larger for every later one of the
-   * election. Send it with every request, and let the resource refuse a smaller one than it has seen.
+   * election. Send it with every request, and let the resource refuse a token smaller than the largest it has seen.
    */
   readonly token: string;
 
@@ -46,7 +46,7 @@ export class Term {
     return this.#native.sequence;
   }
 
-  /** Which life of the store the token belongs to; tokens compare by it first. */
+  /** The incarnation of the store in which the term was won; tokens compare by it first. */
   get incarnation(): bigint {
     return this.#native.incarnation;
   }
@@ -56,53 +56,53 @@ export class Term {
     return this.#native.election;
   }
 
-  /** For how many milliseconds the lease is proven; 0 once the term is over. */
+  /** The milliseconds for which the lease is proven; 0 once the term is over. */
   get remainingMs(): number {
     return this.#native.remainingMs;
   }
 
-  /** How many milliseconds a draining leader may still take to finish; null while it is not draining. */
+  /** The milliseconds that a draining leader still has to finish; null while it is not draining. */
   get drainRemainingMs(): number | null {
     return this.#native.drainRemainingMs;
   }
 
-  /** Why the term is over; null while it is not. */
+  /** The reason for which the term ended; null while it lasts. */
   get reason(): Reason | null {
     return this.#native.reason as Reason | null;
   }
 
   /**
-   * Whether the term is not over now, by the clock: also where the event loop was blocked and heard of nothing.
+   * Whether the term still lasts, by the clock: right even where the event loop was blocked.
    */
   isCurrent(): boolean {
     return this.#native.isCurrent();
   }
 
   /**
-   * Aborted the moment the term ends, with a {@link TermEndedError} as its reason. It looks at the clock: where the event
-   * loop was blocked for longer than the lease, `aborted` is true at the first look.
+   * Aborted the moment the term ends, with a {@link TermEndedError} as its reason. Reads check the clock: where the
+   * event loop was blocked for longer than the lease, `aborted` is true at the first read.
    */
   get signal(): AbortSignal {
     this.#signal ??= signalOf(this.#native);
     return this.#signal;
   }
 
-  /** Waits until the term is over, and says why. It does not hold the term. */
+  /** Waits until the term is over, and returns the reason. Does not hold the term. */
   ended(): Promise<Reason> {
     return this.#wait(this.#native.ended());
   }
 
-  /** Waits until the leader begins to leave of its own will, or the term is over. It does not hold the term. */
+  /** Waits until the leader begins to leave of its own accord, or the term is over. Does not hold the term. */
   draining(): Promise<void> {
     return this.#wait(this.#native.draining()).then(() => undefined);
   }
 
-  /** Holds the term: while it drains, it goes on until every hold is released, or the time for it is over. */
+  /** Holds the term: while it drains, it goes on until every hold is released, or the drain time is over. */
   hold(): Hold {
     return Hold.of(this.#native.hold());
   }
 
-  /** Says that the work of the term is done, whoever else holds it: a draining term ends now. */
+  /** Reports that the work of the term is done, even with other holds: a draining term ends now. */
   drained(): void {
     this.#native.drained();
   }
@@ -126,7 +126,7 @@ export class Hold implements Disposable, AsyncDisposable {
     return new Hold(native);
   }
 
-  /** The work is done. Releasing it twice is no error. */
+  /** Ends the hold: the work is done. Releasing it twice is no error. */
   release(): void {
     this.#native.release();
   }
@@ -141,7 +141,7 @@ export class Hold implements Disposable, AsyncDisposable {
   }
 }
 
-/** The error that says that a term ended. */
+/** Makes the error for a term that ended. */
 export function ended(reason: Reason): TermEndedError {
   return new TermEndedError(reason, `the term ended: ${TEXTS.get(reason) ?? reason}`);
 }
@@ -149,7 +149,7 @@ export function ended(reason: Reason): TermEndedError {
 function signalOf(term: NativeTerm): AbortSignal {
   const controller = new AbortController();
   const { signal } = controller;
-  // As many requests as there are may listen.
+  // No limit on listeners: any number of requests may use the signal.
   setMaxListeners(0, signal);
   const plain = Object.getOwnPropertyDescriptor(AbortSignal.prototype, 'aborted')?.get;
   const isAborted = (): boolean => plain?.call(signal) === true;
@@ -164,7 +164,7 @@ function signalOf(term: NativeTerm): AbortSignal {
     }
     return isAborted();
   };
-  // The news may be behind other callbacks in the loop's queue; the clock is not.
+  // The event may be behind other callbacks in the loop's queue; the clock is not.
   Object.defineProperty(signal, 'aborted', { configurable: true, enumerable: true, get: look });
   Object.defineProperty(signal, 'throwIfAborted', {
     configurable: true,

@@ -1,6 +1,5 @@
 /**
- * For tests, in whatever runner: an election that does what a test says, a store that has faults on demand, a clock that
- * stands still.
+ * For tests, with any runner: a scripted election, a store with fault injection, and a manual clock.
  *
  * @module testing
  */
@@ -20,11 +19,11 @@ import { callable, naming, number, options as optionsOf, refused, text, type Sto
 import { Store, opening } from './store.js';
 import type { Reason } from './types.js';
 
-/** A clock that stands still until it is moved on. */
+/** A clock that stands still until it is advanced. */
 export class ManualClock {
   readonly #native: NativeClock = new addon.ManualClock();
 
-  /** Moves it on. */
+  /** Advances the clock. */
   advance(milliseconds: number): void {
     this.#native.advance(number(milliseconds, 'milliseconds', 'milliseconds'));
   }
@@ -38,13 +37,13 @@ export class ManualClock {
   }
 }
 
-/** What the code under test has asked for. */
+/** A request of the code under test. */
 export type Asked =
   | { readonly what: 'resign' | 'close' | 'acceptReset' | 'fail' }
   | { readonly what: 'handOver'; readonly to: string }
   | { readonly what: 'setHealthy'; readonly isWell: boolean };
 
-/** An election that does what a test says, and its only candidate, which does not lead at first. */
+/** A scripted election, and its only candidate, which does not lead at first. */
 export class ScriptedElection {
   readonly #script: Script;
 
@@ -60,34 +59,34 @@ export class ScriptedElection {
   }
 
   /**
-   * The candidate wins, until something happens, or for so many milliseconds: then the term ends, and is told to have
-   * ended, with the reason `EXPIRED`. The token of the term.
+   * Lets the candidate win, with an expiry after `leaseMs` milliseconds or without one. At the expiry the term ends,
+   * and `lost` is emitted with the reason `EXPIRED`. Returns the token of the term.
    */
   acquire(leaseMs?: number): string {
     return answerOf<string>(this.#script.acquire(leaseMs === undefined ? leaseMs : number(leaseMs, 'leaseMs', 'milliseconds')));
   }
 
-  /** The term ends at once. */
+  /** Ends the term at once. */
   revoke(reason: Reason): void {
     check(this.#script.revoke(reason));
   }
 
-  /** The term drains. */
+  /** Lets the term drain. */
   drain(reason: Reason): void {
     check(this.#script.drain(reason));
   }
 
-  /** The seat is seen to be held by that name, or by nobody. */
+  /** Shows the candidate a leader of that name, or no leader. */
   leader(name: string | null): void {
     check(this.#script.leader(name === null ? null : text(name, 'name')));
   }
 
-  /** Something happens that a person should look at. */
+  /** Emits a warning. */
   warning(): void {
     check(this.#script.warning());
   }
 
-  /** What the code under test has asked for, in order. */
+  /** The requests of the code under test, in order. */
   get asked(): Asked[] {
     return answerOf<AskedRow[]>(this.#script.asked()).map(({ what, value }) => {
       switch (what) {
@@ -104,7 +103,7 @@ export class ScriptedElection {
   }
 }
 
-/** A store that has faults on demand, made by {@link faultyStore}. */
+/** A store with fault injection, made by {@link faultyStore}. */
 export class FaultyStore implements AsyncDisposable {
   readonly #native: NativeFaulty;
 
@@ -121,12 +120,12 @@ export class FaultyStore implements AsyncDisposable {
     return new FaultyStore(native);
   }
 
-  /** The next `count` writes are done, and nobody hears of it. */
+  /** The next `count` writes are done, and their answers are lost. */
   loseAnswers(count = 1): void {
     check(this.#native.writes('lose_answer', number(count, 'count', 'writes')));
   }
 
-  /** The next `count` writes are never done, and nobody hears of it. */
+  /** The next `count` writes are never done, and get no answer. */
   loseRequests(count = 1): void {
     check(this.#native.writes('lose_request', number(count, 'count', 'writes')));
   }
@@ -136,12 +135,12 @@ export class FaultyStore implements AsyncDisposable {
     check(this.#native.writes('busy', number(count, 'count', 'writes')));
   }
 
-  /** From now on every answer comes so many milliseconds later; 0 ends it. */
+  /** Delays every answer by that many milliseconds from now on; 0 ends it. */
   delayAnswers(milliseconds: number): void {
     check(this.#native.delayAnswers(number(milliseconds, 'milliseconds', 'milliseconds')));
   }
 
-  /** Writes are refused for that reason, until they are allowed again. */
+  /** Refuses writes for that reason, until they are allowed again. */
   denyWrites(reason = 'denied by the test'): void {
     check(this.#native.denyWrites(reason));
   }
@@ -151,22 +150,22 @@ export class FaultyStore implements AsyncDisposable {
     check(this.#native.denyWrites(null));
   }
 
-  /** Cuts the line. */
+  /** Cuts the connection. */
   partition(): void {
     check(this.#native.partition(true));
   }
 
-  /** Mends the line. */
+  /** Restores the connection. */
   heal(): void {
     check(this.#native.partition(false));
   }
 
-  /** Every watch there is tells nothing any more. */
+  /** Silences every present watch. */
   killWatches(): void {
     check(this.#native.killWatches());
   }
 
-  /** Closes the store, over a line that is mended. */
+  /** Restores the connection and closes the store. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.heal();
     this.allowWrites();
@@ -174,7 +173,7 @@ export class FaultyStore implements AsyncDisposable {
   }
 }
 
-/** Opens a store that has faults on demand: the memory of this process, or whatever the URL names. */
+/** Opens a store with fault injection: the memory of this process, or the store at the URL. */
 export async function faultyStore(
   url = 'memory:',
   options: StoreSettings & { clock?: ManualClock } = {},
@@ -187,7 +186,7 @@ export async function faultyStore(
   return FaultyStore.of(await answer<NativeFaulty>(operation));
 }
 
-/** Waits until something is so: asks again and again, and fails with what it waited for. */
+/** Waits until a condition is true: checks it repeatedly, and fails with the name of the condition. */
 export async function until(
   what: string,
   isSo: () => boolean | Promise<boolean>,

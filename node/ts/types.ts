@@ -1,9 +1,9 @@
-/** The nouns. */
+/** The types of the API. */
 
 import type { LeaderRow } from './native.js';
 import type { Term } from './term.js';
 
-/** Why a term ended. */
+/** The reason for which a term ended. */
 export type Reason =
   | 'RESIGNED'
   | 'HANDED_OVER'
@@ -16,7 +16,7 @@ export type Reason =
   | 'STORE_RESET'
   | 'CLOSED';
 
-/** Where a campaign stands. */
+/** The state of a campaign. */
 export type State =
   | 'IDLE'
   | 'SPLAYING'
@@ -28,55 +28,55 @@ export type State =
   | 'RELEASING'
   | 'CLOSED';
 
-/** Who holds the seat of an election. */
+/** The leader of an election. */
 export interface Leader {
-  /** Its name. */
+  /** The name of the candidate. */
   readonly name: string;
-  /** The revision of its newest record when it was first seen to hold the seat. */
+  /** The revision of its newest record when it was first seen as the leader. */
   readonly revision: bigint;
-  /** Its campaign; null for other software. */
+  /** The nonce of its campaign; null for other software. */
   readonly nonce: string | null;
-  /** What it publishes about itself. */
+  /** The metadata that it publishes. */
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** Who holds the seat of an election of a store. */
+/** An election of a store, and its leader. */
 export interface ElectionInfo {
   /** The election's key. */
   readonly election: string;
-  /** Who holds the seat; null: nobody does. */
+  /** The leader; null while the key is free. */
   readonly leader: Leader | null;
 }
 
-/** Who leads an election, as the store shows it. */
+/** The leader of an election, as the store shows it. */
 export interface Observation extends ElectionInfo {
-  /** For how many milliseconds it had been so when it was read. */
+  /** The milliseconds for which this state had lasted when it was read. */
   readonly ageMs: number;
 }
 
-/** Something a person should look at. */
+/** A problem that a person should look at. */
 export interface Warning {
-  /** A stable name, or `HANDLER_FAILED` where it was the program's own handler that threw. */
+  /** A stable name, or `HANDLER_FAILED` where a handler of the program threw. */
   readonly code: string;
-  /** What it is, and what to do. */
+  /** The problem and the remedy. */
   readonly message: string;
-  /** What a handler threw. */
+  /** The error that a handler threw. */
   readonly cause?: unknown;
 }
 
-/** Something the user of a candidate should know. */
+/** An event of a candidate. */
 export type Event =
   /** This candidate leads, from now until `lost`. */
   | { readonly type: 'won'; readonly term: Term }
-  /** This leader leaves of its own will; `term.drainRemainingMs` says how long it may take. */
+  /** This leader leaves of its own accord; `term.drainRemainingMs` is the time that it still has. */
   | { readonly type: 'draining'; readonly term: Term; readonly reason: Reason }
-  /** This candidate leads no more. Told exactly once for every `won`. */
+  /** This candidate leads no more. Emitted exactly once for every `won`. */
   | { readonly type: 'lost'; readonly term: Term; readonly reason: Reason }
-  /** The seat is known to be held by somebody else than before, or by nobody. */
+  /** Another candidate than before holds the key, or none does. */
   | { readonly type: 'leaderChanged'; readonly leader: Leader | null }
   /** The campaign entered another state. */
   | { readonly type: 'stateChanged'; readonly state: State }
-  /** Something a person should look at. */
+  /** A problem that a person should look at. */
   | { readonly type: 'warning'; readonly warning: Warning };
 
 export function leaderOf(row: LeaderRow | null | undefined): Leader | null {

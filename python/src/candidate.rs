@@ -1,4 +1,4 @@
-//! One participant of an election.
+//! A participant of an election.
 
 use pyo3::prelude::*;
 
@@ -8,7 +8,7 @@ use crate::operation::Operation;
 use crate::term::{Hold, Term};
 use crate::value::{LeaderTuple, leader};
 
-/// One participant of an election.
+/// A participant of an election.
 #[pyclass(frozen, module = "incumbent._incumbent")]
 pub struct Candidate {
     candidate: incumbent_ffi::Candidate,
@@ -40,40 +40,41 @@ impl Candidate {
         self.candidate.name()
     }
 
-    /// Where the campaign stands.
+    /// The state of the campaign.
     #[getter]
     fn state(&self) -> &'static str {
         self.candidate.state().code()
     }
 
-    /// Who holds the seat, as far as this candidate has seen.
+    /// The leader of the election, as far as this candidate has seen.
     #[getter]
     fn leader(&self) -> Option<LeaderTuple> {
         self.candidate.leader().map(leader)
     }
 
-    /// The present term; None while this candidate does not lead.
+    /// The current term; None while this candidate does not lead.
     #[getter]
     fn term(&self) -> Option<Term> {
         self.candidate.term().map(Term::from)
     }
 
-    /// What happens from now on, beginning with what holds now.
+    /// Returns the events from now on, beginning with the current state.
     fn events(&self, py: Python<'_>) -> PyResult<Feed> {
         self.candidate.events().or_raise(py).map(Feed::of_events)
     }
 
-    /// The same in pairs: a term that is won is held from that moment on, and the hold comes with the event.
+    /// Returns the same events in pairs: a term is held from the moment it is won, and `Won` comes with the hold.
     fn holding_events(&self, py: Python<'_>) -> PyResult<Feed> {
         self.candidate.holding_events().or_raise(py).map(Feed::of_held_events)
     }
 
-    /// The questions about its health, where it was to be asked; once.
+    /// Returns the health questions, where there is a health check; the first call only.
     fn questions(&self, py: Python<'_>) -> PyResult<Option<Feed>> {
         Ok(self.candidate.questions().or_raise(py)?.map(Feed::of_questions))
     }
 
-    /// Answers with a hold on the present or the next term, or on the one after `after`; None once the campaign is over.
+    /// Answers with a hold on the current or the next term, or on the one after `after`; None once the campaign is
+    /// over.
     #[pyo3(signature = (after))]
     fn next_term(&self, after: Option<&Bound<'_, Term>>) -> Operation {
         let after = after.map(|term| term.get().into());
@@ -83,22 +84,22 @@ impl Candidate {
         })
     }
 
-    /// Leaves the seat; answers once it is given back, or from inside of the work once the drain has begun.
+    /// Gives up leadership. Answers once the key is released, or from inside of the work once the drain has begun.
     fn resign(&self, inside: bool) -> Operation {
         Operation::of_nothing(self.candidate.resign(inside))
     }
 
-    /// Leaves the seat to the candidate named `to`.
+    /// Hands leadership over to the candidate named `to`.
     fn hand_over(&self, to: &str, inside: bool) -> Operation {
         Operation::of_nothing(self.candidate.hand_over(to, inside))
     }
 
-    /// Leaves the seat and the race for good.
+    /// Gives up leadership and ends the campaign.
     fn close(&self, inside: bool) -> Operation {
         Operation::of_nothing(self.candidate.close(inside))
     }
 
-    /// Says whether this candidate is well.
+    /// Sets whether this candidate is healthy.
     fn set_healthy(&self, py: Python<'_>, is_well: bool) -> PyResult<()> {
         self.candidate.set_healthy(is_well).or_raise(py)
     }

@@ -1,4 +1,4 @@
-//! Something that comes again and again, in order.
+//! A stream of items, in order.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,13 +13,13 @@ use crate::term::{Hold, Term};
 use crate::value::{LeaderTuple, leader};
 use crate::wait::{waited, wake};
 
-/// Something that comes again and again, in order, each to one taker.
+/// A stream of items, in order; each item goes to one taker.
 #[pyclass(frozen, generic, module = "incumbent._incumbent")]
 pub struct Feed {
     source: Box<dyn Source>,
 }
 
-/// A feed of whatever.
+/// A feed of any type.
 trait Source: Send + Sync {
     fn take<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>>;
     fn wait(&self, limit: Option<Duration>) -> bool;
@@ -88,34 +88,34 @@ impl Feed {
 
 #[pymethods]
 impl Feed {
-    /// The next one in a tuple; an empty tuple where nothing comes any more; None while there is nothing.
+    /// Takes the next item, in a tuple; an empty tuple at the end of the feed; None while there is nothing.
     fn take<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         self.source.take(py)
     }
 
-    /// Waits until there may be something, with the interpreter's lock released; whether there may.
+    /// Waits until there may be an item, with the interpreter's lock released. Returns whether there may.
     #[pyo3(signature = (timeout, interruptible))]
     fn wait(&self, py: Python<'_>, timeout: Option<f64>, interruptible: bool) -> PyResult<bool> {
         waited(py, timeout, interruptible, |limit| self.source.wait(limit))
     }
 
-    /// Has `callback` called, on another thread, when there may be something; False where there may be already.
+    /// Calls `callback`, on another thread, when there may be an item; returns False where there may be already.
     fn tell(&self, callback: Py<PyAny>) -> bool {
         self.source.tell(wake(callback))
     }
 
-    /// Has `letter` put into `mailbox` when there may be something; False where there may be already.
+    /// Puts `letter` into `mailbox` when there may be an item; returns False where there may be already.
     fn write(&self, mailbox: &Bound<'_, crate::mailbox::Mailbox>, letter: u64) -> bool {
         self.source.write(&mailbox.get().mailbox, letter)
     }
 
-    /// How many were left out because nobody took them in time.
+    /// The number of items that were dropped because they were not taken in time.
     #[getter]
     fn missed(&self) -> u64 {
         self.source.missed()
     }
 
-    /// Nothing more is taken; whoever waits is told that it is over.
+    /// Ends the feed: nothing more is taken, and waiters are notified.
     fn close(&self) {
         self.source.close();
     }

@@ -1,10 +1,10 @@
-//! Whether a candidate is well, asked of Python.
+//! A candidate's health check, answered by Python.
 
 use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
 
-/// "Are you well?" One that is dropped without an answer counts as a no.
+/// The question "Are you healthy?". Dropping it without an answer counts as a no.
 #[pyclass(frozen, module = "incumbent._incumbent")]
 pub struct Question {
     question: Mutex<Option<incumbent_ffi::Question>>,
@@ -18,7 +18,7 @@ impl From<incumbent_ffi::Question> for Question {
 
 #[pymethods]
 impl Question {
-    /// Answers it. A second answer does nothing.
+    /// Answers the question. A second answer does nothing.
     fn answer(&self, is_well: bool) {
         let question = self.question.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(question) = question {

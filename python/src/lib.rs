@@ -1,11 +1,11 @@
-//! The compiled part of the Python package `incumbent`: handles, and nothing that feels like Python. That is
-//! written in Python, on top.
+//! The compiled part of the Python package `incumbent`: handles only. The Python code on top of it provides the idioms
+//! of the language.
 //!
-//! A call either returns at once, or waits with the interpreter's lock released, or has a callable called later on
-//! a thread of our own. No user code runs where a lease is renewed.
+//! A call returns at once, or waits with the interpreter's lock released, or later calls a callable on another thread.
+//! No application code runs where a lease is renewed.
 
 #![deny(unsafe_code)]
-// What is public is so for Python, and described in the stubs.
+// Public items are public for Python; the stubs describe them.
 #![allow(unreachable_pub, missing_docs)]
 
 mod candidate;
@@ -25,7 +25,7 @@ mod wait;
 use incumbent_ffi::{Code, Reason, State};
 use pyo3::prelude::*;
 
-/// Sound without the interpreter's lock: every class is frozen, and what changes in it is behind a lock of its own.
+/// Sound without the interpreter's lock: every class is frozen, and its mutable parts have locks of their own.
 #[pymodule(gil_used = false)]
 mod _incumbent {
     use super::*;
@@ -62,13 +62,13 @@ mod _incumbent {
         module.add("CAMPAIGN_SETTINGS", incumbent_ffi::settings::CAMPAIGN.to_vec())
     }
 
-    /// Whether this process has opened anything yet.
+    /// Whether this process has opened a store.
     #[pyfunction]
     fn is_running() -> bool {
         incumbent_ffi::engine::is_running()
     }
 
-    /// Gives up every seat of this process, waiting at most `limit` seconds; nothing is called back any more.
+    /// Releases every key that this process holds, within `limit` seconds, and stops calling callbacks.
     #[pyfunction]
     fn shut_down(py: Python<'_>, limit: f64) -> PyResult<()> {
         let limit = wait::limit(Some(limit))?.unwrap_or_default();

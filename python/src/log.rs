@@ -1,21 +1,21 @@
-//! What is logged, handed to Python's `logging`.
+//! Hands log records to Python's `logging`.
 
 use incumbent_ffi::log::{Loudness, Record, keep, set_threshold, take};
 use pyo3::prelude::*;
 
 use crate::error::OrRaise;
 
-/// `(level, target, message, fields)`, the level one of Python's.
+/// `(level, target, message, fields)`; the level is one of Python's.
 type RecordTuple = (u8, String, String, Vec<(&'static str, String)>);
 
-/// Keeps what is logged from now on until it is taken. True for the first call in a process, whose caller starts the
-/// thread that takes it.
+/// Keeps each record from now on until it is taken. Returns True for the first call in a process: its caller starts the
+/// thread that takes them.
 #[pyfunction]
 pub fn keep_logs(py: Python<'_>) -> PyResult<bool> {
     keep().or_raise(py)
 }
 
-/// Waits for what is logged, with the interpreter's lock released, and takes it; nothing where nothing comes any more.
+/// Waits for records, with the interpreter's lock released, and takes them; none once no more can come.
 #[pyfunction]
 pub fn take_logs(py: Python<'_>) -> Vec<RecordTuple> {
     let records = py.detach(take);
@@ -26,7 +26,7 @@ pub fn take_logs(py: Python<'_>) -> Vec<RecordTuple> {
     records.into_iter().map(tuple).collect()
 }
 
-/// What is at least as loud as this level of Python's is handed on.
+/// Keeps records of at least this Python level.
 #[pyfunction]
 pub fn set_log_threshold(least: u8) {
     set_threshold(Some(match least {
@@ -38,7 +38,7 @@ pub fn set_log_threshold(least: u8) {
     }));
 }
 
-/// Python has no level for a trace; 5 is what others use.
+/// Converts a level. Python has none for a trace; 5 is common practice.
 fn level(loudness: Loudness) -> u8 {
     match loudness {
         Loudness::Trace => 5,
@@ -49,7 +49,7 @@ fn level(loudness: Loudness) -> u8 {
     }
 }
 
-/// Reports an error that nobody can catch by `sys.unraisablehook`; it was raised by `source`.
+/// Reports an error that no caller can catch to `sys.unraisablehook`; `source` raised it.
 #[pyfunction]
 pub fn report(error: Bound<'_, PyAny>, source: &Bound<'_, PyAny>) {
     let py = error.py();

@@ -1,4 +1,4 @@
-//! What wakes an event loop that can watch a file descriptor.
+//! A mailbox that wakes an event loop through a file descriptor.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 
 use crate::error::OrRaise;
 
-/// What rang, as numbers, and a file descriptor that can be read while there are any.
+/// Messages, as numbers, and a file descriptor that is readable while there are any.
 #[pyclass(frozen, module = "incumbent._incumbent")]
 pub struct Mailbox {
     pub(crate) mailbox: Arc<incumbent_ffi::Mailbox>,
@@ -19,17 +19,17 @@ impl Mailbox {
         Ok(Self { mailbox: incumbent_ffi::Mailbox::new().or_raise(py)? })
     }
 
-    /// What an event loop watches.
+    /// The file descriptor, for an event loop to watch.
     fn fileno(&self) -> i32 {
         self.mailbox.descriptor()
     }
 
-    /// What is in it.
+    /// Takes the messages.
     fn take(&self) -> Vec<u64> {
         self.mailbox.take()
     }
 
-    /// Whether it is of a process that this one was forked from, and not to be used here.
+    /// Whether the mailbox was made before a fork, and is not to be used in this process.
     #[getter]
     fn is_forked(&self) -> bool {
         self.mailbox.is_forked()

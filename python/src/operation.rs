@@ -1,4 +1,4 @@
-//! Something that takes time and has one answer.
+//! A call that takes time and has one answer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,13 +10,13 @@ use pyo3::types::PyTuple;
 use crate::error::raised;
 use crate::wait::{waited, wake};
 
-/// Something that takes time and has one answer; it runs since it was made.
+/// A call that takes time and has one answer; it runs from its creation.
 #[pyclass(frozen, generic, module = "incumbent._incumbent")]
 pub struct Operation {
     pending: Box<dyn Pending>,
 }
 
-/// An operation of whatever answer.
+/// An operation with an answer of any type.
 trait Pending: Send + Sync {
     fn take(&self, py: Python<'_>) -> Option<PyResult<Py<PyAny>>>;
     fn wait(&self, limit: Option<Duration>) -> bool;
@@ -60,7 +60,7 @@ where
 }
 
 impl Operation {
-    /// An operation whose answer `map` makes Python's.
+    /// Wraps an operation; `map` converts its answer to Python.
     pub(crate) fn new<T, F>(operation: incumbent_ffi::Operation<T>, map: F) -> Self
     where
         T: Send + 'static,
@@ -69,7 +69,7 @@ impl Operation {
         Self { pending: Box::new(Mapped { operation, map }) }
     }
 
-    /// An operation whose answer says no more than that it is done.
+    /// Wraps an operation without a value.
     pub(crate) fn of_nothing(operation: incumbent_ffi::Operation<()>) -> Self {
         Self::new(operation, |py, ()| Ok(py.None()))
     }
@@ -77,29 +77,29 @@ impl Operation {
 
 #[pymethods]
 impl Operation {
-    /// The answer in a tuple, once; None while there is none. Raises what the operation failed with.
+    /// Takes the answer, in a tuple, once; None while there is none. Raises the error of the operation.
     fn take<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let Some(answer) = self.pending.take(py) else { return Ok(None) };
         PyTuple::new(py, [answer?]).map(Some)
     }
 
-    /// Waits for the answer, with the interpreter's lock released; whether it is there.
+    /// Waits for the answer, with the interpreter's lock released. Returns whether it is there.
     #[pyo3(signature = (timeout, interruptible))]
     fn wait(&self, py: Python<'_>, timeout: Option<f64>, interruptible: bool) -> PyResult<bool> {
         waited(py, timeout, interruptible, |limit| self.pending.wait(limit))
     }
 
-    /// Has `callback` called, on another thread, when the answer is there; False where it is there already.
+    /// Calls `callback`, on another thread, when the answer is there; returns False where it is there already.
     fn tell(&self, callback: Py<PyAny>) -> bool {
         self.pending.tell(wake(callback))
     }
 
-    /// Has `letter` put into `mailbox` when the answer is there; False where it is there already.
+    /// Puts `letter` into `mailbox` when the answer is there; returns False where it is there already.
     fn write(&self, mailbox: &Bound<'_, crate::mailbox::Mailbox>, letter: u64) -> bool {
         self.pending.write(&mailbox.get().mailbox, letter)
     }
 
-    /// Gives up what was asked for.
+    /// Cancels the operation.
     fn cancel(&self) {
         self.pending.cancel();
     }

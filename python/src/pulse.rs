@@ -1,11 +1,11 @@
-//! Whether an event loop turns.
+//! A check that an event loop runs.
 
 use pyo3::prelude::*;
 
 use crate::mailbox::Mailbox;
 use crate::wait::call;
 
-/// Tells whether an event loop turns. The loop alone keeps it: once that is closed it is watched no more.
+/// Checks whether an event loop runs. Only the loop keeps it alive: a loop that is closed is not watched any more.
 #[pyclass(frozen, weakref, module = "incumbent._incumbent")]
 pub struct Pulse {
     pub(crate) pulse: incumbent_ffi::Pulse,
@@ -13,20 +13,20 @@ pub struct Pulse {
 
 #[pymethods]
 impl Pulse {
-    /// Of the loop that takes what is in that mailbox.
+    /// Creates the pulse of the loop that takes the messages of that mailbox.
     #[staticmethod]
     fn of_mailbox(mailbox: &Bound<'_, Mailbox>) -> Self {
         Self { pulse: mailbox.get().mailbox.pulse() }
     }
 
-    /// Of a loop that `ask`, called on another thread, has call `beat`.
+    /// Creates the pulse of a loop: `ask` is called on another thread and makes the loop call `beat`.
     #[staticmethod]
     fn called(ask: Py<PyAny>) -> Self {
         let ask = std::sync::Arc::new(ask);
         Self {
             pulse: incumbent_ffi::pulse(move || {
                 let ask = std::sync::Arc::clone(&ask);
-                // None: the interpreter is going down.
+                // None: the interpreter is shutting down.
                 Box::new(move || {
                     Python::try_attach(|py| call(py, &ask));
                 })
@@ -34,12 +34,12 @@ impl Pulse {
         }
     }
 
-    /// Says that the loop turns.
+    /// Reports that the loop runs.
     fn beat(&self) {
         self.pulse.beat();
     }
 
-    /// Says that the loop is over.
+    /// Reports that the loop is closed.
     fn stop(&self) {
         self.pulse.stop();
     }

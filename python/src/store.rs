@@ -23,7 +23,7 @@ impl From<incumbent_ffi::Store> for Store {
     }
 }
 
-/// Opens the store that `url` names.
+/// Opens the store at `url`.
 #[pyfunction]
 pub fn open_store(py: Python<'_>, url: &str, settings: &Bound<'_, PyDict>) -> PyResult<Operation> {
     let opening = settings::opening(url, value::settings(settings)?, DIALECT).or_raise(py)?;
@@ -31,7 +31,7 @@ pub fn open_store(py: Python<'_>, url: &str, settings: &Bound<'_, PyDict>) -> Py
     Ok(Operation::new(operation, |py, store| Ok(Py::new(py, Store::from(store))?.into_any())))
 }
 
-/// Refuses what can be refused of how a store is opened, without opening it.
+/// Checks the settings of a store, as far as possible without opening it.
 #[pyfunction]
 pub fn check_opening(py: Python<'_>, url: &str, settings: &Bound<'_, PyDict>) -> PyResult<()> {
     settings::opening(url, value::settings(settings)?, DIALECT)
@@ -39,7 +39,7 @@ pub fn check_opening(py: Python<'_>, url: &str, settings: &Bound<'_, PyDict>) ->
         .or_raise(py)
 }
 
-/// Refuses what can be refused of a candidate's settings without a store.
+/// Checks the settings of a candidate, as far as possible without a store.
 #[pyfunction]
 #[pyo3(signature = (settings, health_interval, watch_loop))]
 pub fn check_campaign(
@@ -66,8 +66,8 @@ fn campaign_of(
 
 #[pymethods]
 impl Store {
-    /// Campaigns in the election of that key. With a health interval, the candidate asks whether it is well; with the
-    /// pulse of an event loop and how long that may stand still, the loop is watched.
+    /// Campaigns in the election of that key. `health_interval` enables the health questions. `watched` is the pulse of
+    /// an event loop to watch, and the time that the loop may hang.
     #[pyo3(signature = (election, settings, health_interval, watched=None))]
     fn campaign(
         &self,
@@ -92,13 +92,13 @@ impl Store {
         Operation::new(operation, |py, feed| Ok(Py::new(py, Feed::of_observations(feed))?.into_any()))
     }
 
-    /// Who holds the seat of that election now.
+    /// Answers with the leader of that election now.
     fn leader(&self, election: String) -> Operation {
         let operation = self.store.leader(election);
         Operation::new(operation, |py, holder| Ok(holder.map(leader).into_pyobject(py)?.unbind()))
     }
 
-    /// All elections of the store, and who leads each.
+    /// Answers with all elections of the store, and the leader of each.
     fn list(&self) -> Operation {
         Operation::new(self.store.list(), |py, listed| {
             let plain: Vec<_> =

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use crate::error::OrRaise;
 use crate::operation::Operation;
 
-/// One uninterrupted leadership, for who looks on.
+/// An uninterrupted leadership, as a view.
 #[pyclass(frozen, eq, module = "incumbent._incumbent")]
 #[derive(Clone, PartialEq)]
 pub struct Term {
@@ -59,31 +59,31 @@ impl Term {
         self.term.election()
     }
 
-    /// For how many seconds the lease is proven.
+    /// The seconds for which the lease is proven.
     #[getter]
     fn remaining(&self) -> f64 {
         self.term.remaining().as_secs_f64()
     }
 
-    /// How many seconds ago the candidate was told that it leads.
+    /// The seconds since the candidate learned that it leads.
     #[getter]
     fn age(&self) -> f64 {
         self.term.age().as_secs_f64()
     }
 
-    /// How many seconds a draining leader may still take; None while it is not draining.
+    /// The seconds that a draining leader still has; None while it is not draining.
     #[getter]
     fn drain_remaining(&self) -> Option<f64> {
         self.term.drain_remaining().map(|left| left.as_secs_f64())
     }
 
-    /// Why the term is over; None while it is not.
+    /// The reason for which the term ended; None while it lasts.
     #[getter]
     fn reason(&self) -> Option<&'static str> {
         self.term.reason().map(incumbent_ffi::Reason::code)
     }
 
-    /// Whether the term is not over now, by the clock.
+    /// Whether the term still lasts, by the clock.
     fn is_current(&self) -> bool {
         self.term.is_current()
     }
@@ -105,7 +105,7 @@ impl Term {
         self.term.hold().into()
     }
 
-    /// Says that the work of the term is done: a draining term ends now.
+    /// Reports that the work of the term is done: a draining term ends now.
     fn drained(&self) {
         self.term.drained();
     }
@@ -140,7 +140,7 @@ impl Hold {
         self.lock().release();
     }
 
-    /// Fails in a forked child, and once it was released.
+    /// Fails in a forked child, and once the hold was released.
     fn check(&self, py: Python<'_>) -> PyResult<()> {
         self.lock().check().or_raise(py)
     }

@@ -1,4 +1,4 @@
-//! For tests: an election that follows a script, a store with faults, a clock that stands still.
+//! A scripted election, a store with faults and a manual clock, for tests.
 
 use incumbent_ffi::settings;
 use incumbent_ffi::testing as ffi;
@@ -13,7 +13,7 @@ use crate::store::Store;
 use crate::value::{self, DIALECT};
 use crate::wait::limit;
 
-/// A clock that stands still until it is moved on.
+/// A clock that stands still until it is advanced.
 #[pyclass(frozen, module = "incumbent._incumbent")]
 pub struct ManualClock {
     clock: ffi::ManualClock,
@@ -26,14 +26,14 @@ impl ManualClock {
         Self { clock: ffi::ManualClock::new() }
     }
 
-    /// Moves it on by so many seconds.
+    /// Advances the clock by that many seconds.
     fn advance(&self, seconds: f64) -> PyResult<()> {
         self.clock.advance(limit(Some(seconds))?.unwrap_or_default());
         Ok(())
     }
 }
 
-/// An election that does what a test says. It does so with the interpreter's lock released, as a real one would.
+/// A scripted election. It follows the test with the interpreter's lock released, like a real one.
 #[pyclass(frozen, module = "incumbent._incumbent")]
 pub struct Script {
     script: ffi::Script,
@@ -55,12 +55,12 @@ impl Script {
         Ok(Self { script, candidate })
     }
 
-    /// Its candidate.
+    /// The candidate of the election.
     fn candidate(&self) -> Candidate {
         self.candidate.clone().into()
     }
 
-    /// The candidate wins; with a lease of so many seconds, or until something happens.
+    /// Lets the candidate win, with a lease of that many seconds or without an expiry.
     #[pyo3(signature = (lease))]
     fn acquire(&self, py: Python<'_>, lease: Option<f64>) -> PyResult<(u64, u64)> {
         let lease = limit(lease)?;
@@ -68,43 +68,43 @@ impl Script {
         Ok((token.incarnation.0, token.sequence.0))
     }
 
-    /// The term ends at once, for that reason.
+    /// Ends the term at once, for that reason.
     fn revoke(&self, py: Python<'_>, reason: &str) -> PyResult<()> {
         let reason = value::reason(reason)?;
         py.detach(|| self.script.revoke(reason)).or_raise(py)
     }
 
-    /// The term drains, for that reason.
+    /// Lets the term drain, for that reason.
     fn drain(&self, py: Python<'_>, reason: &str) -> PyResult<()> {
         let reason = value::reason(reason)?;
         py.detach(|| self.script.drain(reason)).or_raise(py)
     }
 
-    /// The seat is seen to be held by that name, or by nobody.
+    /// Shows the candidate a leader of that name, or no leader.
     #[pyo3(signature = (name))]
     fn leader(&self, py: Python<'_>, name: Option<&str>) -> PyResult<()> {
         py.detach(|| self.script.leader(name)).or_raise(py)
     }
 
-    /// Something happens that a person should look at.
+    /// Emits a warning.
     fn warning(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| self.script.warning()).or_raise(py)
     }
 
-    /// What the code under test has asked for, in order.
+    /// The requests of the code under test, in order.
     #[getter]
     fn asked(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, Option<String>)>> {
         self.script.asked().or_raise(py)
     }
 }
 
-/// What makes faults in a store.
+/// Injects faults into a store.
 #[pyclass(frozen, module = "incumbent._incumbent")]
 pub struct Faults {
     faults: ffi::Faults,
 }
 
-/// Opens a store that has faults on demand: answers with the store and what makes them.
+/// Opens a store with fault injection; answers with the store and its faults.
 #[pyfunction]
 #[pyo3(signature = (url, settings, clock))]
 pub fn open_faulty(
@@ -122,7 +122,7 @@ pub fn open_faulty(
 
 #[pymethods]
 impl Faults {
-    /// The next `count` writes meet that fault: `lose_answer`, `lose_request` or `busy`.
+    /// Makes the next `count` writes fail in that way: `lose_answer`, `lose_request` or `busy`.
     fn writes(&self, py: Python<'_>, fault: &str, count: usize) -> PyResult<()> {
         let fault = match fault {
             "lose_answer" => ffi::WriteFault::LoseAnswer,
@@ -133,23 +133,23 @@ impl Faults {
         self.faults.writes(fault, count).or_raise(py)
     }
 
-    /// Every answer comes so many seconds later; zero ends it.
+    /// Delays every answer by that many seconds; zero ends it.
     fn delay_answers(&self, py: Python<'_>, seconds: f64) -> PyResult<()> {
         self.faults.delay_answers(limit(Some(seconds))?.unwrap_or_default()).or_raise(py)
     }
 
-    /// Writes are refused for that reason until None is given.
+    /// Refuses writes for that reason until None is given.
     #[pyo3(signature = (reason))]
     fn deny_writes(&self, py: Python<'_>, reason: Option<&str>) -> PyResult<()> {
         self.faults.deny_writes(reason).or_raise(py)
     }
 
-    /// Cuts the line, or mends it.
+    /// Cuts the connection, or restores it.
     fn partition(&self, py: Python<'_>, is_cut: bool) -> PyResult<()> {
         self.faults.partition(is_cut).or_raise(py)
     }
 
-    /// Every watch there is tells nothing any more.
+    /// Silences every present watch.
     fn kill_watches(&self, py: Python<'_>) -> PyResult<()> {
         self.faults.kill_watches().or_raise(py)
     }

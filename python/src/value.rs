@@ -1,4 +1,4 @@
-//! Values across the border.
+//! Conversion of values from and to Python.
 
 use std::time::Duration;
 
@@ -18,18 +18,18 @@ pub(crate) fn leader(leader: Leader) -> LeaderTuple {
     (leader.name, leader.revision, leader.nonce, leader.metadata)
 }
 
-/// The reason of that code.
+/// Returns the reason with that code.
 pub(crate) fn reason(code: &str) -> PyResult<Reason> {
     let found = Reason::ALL.into_iter().find(|reason| reason.code() == code);
     found.ok_or_else(|| PyValueError::new_err(format!("{code:?} is no reason for which a term ends")))
 }
 
-/// Settings as they were given.
+/// Converts settings.
 pub(crate) fn settings(given: &Bound<'_, PyDict>) -> PyResult<Map> {
     given.iter().map(|(name, given)| Ok((name.str()?.to_string(), value(&given)?))).collect()
 }
 
-/// A value as it was given.
+/// Converts a value.
 pub(crate) fn value(given: &Bound<'_, PyAny>) -> PyResult<Value> {
     if given.is_none() {
         return Ok(Value::Nothing);
@@ -38,7 +38,7 @@ pub(crate) fn value(given: &Bound<'_, PyAny>) -> PyResult<Value> {
         return Ok(Value::Flag(flag.is_true()));
     }
     if given.is_instance_of::<PyInt>() || given.is_instance_of::<PyFloat>() {
-        // An integer too large for a float is out of every range.
+        // An integer too large for a float is outside of every range.
         return Ok(Value::Number(given.extract().unwrap_or(f64::INFINITY)));
     }
     if let Ok(text) = given.cast::<PyString>() {

@@ -1,14 +1,14 @@
-//! Waiting on a thread of Python's.
+//! Waiting on a thread of Python.
 
 use std::time::{Duration, Instant};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// How long a signal may wait to be handled while the main thread waits.
+/// The longest delay of a signal while the main thread waits.
 const SIGNALS: Duration = Duration::from_millis(50);
 
-/// A limit in seconds; none for no limit.
+/// Converts a limit in seconds; None for no limit.
 pub(crate) fn limit(seconds: Option<f64>) -> PyResult<Option<Duration>> {
     let Some(seconds) = seconds else { return Ok(None) };
     match Duration::try_from_secs_f64(seconds.max(0.0)) {
@@ -18,8 +18,8 @@ pub(crate) fn limit(seconds: Option<f64>) -> PyResult<Option<Duration>> {
     }
 }
 
-/// Waits with the interpreter's lock released, as `wait` does with a limit; whether it came. Signals are
-/// handled meanwhile where `interruptible` says that this is the thread that does, so that Ctrl-C works.
+/// Waits with the interpreter's lock released; calls `wait` with a limit, and returns whether the result came. With
+/// `interruptible`, on the thread that handles signals, it handles them meanwhile, so that Ctrl-C works.
 pub(crate) fn waited(
     py: Python<'_>,
     seconds: Option<f64>,
@@ -44,10 +44,10 @@ pub(crate) fn waited(
     }
 }
 
-/// Calls `callable` when told to, at a place where nobody could take its errors.
+/// Makes a wake that calls `callable`; no caller could handle its errors.
 pub(crate) fn wake(callable: Py<PyAny>) -> incumbent_ffi::Wake {
     Box::new(move || {
-        // None: the interpreter is going down, and wants nothing any more.
+        // None: the interpreter is shutting down.
         Python::try_attach(|py| {
             call(py, &callable);
             drop(callable);
@@ -55,7 +55,7 @@ pub(crate) fn wake(callable: Py<PyAny>) -> incumbent_ffi::Wake {
     })
 }
 
-/// Calls `callable`, whose errors are Python's own business.
+/// Calls `callable`; Python reports its errors.
 pub(crate) fn call(py: Python<'_>, callable: &Py<PyAny>) {
     if let Err(error) = callable.call0(py) {
         error.write_unraisable(py, Some(callable.bind(py)));

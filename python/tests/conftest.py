@@ -19,7 +19,7 @@ def cli() -> Path:
 
 @pytest.fixture(scope="session")
 def nats_url() -> Iterator[str]:
-    """A nats-server of our own."""
+    """A nats-server for the tests."""
     with nats_server() as server:
         yield server.url
 
@@ -29,7 +29,7 @@ BUCKETS = iter(range(1_000_000))
 
 @pytest.fixture
 def bucket(nats_url: str, cli: Path) -> str:
-    """A bucket of the test's own on that server, as a store's URL."""
+    """A bucket for one test on that server, as a store's URL."""
     url = f"{nats_url}/B{next(BUCKETS)}"
     subprocess.run([cli, "init", "--store", url, "--lease", "2s", "--new"], check=True, capture_output=True)
     return url
@@ -49,7 +49,7 @@ async def candidate(store: incumbent.Store) -> AsyncIterator[incumbent.Candidate
 
 @pytest.fixture
 def python() -> Iterator[Callable[..., Process]]:
-    """Starts Python processes, and kills what is left of them."""
+    """Starts Python processes, and kills those that are left."""
     started: list[Process] = []
 
     def start(code: str, *arguments: str) -> Process:
@@ -69,7 +69,7 @@ def python() -> Iterator[Callable[..., Process]]:
 
 @pytest.fixture
 def sqlite(tmp_path: Path, cli: Path) -> str:
-    """A file of the test's own, as a store's URL; said to be new, so that its first leader need not wait."""
+    """A file for one test, as a store's URL; declared new, so that its first leader need not wait."""
     url = f"sqlite:{tmp_path / 'elections.db'}"
     subprocess.run([cli, "init", "--store", url, "--new"], check=True, capture_output=True)
     return url

@@ -1,4 +1,4 @@
-"""What the tests share: waiting, and processes that say a line at a time."""
+"""Shared code of the tests: waiting, and processes that print a line at a time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PATIENCE = 60.0
 
 
 def tool(variable: str, *fallbacks: Path) -> Path:
-    """A program that `cargo xtask test python` names in the environment, or the one that a build has left."""
+    """Finds a program that `cargo xtask test python` names in the environment, or one of an earlier build."""
     named = os.environ.get(variable)
     for path in [Path(named)] if named else fallbacks:
         if path.is_file():
@@ -51,12 +51,12 @@ def until(condition: Callable[[], Any], otherwise: str) -> Any:
 
 
 async def soon(awaitable: Any) -> Any:
-    """Waits for something that comes, unless something is wrong."""
+    """Waits for an awaitable that finishes, unless there is a bug."""
     return await asyncio.wait_for(awaitable, PATIENCE)
 
 
 async def event(events: Any, kind: type[Any]) -> Any:
-    """The next event of a kind."""
+    """Returns the next event of a kind."""
 
     async def read() -> Any:
         async for one in events:
@@ -68,11 +68,11 @@ async def event(events: Any, kind: type[Any]) -> Any:
 
 
 class Process:
-    """A Python process that says a line at a time."""
+    """A Python process that prints a line at a time."""
 
     def __init__(self, code: str, *arguments: str) -> None:
         environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-        # What runs the tests may have been started with Ctrl-C ignored, and processes inherit that.
+        # The test runner may have been started with Ctrl-C ignored, and processes inherit that.
         code = f"import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n{code}"
         self.popen = subprocess.Popen(
             [sys.executable, "-W", "error", "-c", code, *arguments],
@@ -94,7 +94,7 @@ class Process:
         return line
 
     def expect(self, wanted: str) -> str:
-        """Reads up to a line that begins with `wanted`; what follows it."""
+        """Reads up to a line that begins with `wanted`; returns the rest of that line."""
         while True:
             line = self.line()
             if line.startswith(wanted):
@@ -106,13 +106,13 @@ class Process:
         self.popen.stdin.flush()
 
     def ended(self) -> tuple[int, str, str]:
-        """Waits for its end: the exit code, and what it said."""
+        """Waits for its end; returns the exit code and its output."""
         output, errors = self.popen.communicate(timeout=PATIENCE)
         return self.popen.returncode, output, errors
 
 
 class Server:
-    """A nats-server of our own, which keeps what it is told in a folder."""
+    """A nats-server for the tests, which keeps its data in a folder."""
 
     def __init__(self, folder: str) -> None:
         self._program = tool("NATS_SERVER", ROOT / "target/tools/nats-server/2.15.1/nats-server")
@@ -122,14 +122,14 @@ class Server:
         self.start()
 
     def start(self) -> None:
-        """Starts it, on the same port and with what it had."""
+        """Starts it, on the same port and with its earlier data."""
         command = [str(self._program), "-a", "127.0.0.1", "-p", str(self._port), "-js", "-sd", self._folder]
         with open(os.path.join(self._folder, "log"), "ab") as log:
             self._popen = subprocess.Popen(command, stdout=log, stderr=log)
         until(lambda: answers(self._port), "the nats-server does not answer")
 
     def kill(self) -> None:
-        """SIGKILL, and nothing is there any more."""
+        """Ends it with SIGKILL."""
         self._popen.kill()
         self._popen.wait()
 
@@ -139,7 +139,7 @@ class Server:
 
 
 def free_port() -> int:
-    """A port that nobody listens on."""
+    """Returns a port on which no process listens."""
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         port: int = held.getsockname()[1]
@@ -148,7 +148,7 @@ def free_port() -> int:
 
 @contextmanager
 def nats_server() -> Iterator[Server]:
-    """A nats-server of our own."""
+    """A nats-server for the tests."""
     with tempfile.TemporaryDirectory(prefix="incumbent-python-") as folder:
         server = Server(folder)
         try:

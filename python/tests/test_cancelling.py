@@ -50,9 +50,9 @@ async def test_cancelling_leaves_everything_in_order(name, turns):
     outcome = (await soon(asyncio.gather(task, return_exceptions=True)))[0]
     assert outcome is None or not isinstance(outcome, Exception), outcome
     if isinstance(outcome, incumbent.Candidate):
-        # It was there before the cancelling came: whoever has it closes it.
+        # It was there before the cancellation: the test has it, and closes it.
         await soon(outcome.close())
-    # Whatever was asked for meanwhile: the store works, or is closed as asked, and the seat is not lost to anybody.
+    # After any request: the store works, or is closed as requested, and the key can be acquired again.
     if name == "store_close":
         await soon(store.close())
         return

@@ -159,7 +159,7 @@ async def test_a_drain_waits_for_the_body_and_the_lease_is_held_meanwhile(candid
     async with term:
         resigning = asyncio.create_task(candidate.resign())
         await soon(term.draining())
-        # The task was made inside of the body, so it waits for the drain to begin and not for its end.
+        # The task was created inside of the body, so it waits for the drain to begin and not for its end.
         await soon(resigning)
         assert candidate.is_leader and term.is_draining
     assert await soon(term.ended()) is Reason.RESIGNED
@@ -256,7 +256,7 @@ async def test_a_drain_handler_is_called_in_time_though_the_leader_leaves_before
         drained.append((candidate.is_leader, term.is_draining))
 
     async with store.campaign("jobs", drain=drain, **FAST) as candidate:
-        # Not one turn of the loop: nothing that was told is read yet.
+        # The loop does not run: no event is read yet.
         until(lambda: candidate.is_leader, "it never leads")
         await soon(candidate.resign())
         assert drained == [(True, True)]
@@ -273,7 +273,7 @@ async def test_a_drain_handler_that_comes_too_late_is_not_called(store):
         term = candidate.term
         resigning = asyncio.create_task(candidate.resign())
         await asyncio.sleep(0)
-        # The loop is blocked for the whole of the drain.
+        # The loop is blocked during the whole drain.
         until(lambda: not term.is_current(), "it drains for ever")
         await soon(resigning)
     assert drained == []
@@ -387,7 +387,7 @@ async def test_a_store_that_is_cut_off_ends_the_term_while_the_loop_is_blocked(f
     candidate = await store.campaign("jobs", **FAST)
     term = await soon(candidate.next_term())
     faults.partition()
-    # Not one turn of the loop from here on.
+    # The loop does not run from here on.
     time.sleep(0.9)
     assert not candidate.is_leader and not term.is_current()
     with pytest.raises(TermEnded):

@@ -1,4 +1,4 @@
-"""A candidate that is dropped while it drains gives its seat back as soon as its work has stopped."""
+"""A candidate that is dropped while it drains releases its key as soon as its work has stopped."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import incumbent
 from incumbent import Reason, TermEnded, sync
 
 LONG = {"lease": 60, "splay": 0}
-"""Neither the lease nor the drain is over within the patience of a test: only a release lets another lead."""
+"""Longer than the time limit of a test, for the lease and the drain: only a release lets another candidate lead."""
 
 
 @pytest.mark.parametrize("with_handler", [False, True])
@@ -53,7 +53,7 @@ async def test_a_close_that_is_cancelled_while_it_drains(store, with_handler):
 
 
 async def test_one_whose_work_goes_on_does_not_let_another_lead_before_it_has_ended(store):
-    """Work that is not cancelled, as that of another thread, is waited for."""
+    """Work that is not cancelled, like that of another thread, is waited for."""
     candidate = await store.campaign("jobs", name="dropped", drain=3600, **LONG)
     term = await soon(candidate.next_term())
     hold = term._native.hold()
@@ -74,7 +74,7 @@ async def test_one_whose_work_goes_on_does_not_let_another_lead_before_it_has_en
 
 def test_for_threads_a_close_that_is_out_of_time():
     def leads(store, has_begun):
-        """A leader whose work goes on as long as its term does; its candidate is dropped when this returns."""
+        """Starts a leader whose work goes on as long as its term does; its candidate is dropped when this returns."""
         candidate = store.campaign("jobs", name="dropped", drain=3600, **LONG)
 
         def work():

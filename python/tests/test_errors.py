@@ -1,4 +1,4 @@
-"""Errors and settings: one class a kind, with its code and its cause."""
+"""Errors and settings: one class for each kind, with its code and its cause."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every program of `examples/python` runs as a process, as its first lines say."""
+"""Runs every program of `examples/python` as a process, as its first lines describe."""
 
 from __future__ import annotations
 

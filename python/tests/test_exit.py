@@ -1,4 +1,4 @@
-"""An interpreter that exits resigns first, says nothing and never hangs."""
+"""An interpreter that exits resigns first, prints nothing and never hangs."""
 
 from __future__ import annotations
 

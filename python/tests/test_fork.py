@@ -1,4 +1,4 @@
-"""A forked child never leads, and its parent is untouched."""
+"""A forked child never leads, and its parent is unaffected."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def test_pre_forked_workers_elect_one_of_them_and_follow_each_other(python, sqli
 
 
 def test_children_that_are_forked_while_the_engine_logs_do_not_hang():
-    # Some thousands of forks are what it takes to see one that hangs; the same program does them, if asked.
+    # A hang takes thousands of forks to show; the same program makes them for a larger COUNT.
     program = Path(__file__).parent / "programs/fork_storm.py"
     ended = subprocess.run([sys.executable, program, "300"], capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (0, "")

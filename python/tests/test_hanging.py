@@ -1,4 +1,4 @@
-"""A program that hangs does not keep the seat: its event loop is watched while it leads."""
+"""A program that hangs does not keep leading: its event loop is watched while it leads."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import incumbent
 from incumbent import Reason, State, sync
 
 DRAIN = 0.5
-"""How long a drain may take."""
+"""The time limit of a drain, in seconds."""
 LATE = 10.0
-"""How much later than it should a rival may lead, on a busy machine. The hangs below last longer than all of it."""
+"""The largest delay of a rival on a busy machine, in seconds. The hangs below are longer than all of it."""
 
 WORKER = """
 import asyncio, re, sys, threading, time, incumbent
@@ -82,7 +82,7 @@ def test_while_a_loop_is_blocked_another_leads_and_it_campaigns_again_when_it_tu
         led = time.monotonic()
         assert term.token > before
         assert limit < led - hangs < bound + LATE
-        # It knew before the other led, though no line of its loop ran.
+        # It knew before the other led, though its loop did not run.
         assert float(worker.expect("leads no more")) < led
         assert worker.expect("turns") == "False"
         assert worker.expect("lost") == "UNHEALTHY"
@@ -125,7 +125,7 @@ def test_a_process_that_is_stopped_for_longer_than_the_limit_and_not_the_lease_l
         os.kill(worker.pid, signal.SIGSTOP)
         time.sleep(2)
         os.kill(worker.pid, signal.SIGCONT)
-        # Longer than the loop would be given now, had the stop been counted.
+        # Longer than the loop's limit, had the stop been counted.
         time.sleep(1)
         worker.say("?")
         assert worker.expect("leads") == "True"
@@ -147,7 +147,7 @@ async def test_a_health_check_that_is_content_does_not_make_up_for_a_loop_that_h
         until(lambda: not term.is_current(), "a loop that hangs keeps its term")
         assert term.reason is Reason.UNHEALTHY
         candidate.set_healthy(True)
-        # It turns from here on.
+        # The loop runs from here on.
         await soon(candidate.next_term())
 
 
@@ -159,7 +159,7 @@ def test_a_loop_that_was_closed_is_watched_no_more():
         candidate = await store.campaign("jobs", watch_loop=0.1, **FAST)
         kept.extend([store, candidate, candidate.events()])
         kept.append(await soon(candidate.next_term()))
-        # Told of, so that a reader of the loop that is closed stays behind.
+        # Read, so that a reader of the closed loop is left behind.
         await soon(kept[2].__anext__())
 
     asyncio.run(begins())

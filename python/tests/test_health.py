@@ -1,4 +1,4 @@
-"""Health checks: an unwell leader leaves, an unwell candidate does not campaign."""
+"""Health checks: an unhealthy leader leaves, an unhealthy candidate does not campaign."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ async def test_a_check_that_raises_is_reported_and_counts_as_a_no(store, monkeyp
 async def test_a_loop_that_is_blocked_for_longer_than_the_interval_is_not_well(store):
     async with store.campaign("jobs", health=lambda: True, **OFTEN) as candidate:
         term = await soon(candidate.next_term())
-        # Not one turn of the loop from here on; the lease is renewed meanwhile.
+        # The loop does not run from here on; the lease is renewed meanwhile.
         until(lambda: not term.is_current(), "a check that nobody answers counts as well")
         assert term.reason is Reason.UNHEALTHY
 

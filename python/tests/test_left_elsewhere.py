@@ -1,4 +1,4 @@
-"""A term that is left in another task or thread than it was entered in is released there."""
+"""A task or thread other than the one that entered can leave a term, and releases it."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ async def in_a_task(work):
 
 
 def in_a_thread(work):
-    """Runs it in a thread of its own, and waits for it; the thread lives on, so that no other is taken for it."""
+    """Runs it in a thread of its own, and waits for it; the thread stays alive, so that its id is not used again."""
     pool = ThreadPoolExecutor(1)
     pool.submit(int).result()
     return pool.submit(work).result(PATIENCE)
 
 
 async def resigns_at_once(candidate):
-    """Whether nothing holds the term: a drain would wait for the 10 s that it may take."""
+    """Returns whether nothing holds the term: a drain would otherwise last for its 10 s."""
     began = time.monotonic()
     await soon(asyncio.create_task(candidate.resign()))
     return time.monotonic() - began < 5
@@ -76,7 +76,7 @@ async def test_of_several_bodies_the_one_whose_task_has_ended_is_left_first(cand
     again = asyncio.create_task(works())
     await asyncio.sleep(0)
     await in_a_task(lambda: term.__aexit__(None, None, None))
-    # The bodies of the others are still open, and still cancelled the moment the term ends.
+    # Other bodies are still open, and still cancelled the moment the term ends.
     term.fail()
     ends = await soon(asyncio.gather(working, again, return_exceptions=True))
     assert [type(end) for end in ends] == [TermEnded] * 2
@@ -90,7 +90,7 @@ async def test_a_term_that_ended_before_another_task_leaves_it_harms_neither(can
         await term.__aenter__()
         waits.set()
         with contextlib.suppress(asyncio.CancelledError):
-            # This is the task that is cancelled when the term ends.
+            # The end of the term cancels this task.
             await asyncio.sleep(3600)
         return "was cancelled"
 
@@ -190,7 +190,7 @@ def test_terms_are_asked_for_by_one_thread_at_a_time():
 
             for _ in range(2):
                 threading.Thread(target=asks, daemon=True).start()
-            # One of the two, whichever came second.
+            # The one of the two that came second.
             assert "already" in str(outcomes.get(timeout=PATIENCE))
             first.close(PATIENCE)
             assert outcomes.get(timeout=PATIENCE).is_current()
@@ -206,14 +206,14 @@ async def test_what_a_web_framework_does_to_dependencies_leaves_no_hold(face):
         candidate.next_term(PATIENCE)
 
         def in_threads():
-            # Its beginning and its end run in threads of a pool, and seldom in the same.
+            # Its beginning and its end run in threads of a pool, seldom in the same one.
             with candidate.term as term:
                 yield term
 
         async with await incumbent.connect("memory:") as store:
             async with store.campaign("jobs", name="b", **FAST) as other:
                 await soon(other.next_term())
-                # FastAPI keeps the function for good, and what it refers to.
+                # FastAPI keeps the function for good, and its references.
                 held = [other]
 
                 async def in_a_loop():

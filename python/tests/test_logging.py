@@ -1,4 +1,4 @@
-"""What is logged goes to `logging`, and nowhere unless asked."""
+"""Log records go to `logging`, and are printed only where the program configures it."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from incumbent import Reason, TermEnded
 
 
 async def elect() -> list[object]:
-    """A whole election, as a program would hold it."""
+    """Runs a whole election, as a program would."""
     seen: list[object] = []
     async with await incumbent.connect("memory:") as store:
         async with store.campaign("jobs", **FAST) as candidate:
@@ -63,7 +63,7 @@ def test_a_cancel_scope_of_anyio_around_the_body_and_inside(scripted_election):
             async with election.candidate.term:
                 await anyio.sleep(30)
         assert scope.cancelled_caught and election.candidate.is_leader
-        # The term ends first: the scope is not what was cancelled.
+        # The term ends first: the scope was not cancelled.
         with anyio.move_on_after(30) as scope:
             with pytest.raises(TermEnded):
                 async with election.candidate.term:

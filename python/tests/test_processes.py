@@ -43,7 +43,7 @@ with incumbent.sync.connect(sys.argv[1]) as store:
 
 @pytest.fixture
 def second(bucket):
-    """A candidate of this process, behind the others."""
+    """A candidate of this process, behind the other candidates."""
     with sync.connect(bucket) as store:
         yield lambda: store.campaign("jobs", name="second", preset="fast", splay=0)
 
@@ -77,7 +77,7 @@ def test_a_worker_that_was_stopped_beyond_its_lease_knows_at_its_first_line(pyth
     before = token(first.expect("won"))
     os.kill(first.pid, signal.SIGSTOP)
     try:
-        # Asked before it runs on, so that this is the first thing it does.
+        # Asked before it continues, so that the answer is its first action.
         first.say("?")
         assert second().next_term(PATIENCE).token > before
     finally:
@@ -107,7 +107,7 @@ def test_python_follows_the_command_line_and_the_command_line_python(bucket, cli
     with start() as supervisor:
         try:
             tokens.append(token(supervisor.stdout.readline().strip()))
-            # The child has no standard input to wait for: it ends, and with it its candidacy.
+            # The child has no standard input to wait for: it ends, and its campaign with it.
             candidate = second()
             tokens.append(candidate.next_term(PATIENCE).token)
         finally:
@@ -132,7 +132,7 @@ def test_the_command_line_sees_who_leads_in_python(bucket, cli, second):
 
 @pytest.fixture
 def away(cli):
-    """A server that may go away, and a bucket on it."""
+    """A server that can be stopped, and a bucket on it."""
     with nats_server() as server:
         bucket = f"{server.url}/ELECTIONS"
         subprocess.run([cli, "init", "--store", bucket, "--lease", "2s", "--new"], check=True, capture_output=True)
@@ -140,7 +140,7 @@ def away(cli):
 
 
 def expires_and_leads_again(candidate, go, come):
-    """The server goes and comes back: the term ends unproven, the warning is told, and the next term has a larger token."""
+    """Stops and restarts the server: the term ends unproven, the warning is emitted, and the next token is larger."""
     events = candidate.events(timeout=PATIENCE)
     term = candidate.next_term(PATIENCE)
     go()

@@ -1,4 +1,4 @@
-"""Every program of the README runs as it stands there, but for the address of the server."""
+"""Every program of the README runs as printed there, except for the address of the server."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def of(wanted: str) -> list[object]:
 
 @pytest.fixture
 def at(nats_url, cli, request):
-    """The program, on a bucket of its own on our server."""
+    """The program, on a bucket of its own on the test server."""
     url = f"{nats_url}/README{abs(hash(request.node.name))}"
     subprocess.run([cli, "init", "--store", url, "--lease", "5s", "--new"], check=True, capture_output=True)
     return lambda program: program.replace("nats://localhost:4222/ELECTIONS", url)
@@ -51,7 +51,7 @@ def test_a_worker_leads_and_ends_well(python, at, program):
     if "while True" in program or "for term in candidate.terms()" in program:
         process.popen.send_signal(signal.SIGINT)
         _, _, errors = process.ended()
-        # What Ctrl-C leaves in any program that does not catch it.
+        # The output of Ctrl-C in any program that does not catch it.
         assert errors.strip().endswith("KeyboardInterrupt"), errors
     else:
         code, _, errors = process.ended()
@@ -86,7 +86,7 @@ def test_a_service_serves_who_leads_and_ends_well(at, tmp_path, program):
 
 
 def asked(port):
-    """What a worker says, whichever takes the request; None where none does."""
+    """Returns the answer of one of the workers; None where none answers."""
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5) as answer:
             return json.load(answer)
@@ -109,7 +109,7 @@ def test_one_worker_of_a_preloaded_gunicorn_leads_and_is_followed_and_its_master
         return asked(port)
 
     def leader(*before):
-        """The worker that says that it leads; another than those."""
+        """Returns the worker that answers that it leads, and is none of those before."""
         answer = said()
         return answer["pid"] if answer and answer["me"] and answer["pid"] not in before else None
 
@@ -128,7 +128,7 @@ def test_one_worker_of_a_preloaded_gunicorn_leads_and_is_followed_and_its_master
         assert workers == {pid: (pid == first, True) for pid in workers}
         os.kill(first, signal.SIGKILL)
         second = until(lambda: leader(first), "nobody follows a worker that was killed")
-        # One that ends in good order.
+        # One that exits cleanly.
         os.kill(second, signal.SIGTERM)
         third = until(lambda: leader(first, second), "nobody follows a worker that ended")
         assert master.pid not in (first, second, third)
@@ -140,7 +140,7 @@ def test_one_worker_of_a_preloaded_gunicorn_leads_and_is_followed_and_its_master
         assert led[:3] == [str(first), str(second), str(third)]
     finally:
         if master.poll() is None:
-            # Its workers end with it: they look after their parent.
+            # Its workers end with it: they watch their parent.
             master.terminate()
             master.wait(60)
 

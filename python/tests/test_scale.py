@@ -1,4 +1,4 @@
-"""Many campaigns in one process, and nothing left of those that are over."""
+"""Many campaigns in one process, and no leak from those that are over."""
 
 from __future__ import annotations
 
@@ -55,5 +55,5 @@ async def test_of_ten_thousand_campaigns_that_are_over_nothing_is_left(store):
     grown = {name: count - before[name] for name, count in after.items() if count - before[name] > 50}
     assert grown == {}
     assert not [one for one in gc.get_objects() if isinstance(one, (incumbent.Candidate, incumbent.Term))]
-    # A leak of 1 kB a campaign would be 8 MB.
+    # A leak of 1 kB for each campaign would be 8 MB.
     assert more - memory < 4_000_000

@@ -1,4 +1,4 @@
-"""The face for threads."""
+"""The API for threads."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def candidate(threads_store):
 
 
 def beside(work):
-    """Runs work on another thread; a queue with its outcome."""
+    """Runs work on another thread; returns a queue with its outcome."""
     outcome = queue.Queue()
 
     def run():
@@ -220,7 +220,7 @@ def test_a_callback_that_raises_is_reported_and_ends_the_term_where_asked(
     failures = iter([KeyError("on purpose")])
 
     def fail(term):
-        # Once: a second failure would race with what the script does next.
+        # Once: a second failure would race with the next step of the script.
         for failure in failures:
             raise failure
 
@@ -234,7 +234,7 @@ def test_a_callback_that_raises_is_reported_and_ends_the_term_where_asked(
         assert election.asked == [("fail", None)]
     else:
         assert election.candidate.is_leader
-    # Those after it are still called.
+    # Callbacks after a failed one are still called.
     election.acquire()
     election.revoke(Reason.DELETED)
     assert lost.get(timeout=PATIENCE) is Reason.DELETED
@@ -269,7 +269,7 @@ def test_only_the_leader_runs_a_guarded_function(scripted_election_sync):
     election.acquire()
     assert skipped() == "ran"
     assert double(4) == 8
-    # The drain waited for the function, and not for anything else.
+    # The drain waited for the function, and for nothing else.
     assert held == [True] and not election.candidate.is_leader
     with pytest.raises(ValueError, match="otherwise"):
         sync.leader_only(election.candidate, otherwise="maybe")
@@ -286,7 +286,7 @@ def test_ctrl_c_works_in_every_wait(threads_store, wait):
             "ended": term.ended,
             "observe": lambda: [None for _ in threads_store.observe("jobs")],
         }
-        # What runs the tests may have been started with Ctrl-C ignored.
+        # The test runner may have been started with Ctrl-C ignored.
         signal.signal(signal.SIGINT, signal.default_int_handler)
         timer = threading.Timer(0.2, os.kill, [os.getpid(), signal.SIGINT])
         timer.start()
@@ -302,7 +302,7 @@ def test_the_interpreters_lock_is_released_while_a_thread_waits(candidate):
         leader.next_term(PATIENCE)
         with other.campaign("jobs", name="b", **FAST) as follower:
             waiting = beside(follower.next_term)
-            # This thread runs on, which it could not do otherwise.
+            # This thread still runs, so the wait has released the interpreter's lock.
             assert candidate.is_leader
             follower.close(PATIENCE)
             assert isinstance(waiting.get(timeout=PATIENCE), incumbent.ClosedError)

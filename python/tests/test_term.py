@@ -91,7 +91,7 @@ async def test_a_cancellation_from_outside_wins_where_both_come_at_once(election
             try:
                 await asyncio.sleep(3600)
             except asyncio.CancelledError:
-                # Both are on their way before the body is left.
+                # Both are in flight before the body is left.
                 task.cancel()
                 raise
 
@@ -164,7 +164,7 @@ async def test_a_body_that_swallows_the_cancellation_leaves_no_trace_of_it(elect
         election.revoke()
         with pytest.raises(asyncio.CancelledError):
             await asyncio.sleep(3600)
-    # Nothing is left that would cancel what comes next.
+    # Nothing is left that could cancel the next await.
     await asyncio.sleep(0.01)
 
 

@@ -1,4 +1,4 @@
-"""What the package gives to other people's tests."""
+"""The testing tools of the package, for programs that use it."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_leader_survives_the_faults_of_a_write(faulty_store_sync, fault):
     with store, store.campaign("jobs", **FAST) as candidate:
         term = candidate.next_term(PATIENCE)
         getattr(faults, fault)(1)
-        # A renewal later than the fault: the proof moves on.
+        # Later than a renewal after the fault.
         before = time.monotonic() + term.remaining
         until(lambda: time.monotonic() + term.remaining > before + 0.05, "nothing is renewed")
         assert term.is_current()

@@ -1,4 +1,4 @@
-"""The package is typed, and the stubs say what the compiled module is."""
+"""The package is typed, and the stubs describe the compiled module."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def checked(*command: str, cwd: Path) -> None:
 @pytest.mark.timeout(300)
 def test_the_stubs_are_what_the_compiled_module_is(tmp_path):
     allowed = tmp_path / "allowed"
-    # Names of types, which exist for type checkers only; what makes a class generic; the order of the names.
+    # Names of types, which exist for type checkers only; the base of generic classes; the order of the names.
     names = ["T_co", "(Leader|Event|HeldEvent|Observed)Tuple", "(Feed|Operation).__class_getitem__"]
     allowed.write_text("".join(f"incumbent._incumbent.{name}\n" for name in names))
     checked("mypy.stubtest", "incumbent._incumbent", "--allowlist", str(allowed), "--ignore-unused-allowlist", cwd=tmp_path)
@@ -69,7 +69,7 @@ def test_everything_public_says_what_it_is(module):
 def described(thing: type, member: str) -> bool:
     value = inspect.getattr_static(thing, member)
     plain = not callable(value) and not isinstance(value, (property, classmethod, staticmethod))
-    # Attributes are described where they are written, by a text below them.
+    # The text below an attribute documents it.
     return plain or bool(inspect.getdoc(value))
 
 

@@ -1,6 +1,6 @@
-//! Makes components of core modules, plugs one into another, and looks into them.
+//! Makes components of core modules, composes them, and lists their imports and exports.
 //!
-//! Kept apart from the project's chores, which build in seconds, because of what it depends on.
+//! A crate apart from `xtask`, because its dependencies are large and `xtask` has to build in seconds.
 
 mod look;
 mod make;

@@ -1,4 +1,4 @@
-//! Looking into components.
+//! Reads the imports and exports of components.
 
 use std::path::Path;
 
@@ -6,25 +6,24 @@ use anyhow::{Context, Result};
 use wasmparser::{Parser, Payload, Validator, WasmFeatures};
 use wit_parser::Resolve;
 
-/// The names that a component imports, and those that it exports, as the binary has them; every one of a version has it
-/// behind an `@`.
+/// The names that a component imports and exports, as its binary spells them: a versioned name has an `@`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
-    /// What it asks its host for.
+    /// The interfaces that it imports from its host.
     pub imports: Vec<String>,
-    /// What it gives to its host.
+    /// The interfaces that it exports to its host.
     pub exports: Vec<String>,
 }
 
 impl Names {
-    /// Those of a component.
+    /// Reads the names of a component.
     ///
     /// # Errors
-    /// What is not valid in it.
+    /// The component is not valid.
     pub fn of(component: &[u8]) -> Result<Self> {
         Validator::new_with_features(WasmFeatures::default()).validate_all(component)?;
         let mut names = Self::default();
-        // Modules and components inside have names of their own.
+        // Nested modules and components have names of their own.
         let mut depth = 0u32;
         for payload in Parser::new(0).parse_all(component) {
             match payload? {
@@ -47,11 +46,11 @@ impl Names {
     }
 }
 
-/// Checks that a component is of a world of the WIT in a folder: that it imports nothing else and exports everything, each
-/// of the very types.
+/// Checks that a component fits a world of the WIT in `folder`: it imports nothing else and exports everything, with
+/// exactly the same types.
 ///
 /// # Errors
-/// How it differs.
+/// The component differs; the error says how.
 pub fn is_of_world(component: &[u8], folder: &Path, world: &str) -> Result<()> {
     let mut resolve = Resolve::default();
     let (package, _) =

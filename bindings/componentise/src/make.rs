@@ -5,20 +5,20 @@ use wac_graph::types::Package;
 use wac_graph::{CompositionGraph, EncodeOptions};
 use wit_component::ComponentEncoder;
 
-/// A component of a core module that a guest's bindings were compiled into; nothing is added to it.
+/// Makes a component of a core module that contains the bindings of a guest; adds nothing to it.
 ///
 /// # Errors
-/// What is wrong with the module, or with its imports and exports.
+/// The module is not valid, or its imports and exports do not fit.
 pub fn componentise(module: &[u8]) -> Result<Vec<u8>> {
     let mut encoder = ComponentEncoder::default();
     encoder.validate(true).module(module).context("it is no module of a component")?;
     encoder.encode().context("it cannot be encoded")
 }
 
-/// A component that is `socket` with those of its imports filled that `plug` exports.
+/// Fills those imports of `socket` that `plug` exports.
 ///
 /// # Errors
-/// What is wrong with either; or that they do not fit.
+/// One of the two is not valid, or they do not fit.
 pub fn plug(socket: &[u8], plug: &[u8]) -> Result<Vec<u8>> {
     let mut graph = CompositionGraph::new();
     let package = Package::from_bytes("incumbent:socket", None, socket.to_vec(), graph.types_mut())?;

@@ -8,7 +8,7 @@ use std::path::Path;
 use incumbent_componentise::{Names, is_of_world};
 use incumbent_testkit::tools::component;
 
-/// The most that a released component may weigh.
+/// The largest size of a released component.
 const LIMIT: usize = 150 << 10;
 
 fn built(name: &str) -> Vec<u8> {
@@ -35,7 +35,7 @@ fn the_engine_imports_nothing_at_all() {
 #[test]
 fn the_campaigner_imports_only_what_its_world_says() {
     let names = Names::of(&built("incumbent-campaigner")).unwrap();
-    // Those besides the clock, the store and the random numbers are of types only.
+    // Interfaces besides the clock, the store and the random numbers only declare types.
     let imports = ["clock", "events", "kv", "random", "records", "settings", "stores", "types"];
     assert_eq!(sorted(names.imports), ours(&imports));
     assert_eq!(names.exports, ours(&["elections"]));

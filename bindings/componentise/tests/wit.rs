@@ -1,4 +1,4 @@
-//! The WIT itself: it is whole, it says everything, and nothing is lost when tools carry it about.
+//! Checks the WIT: it is complete and documented, and tools keep all of it.
 
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test may panic; it says why")]
 
@@ -26,7 +26,7 @@ fn printed(resolve: &Resolve, package: PackageId) -> String {
     printer.output.to_string()
 }
 
-/// Everything that has docs and a version: a name, the docs, and the version where it has one of its own.
+/// Every item that needs docs and a version: its name, its docs, and its version where it has one of its own.
 fn items(resolve: &Resolve, package: PackageId) -> Vec<(String, Docs, Option<Stability>)> {
     let mut items = Vec::new();
     for (name, world) in &resolve.packages[package].worlds {
@@ -44,7 +44,7 @@ fn items(resolve: &Resolve, package: PackageId) -> Vec<(String, Docs, Option<Sta
             let def = &resolve.types[*id];
             let place = format!("{name}.{type_name}");
             let parts: Vec<(&String, &Docs)> = match &def.kind {
-                // A name that is used from another interface, where it is looked at.
+                // A name used from another interface; it is checked there.
                 TypeDefKind::Type(Type::Id(_)) => continue,
                 TypeDefKind::Record(record) => record.fields.iter().map(|f| (&f.name, &f.docs)).collect(),
                 TypeDefKind::Variant(variant) => variant.cases.iter().map(|c| (&c.name, &c.docs)).collect(),
@@ -119,8 +119,8 @@ fn nothing_is_lost_when_it_travels_as_a_package_in_wasm() {
     }
 }
 
-/// What `wkg` refuses to publish, or publishes wrongly: nothing may be left to be resolved, and the name and the version
-/// are those of the release.
+/// Checks for what `wkg` refuses to publish or publishes wrongly: nothing is left to resolve, and the name and the
+/// version are those of the release.
 #[test]
 fn the_package_can_be_published_by_itself() {
     let (resolve, package) = parsed();
@@ -141,7 +141,7 @@ fn the_package_can_be_published_by_itself() {
     }
 }
 
-/// A crate is built from its own folder, wherever it was downloaded to.
+/// Cargo builds a crate from its own folder alone, so the WIT has to be inside it.
 #[test]
 fn the_crate_for_hosts_carries_the_wit_with_it() {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());

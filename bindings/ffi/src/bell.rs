@@ -1,4 +1,4 @@
-//! Who waits for something, and is told when it is there.
+//! A wake-up: listeners wait for something and are notified when it is there.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -7,9 +7,9 @@ use crate::engine::Engine;
 use crate::mailbox::Mailbox;
 use crate::teller::Wake;
 
-/// Rung when there may be something to take. Ringing never waits for whoever is told.
+/// Notifies listeners that there may be something to take. Notifying never waits for a listener.
 pub(crate) struct Bell {
-    /// Who carries the news; none where it rang from the start.
+    /// The engine that calls the wakes; `None` where it was rung from the start.
     engine: Option<&'static Engine>,
     state: Mutex<State>,
     rang: Condvar,
@@ -21,13 +21,13 @@ struct State {
     listeners: Vec<Listener>,
 }
 
-/// Who is to be told, and how.
+/// A listener, by the way in which it is notified.
 enum Listener {
-    /// By a call, on the teller's thread.
+    /// By a call, on the wake thread.
     Called(Wake),
-    /// By a call, on the thread that rings.
+    /// By a call, on the notifying thread.
     CalledHere(Wake),
-    /// By a letter, from wherever it rings.
+    /// By a message into a mailbox, from the notifying thread.
     Written(Arc<Mailbox>, u64),
 }
 
@@ -36,13 +36,13 @@ impl Bell {
         Arc::new(Self { engine: Some(engine), state: Mutex::default(), rang: Condvar::new() })
     }
 
-    /// A bell that has rung and needs nobody to ring it.
+    /// Returns a bell that has rung already, and never rings again.
     pub(crate) fn rung() -> Arc<Self> {
         let state = State { has_rung: true, listeners: Vec::new() };
         Arc::new(Self { engine: None, state: Mutex::new(state), rang: Condvar::new() })
     }
 
-    /// Whether nobody is left to ring it, because the process forked.
+    /// Whether nothing can ring it any more, because the process forked.
     pub(crate) fn is_forked(&self) -> bool {
         self.engine.is_some_and(Engine::is_forked)
     }
@@ -70,23 +70,23 @@ impl Bell {
         }
     }
 
-    /// Forgets that it has rung: the caller is about to look.
+    /// Clears the ring; the caller looks afterwards.
     pub(crate) fn reset(&self) {
         self.lock().has_rung = false;
     }
 
-    /// Drops who was to be told and was not, and with them what they hold: the bell itself, perhaps.
+    /// Drops the listeners that were not notified, and what they hold: perhaps this very `Bell`.
     pub(crate) fn forget(&self) {
         let listeners = std::mem::take(&mut self.lock().listeners);
         drop(listeners);
     }
 
-    /// Waits on this thread until it rings, up to `limit`; whether it has.
+    /// Waits on this thread until it rings, up to `limit`. Returns whether it rang.
     pub(crate) fn wait(&self, limit: Option<Duration>) -> bool {
         if self.is_forked() {
             return true;
         }
-        // A limit beyond what the clock can tell is none.
+        // A limit beyond the clock's range is none.
         let until = limit.and_then(|limit| Instant::now().checked_add(limit));
         let mut state = self.lock();
         while !state.has_rung {
@@ -104,18 +104,17 @@ impl Bell {
         true
     }
 
-    /// Has `wake` called when it rings. Where it has rung already, `wake` is dropped and the answer is
-    /// false: look again instead.
+    /// Calls `wake` when it rings. Where it has rung already, drops `wake` and returns false: the caller looks again.
     pub(crate) fn tell(&self, wake: Wake) -> bool {
         self.listen(Listener::Called(wake))
     }
 
-    /// As [`tell`](Self::tell), and calls `wake` on the thread that rings, which may be the driver's.
+    /// Like [`tell`](Self::tell), but calls `wake` on the thread that rings, possibly the driver's.
     pub(crate) fn tell_here(&self, wake: Wake) -> bool {
         self.listen(Listener::CalledHere(wake))
     }
 
-    /// Has `letter` put into `mailbox` when it rings; otherwise as [`tell`](Self::tell).
+    /// Puts `letter` into `mailbox` when it rings; otherwise like [`tell`](Self::tell).
     pub(crate) fn write(&self, mailbox: &Arc<Mailbox>, letter: u64) -> bool {
         self.listen(Listener::Written(Arc::clone(mailbox), letter))
     }

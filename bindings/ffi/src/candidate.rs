@@ -1,4 +1,4 @@
-//! One participant of an election.
+//! A participant of an election.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,7 +10,7 @@ use crate::health::Questions;
 use crate::here::Here;
 use crate::{Code, Error, Event, Feed, Hold, Leader, Operation, Question, Result, Term};
 
-/// One participant of an election, in the race until it is closed or dropped.
+/// A participant of an election; it campaigns until it is closed or dropped.
 #[derive(Clone, Debug)]
 pub struct Candidate {
     inner: Arc<Here<incumbent::Candidate>>,
@@ -24,13 +24,13 @@ impl Candidate {
         Ok(Self { inner, questions: Arc::new(Here::new(Mutex::new(None))) })
     }
 
-    /// The same, with questions about its health.
+    /// Creates a candidate that has a health check.
     pub(crate) fn asked(candidate: incumbent::Candidate, questions: Option<Questions>) -> Result<Self> {
         let new = Self::new(candidate)?;
         Ok(Self { questions: Arc::new(Here::new(Mutex::new(questions))), ..new })
     }
 
-    /// Whether this candidate leads now, by the clock; a few dozen nanoseconds, and never true in a forked child.
+    /// Whether this candidate leads now, by the clock. Takes a few dozen nanoseconds; always false in a forked child.
     pub fn is_leader(&self) -> bool {
         self.inner.peek().is_some_and(incumbent::Candidate::is_leader)
     }
@@ -45,23 +45,23 @@ impl Candidate {
         self.inner.peek().map_or("", incumbent::Candidate::name)
     }
 
-    /// Where the campaign stands; `Closed` in a forked child.
+    /// The state of the campaign; `Closed` in a forked child.
     pub fn state(&self) -> State {
         self.inner.peek().map_or(State::Closed, incumbent::Candidate::state)
     }
 
-    /// Who holds the seat, as far as this candidate has seen.
+    /// The leader of the election, as far as this candidate has seen.
     pub fn leader(&self) -> Option<Leader> {
         self.inner.get("candidate").ok()?.leader().map(Leader::from)
     }
 
-    /// The present term; `None` while this candidate does not lead.
+    /// The current term; `None` while this candidate does not lead.
     pub fn term(&self) -> Option<Term> {
         let term = self.inner.get("candidate").ok()?.term()?;
         Some(Term { view: term.view() })
     }
 
-    /// What happens from now on, beginning with what holds now.
+    /// Returns the events from now on, beginning with the current state.
     ///
     /// # Errors
     /// `Forked` in a forked child.
@@ -69,8 +69,8 @@ impl Candidate {
         Feed::new(self.inner.get("candidate")?.events())
     }
 
-    /// The same, but that a term is held from the moment it is won: its `Won` comes with a hold, for whoever finishes
-    /// the work when it drains.
+    /// Returns the same events, and holds each term from the moment it is won: `Won` comes with a hold, for the code
+    /// that finishes the work when the term drains.
     ///
     /// # Errors
     /// `Forked` in a forked child.
@@ -78,8 +78,8 @@ impl Candidate {
         Feed::new(Holding(self.inner.get("candidate")?.holding_events()))
     }
 
-    /// The questions about its health, where it was to be [asked](crate::settings::Campaign::ask_health); once. They
-    /// have to be answered from then on, or it counts as unwell.
+    /// Returns the health questions of a candidate that is to be [asked](crate::settings::Campaign::ask_health); the
+    /// first call only. From then on each question needs an answer, or the candidate counts as unwell.
     ///
     /// # Errors
     /// `Forked` in a forked child.
@@ -89,8 +89,8 @@ impl Candidate {
         questions.map(Feed::new).transpose()
     }
 
-    /// Answers with the present or the next term, held; after a term that is given, with the next one.
-    /// `None` once the campaign is over.
+    /// Answers with the current or the next term, held; with the one after `after` where that is given. `None` once the
+    /// campaign is over.
     pub fn next_term(&self, after: Option<Term>) -> Operation<Option<Hold>> {
         let candidate = match self.inner.get("candidate") {
             Ok(candidate) => candidate.clone(),
@@ -108,24 +108,23 @@ impl Candidate {
         })
     }
 
-    /// Leaves the seat, if this candidate holds it, and stays in the race behind the others. Answers once the
-    /// seat is given back; or, asked from `inside` of the work a drain waits for, once the drain has begun.
+    /// Gives up leadership, if this candidate leads, and campaigns on behind the other candidates. Answers once the key
+    /// is released. With `inside`, from code that the drain waits for, answers once the drain has begun.
     pub fn resign(&self, inside: bool) -> Operation<()> {
         self.leave(inside, incumbent::Candidate::request_resign)
     }
 
-    /// Leaves the seat to the candidate named `to`; answers as [`resign`](Self::resign) does.
+    /// Hands leadership over to the candidate named `to`; answers as [`resign`](Self::resign) does.
     pub fn hand_over(&self, to: &str, inside: bool) -> Operation<()> {
         self.leave(inside, |candidate| candidate.request_hand_over(to))
     }
 
-    /// Leaves the seat and the race for good; answers as [`resign`](Self::resign) does. Closing twice is no
-    /// error.
+    /// Gives up leadership and ends the campaign; answers as [`resign`](Self::resign) does. Closing twice is no error.
     pub fn close(&self, inside: bool) -> Operation<()> {
         self.leave(inside, incumbent::Candidate::request_close)
     }
 
-    /// Answers when the campaign is over, whoever ended it. It does not keep the candidate.
+    /// Answers when the campaign is over, for any cause. Does not keep the candidate alive.
     pub fn closed(&self) -> Operation<()> {
         match self.inner.get("candidate") {
             Ok(candidate) => {
@@ -139,7 +138,7 @@ impl Candidate {
         }
     }
 
-    /// Says whether this candidate is well; it is at first.
+    /// Sets whether this candidate is healthy; it is at first.
     ///
     /// # Errors
     /// `Forked` in a forked child.
@@ -159,14 +158,14 @@ impl Candidate {
 
     fn leave(&self, inside: bool, ask: impl FnOnce(&incumbent::Candidate) -> LeaveRequest) -> Operation<()> {
         match self.inner.get("candidate") {
-            // Sent now, on the caller's thread: what the language does next comes after it.
+            // Sent now, on the caller's thread, before anything that the language does next.
             Ok(candidate) => leaving(ask(candidate), inside),
             Err(error) => Operation::ready(Err(error)),
         }
     }
 }
 
-/// A leave that was asked for, as an operation.
+/// Turns a request to leave into an operation.
 pub(crate) fn leaving(leaving: LeaveRequest, inside: bool) -> Operation<()> {
     let leaving = if inside { leaving.inside() } else { leaving };
     Operation::start(async move {

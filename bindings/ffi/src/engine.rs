@@ -1,5 +1,5 @@
-//! The embedded tokio runtime, and the thread that tells a language what is ready: made by the first call that
-//! needs them, once in every process.
+//! The embedded tokio runtime and the threads that notify a language. Created by the first call that needs them, once
+//! in each process.
 
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -13,16 +13,16 @@ use crate::log::Records;
 use crate::teller::Teller;
 use crate::{Code, Error, Result};
 
-/// What one process needs to run elections for another language.
+/// The runtime and the threads that one process needs to run elections for another language.
 pub(crate) struct Engine {
     birth: ForkGuard,
     runtime: Runtime,
     pub(crate) teller: Teller,
-    /// Apart from the other: what a language does with its logs may take a while, and a loop is not to wait for it.
+    /// A thread of its own: slow logging must not delay an event loop.
     logs: OnceLock<Option<Teller>>,
-    /// What is logged and not taken yet, where a language takes it.
+    /// Records that are not taken yet, where a language takes them.
     pub(crate) records: Records,
-    /// What is closed before the process ends.
+    /// Open stores and candidates, which are closed before the process ends.
     open: Mutex<Open>,
 }
 
@@ -32,14 +32,14 @@ pub(crate) struct Open {
     pub(crate) candidates: Vec<Weak<Here<incumbent::Candidate>>>,
 }
 
-/// The engine of this process, or the one that its parent had. Never freed: a forked child cannot know what the
-/// parent's threads were doing with it.
+/// The engine of this process, or of its parent. Never freed: a forked child cannot know what the parent's threads were
+/// doing with it.
 static ENGINE: AtomicPtr<Engine> = AtomicPtr::new(std::ptr::null_mut());
 
 impl Engine {
-    /// The engine of this process, made now where there is none.
+    /// Returns the engine of this process, and creates it if there is none.
     ///
-    /// No lock is taken, since one could have been held by another thread when the process forked.
+    /// Takes no lock, since another thread could have held it when the process forked.
     pub(crate) fn get() -> Result<&'static Self> {
         loop {
             let present = ENGINE.load(Ordering::Acquire);
@@ -53,14 +53,14 @@ impl Engine {
         }
     }
 
-    /// The engine of this process, where there is one.
+    /// Returns the engine of this process, if there is one.
     pub(crate) fn running() -> Option<&'static Self> {
         Self::in_this_process(ENGINE.load(Ordering::Acquire))
     }
 
     #[allow(unsafe_code, reason = "what is stored is never freed, so it can be borrowed for ever")]
     fn in_this_process(present: *mut Self) -> Option<&'static Self> {
-        // SAFETY: null, or made by `get` from a box that was leaked and is freed by nobody once it was stored.
+        // SAFETY: null, or made by `get` from a leaked box, and never freed once it is stored.
         let engine = unsafe { present.as_ref() }?;
         (!engine.birth.is_forked()).then_some(engine)
     }
@@ -70,7 +70,7 @@ impl Engine {
             causes: vec![error.to_string()],
             ..Error::new(Code::Broken, "the operating system refuses a thread; raise the limit of threads")
         };
-        // One thread: stores have threads of their own, and here nothing ever blocks.
+        // One thread: stores have their own, and nothing blocks here.
         let mut builder = Builder::new_multi_thread();
         let runtime = builder.worker_threads(1).thread_name("incumbent-ffi").enable_time();
         Ok(Self {
@@ -87,12 +87,12 @@ impl Engine {
         &self.runtime
     }
 
-    /// Who tells what is logged; none where the operating system refuses a thread for it.
+    /// Returns the thread that hands on log records; `None` where the operating system refuses a thread.
     pub(crate) fn logs(&self) -> Option<&Teller> {
         self.logs.get_or_init(|| Teller::start("incumbent-log").ok()).as_ref()
     }
 
-    /// No wake is called any more once this returns, unless one takes longer than `limit`.
+    /// Stops the calling of wakes. After it returns no wake is called, unless one is still running after `limit`.
     pub(crate) fn stop(&self, limit: Duration) {
         self.teller.stop(limit);
         if let Some(logs) = self.logs.get().and_then(Option::as_ref) {
@@ -101,7 +101,7 @@ impl Engine {
         self.records.end();
     }
 
-    /// Whether this process is a child of the engine's.
+    /// Whether this process was forked from the engine's.
     pub(crate) fn is_forked(&self) -> bool {
         self.birth.is_forked()
     }
@@ -121,7 +121,7 @@ impl Open {
     }
 }
 
-/// Adds to a list of what is open; what is not any more is swept out before the list would have to grow.
+/// Adds to a list of open handles; removes the dead ones before the list would have to grow.
 fn add<T>(list: &mut Vec<Weak<T>>, new: &Arc<T>) {
     if list.len() == list.capacity() {
         list.retain(|one| one.strong_count() > 0);
@@ -136,7 +136,7 @@ fn discard(made: *mut Engine) {
     engine.runtime.shutdown_background();
 }
 
-/// Whether this process has an engine: it has one from the first store that was opened on.
+/// Whether this process has an engine; it has one once it has opened a store.
 pub fn is_running() -> bool {
     Engine::running().is_some()
 }

@@ -5,7 +5,7 @@ use std::fmt;
 
 use incumbent::{ErrorKind, Reason};
 
-/// What went wrong, as a code that is the same in every language and never changes its meaning.
+/// The kind of an error, as a code that is the same in every language and never changes its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Code {
     /// A store's URL cannot be read, or names a parameter that does not exist.
@@ -18,7 +18,7 @@ pub enum Code {
     Authentication,
     /// The store does not answer.
     StoreUnavailable,
-    /// The store refuses: authentication or a permission.
+    /// The store refuses the credentials, or they lack a permission.
     PermissionDenied,
     /// The bucket, file or topic does not exist; `incumbent init` makes it.
     NotFound,
@@ -32,18 +32,18 @@ pub enum Code {
     Forked,
     /// Only the leader may do this.
     NotLeader,
-    /// The store is there and cannot serve: it is full, locked or damaged.
+    /// The store answers but cannot serve: it is full, locked or damaged.
     Broken,
-    /// The term ended before the work that was done in it.
+    /// The term ended before the work that ran in it.
     TermEnded,
-    /// What was waited for did not come within the time given.
+    /// The wait ended at its time limit.
     TimedOut,
-    /// A bug of ours; please report it.
+    /// A bug in incumbent; please report it.
     Internal,
 }
 
 impl Code {
-    /// All of them.
+    /// All codes.
     pub const ALL: [Self; 16] = [
         Self::InvalidUrl,
         Self::InvalidSetting,
@@ -85,7 +85,7 @@ impl Code {
         }
     }
 
-    /// Whether the same call can succeed later without anybody changing anything.
+    /// Whether the same call can succeed later without a change by the caller or an operator.
     pub const fn is_temporary(self) -> bool {
         matches!(self, Self::StoreUnavailable | Self::Broken | Self::TimedOut)
     }
@@ -93,7 +93,7 @@ impl Code {
 
 impl From<ErrorKind> for Code {
     fn from(kind: ErrorKind) -> Self {
-        // No wildcard: a kind that is new has to be given a code here.
+        // No wildcard: a new kind must be given a code here.
         match kind {
             ErrorKind::InvalidUrl => Self::InvalidUrl,
             ErrorKind::InvalidSetting => Self::InvalidSetting,
@@ -112,16 +112,16 @@ impl From<ErrorKind> for Code {
     }
 }
 
-/// An error as a language raises it: a code, a message with the remedy, and what caused it.
+/// An error as a language raises it: a code, a message with the remedy, and the causes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// What kind of error.
+    /// The kind of the error.
     pub code: Code,
-    /// What is wrong, and what to do.
+    /// The fault and the remedy.
     pub message: String,
-    /// What caused it, the nearest first.
+    /// The causes, the nearest first.
     pub causes: Vec<String>,
-    /// Why the term ended, where that is the error.
+    /// The reason of a term that ended, where that is the error.
     pub reason: Option<Reason>,
 }
 
@@ -129,17 +129,17 @@ pub struct Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// An error without a cause.
+    /// Creates an error without a cause.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), causes: Vec::new(), reason: None }
     }
 
-    /// That a term ended.
+    /// Returns the error for a term that ended.
     pub fn term_ended(reason: Reason) -> Self {
         Self { reason: Some(reason), ..Self::new(Code::TermEnded, format!("the term ended: {reason}")) }
     }
 
-    /// That a handle was made before a fork.
+    /// Returns the error for a handle that was made before a fork.
     pub fn forked() -> Self {
         Self::new(
             Code::Forked,
@@ -148,7 +148,7 @@ impl Error {
         )
     }
 
-    /// That a handle is closed.
+    /// Returns the error for a handle that is closed.
     pub(crate) fn closed(what: &str) -> Self {
         Self::new(Code::Closed, format!("the {what} is closed"))
     }

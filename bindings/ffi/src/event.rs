@@ -1,4 +1,4 @@
-//! What happens to a candidate, as plain values.
+//! Events of a candidate, as plain values.
 
 use std::task::{Context, Poll};
 
@@ -8,20 +8,20 @@ use incumbent::{Reason, State};
 use crate::feed::Source;
 use crate::{Hold, Term};
 
-/// Something the user of a candidate should know.
+/// An event of a candidate.
 #[derive(Clone, Debug)]
 pub enum Event {
     /// This candidate leads, from now until `Lost`.
     Won(Term),
-    /// This leader leaves of its own will; [`Term::drain_remaining`] says how long it may take.
+    /// This leader leaves of its own accord; [`Term::drain_remaining`] says how long it may take.
     Draining(Term, Reason),
-    /// This candidate leads no more. Told exactly once for every `Won`.
+    /// This candidate leads no more. Emitted exactly once for every `Won`.
     Lost(Term, Reason),
-    /// The seat is known to be held by somebody else than before, or by nobody.
+    /// Another candidate than before holds the key, or none does.
     LeaderChanged(Option<Leader>),
     /// The campaign entered another state.
     StateChanged(State),
-    /// Something a person should look at.
+    /// A problem that a person should look at.
     Warning(Warning),
 }
 
@@ -42,30 +42,30 @@ pub enum EventKind {
     Warning,
 }
 
-/// Who holds the seat.
+/// The leader of an election.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leader {
-    /// Its name.
+    /// The name of the candidate.
     pub name: String,
-    /// The revision of its newest record when it was first seen to hold the seat.
+    /// The revision of its newest record when it was first seen as the leader.
     pub revision: u64,
-    /// Its campaign, as 32 hexadecimal digits; `None` for other software.
+    /// The nonce of its campaign, as 32 hexadecimal digits; `None` for other software.
     pub nonce: Option<String>,
-    /// What it publishes about itself.
+    /// The metadata that it publishes.
     pub metadata: Vec<(String, String)>,
 }
 
-/// Something a person should look at.
+/// A problem that a person should look at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
     /// A stable name.
     pub code: &'static str,
-    /// What it is, and what to do.
+    /// The problem and the remedy.
     pub message: String,
 }
 
 impl Event {
-    /// What kind of event.
+    /// Returns the kind of the event.
     pub fn kind(&self) -> EventKind {
         match self {
             Self::Won(_) => EventKind::Won,
@@ -131,14 +131,14 @@ impl Source<Event> for incumbent::Events {
     }
 }
 
-/// Events whose terms are held from the moment they are won: a `Won` comes with the hold.
+/// Events whose terms are held from the moment they are won: each `Won` comes with the hold.
 pub(crate) struct Holding(pub(crate) incumbent::Events);
 
 impl Source<(Event, Option<Hold>)> for Holding {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<(Event, Option<Hold>)>> {
         self.0.poll_next_unpin(cx).map(|event| {
             event.map(|event| {
-                // Before the event becomes one that only looks on.
+                // Taken before the conversion, which keeps a mere view of the term.
                 let hold = if let incumbent::Event::Won(term) = &event {
                     Some(Hold::of(term.clone()))
                 } else {

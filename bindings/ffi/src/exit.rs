@@ -1,4 +1,4 @@
-//! Leaving in good order before the process ends.
+//! A clean shutdown before the process ends.
 
 use std::sync::Weak;
 use std::time::{Duration, Instant};
@@ -7,11 +7,10 @@ use crate::candidate::leaving;
 use crate::engine::Engine;
 use crate::here::Here;
 
-/// Gives up every seat of this process, and calls no wake any more: the last thing a language does before it
-/// takes itself down.
+/// Releases every key that this process holds, and stops calling wakes. The last call of a language before it exits.
 ///
-/// What still drains is not waited for, since whoever would finish that work is gone. Returns once
-/// the seats are given back, or after `limit`; at once where nothing was ever opened, and in a forked child.
+/// Does not wait for drains, since the code that would finish the work no longer runs. Returns once the keys are
+/// released, or after `limit`; at once where nothing was ever opened, and in a forked child.
 pub fn shut_down(limit: Duration) {
     let Some(engine) = Engine::running() else { return };
     let until = Instant::now() + limit;
@@ -23,7 +22,7 @@ pub fn shut_down(limit: Duration) {
     for candidate in candidates.iter().filter_map(|candidate| candidate.get("candidate").ok()) {
         leave.push(leaving(candidate.request_close(), false));
         if let Some(term) = candidate.term() {
-            // Taken in after the closing, which has made it a draining term.
+            // Handled after the close, which has started the drain.
             term.drained();
         }
     }

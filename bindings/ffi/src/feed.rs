@@ -1,4 +1,4 @@
-//! Something that comes again and again, in order.
+//! A stream of items, in order.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,50 +12,50 @@ use crate::mailbox::Mailbox;
 use crate::teller::Wake;
 use crate::{Error, Result};
 
-/// Where a feed comes from: a bounded queue that the driver writes to without ever waiting.
+/// The source of a feed: a bounded queue. The driver writes to it without waiting.
 pub(crate) trait Source<T>: Send {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>>;
 
-    /// How many were left out because nobody read them in time.
+    /// The number of items that were dropped because they were not read in time.
     fn missed(&self) -> u64;
 }
 
-/// Something that comes again and again, in order, each to one taker.
+/// A stream of items, in order; each item goes to one taker.
 ///
-/// The protocol is that of an [`Operation`](crate::Operation): take; where nothing is there, wait or have an
-/// event loop told; then again.
+/// The protocol is that of an [`Operation`](crate::Operation): take; where nothing is there, wait or register a wake
+/// for an event loop; then repeat.
 pub struct Feed<T> {
     source: Here<Mutex<Option<Box<dyn Source<T>>>>>,
     bell: Arc<Bell>,
 }
 
-/// What a feed had.
+/// The outcome of taking from a feed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Taken<T> {
-    /// The next one.
+    /// The next item.
     Item(T),
     /// Nothing at present.
     Nothing,
-    /// Nothing any more.
+    /// The end of the feed.
     Over,
 }
 
 impl<T> Feed<T> {
     pub(crate) fn new(source: impl Source<T> + 'static) -> Result<Self> {
-        // Rung by its first `take`, if nothing else: a bell of a feed nobody has looked at is not heard.
+        // Rung from the start: the source notifies nothing before the first `take` has polled it.
         let bell = Bell::new(Engine::get()?);
         bell.ring();
         Ok(Self { source: Here::new(Mutex::new(Some(Box::new(source)))), bell })
     }
 
-    /// The next one, if it is there. Never waits.
+    /// Takes the next item, if it is there. Never waits.
     ///
     /// # Errors
     /// `Forked` in a forked child.
     pub fn take(&self) -> Result<Taken<T>> {
         let mut place = self.lock()?;
         let Some(source) = place.as_mut() else { return Ok(Taken::Over) };
-        // Forgotten before the queue is looked at, so that what comes in between is heard.
+        // Cleared before the poll, so that an item that arrives in between is noticed.
         self.bell.reset();
         let waker = Waker::from(Arc::clone(&self.bell));
         let taken = match source.poll(&mut Context::from_waker(&waker)) {
@@ -63,40 +63,41 @@ impl<T> Feed<T> {
             Poll::Ready(None) => Taken::Over,
             Poll::Pending => return Ok(Taken::Nothing),
         };
-        // There may be more, and others may wait for it: nobody is told of what was there already.
+        // Wakes other waiters, since there may be more: an item that was there already wakes no one else.
         self.bell.ring();
         Ok(taken)
     }
 
-    /// Waits on this thread until there may be something to take, up to `limit`; whether there may.
+    /// Waits on this thread until there may be something to take, up to `limit`. Returns whether there may.
     pub fn wait(&self, limit: Option<Duration>) -> bool {
         self.bell.wait(limit)
     }
 
-    /// Has `wake` called, on the teller's thread, when there may be something to take. Where there may be
-    /// already, `wake` is dropped and this returns false: look.
+    /// Calls `wake`, on the wake thread, when there may be something to take. Where there may be already, drops `wake`
+    /// and returns false: the caller takes.
     pub fn tell(&self, wake: Wake) -> bool {
         self.bell.tell(wake)
     }
 
-    /// As [`tell`](Self::tell), and sooner by a change of threads: `wake` is called on the thread that has the
-    /// news, which may be the one that renews leases. It must not wait for anything, nor run a program's code.
+    /// Like [`tell`](Self::tell), and sooner by a change of threads: calls `wake` on the notifying thread, possibly the
+    /// one that renews leases. `wake` must not wait for anything, nor run application code.
     pub fn tell_here(&self, wake: Wake) -> bool {
         self.bell.tell_here(wake)
     }
 
-    /// Has `letter` put into `mailbox` when there may be something to take, on whatever thread that happens; otherwise as
-    /// [`tell`](Self::tell). For event loops that can watch a file descriptor: no thread and no lock comes in between.
+    /// Puts `letter` into `mailbox` when there may be something to take, from the notifying thread; otherwise like
+    /// [`tell`](Self::tell). For event loops that can watch a file descriptor: involves no other thread and no lock of
+    /// the language.
     pub fn write(&self, mailbox: &Arc<Mailbox>, letter: u64) -> bool {
         self.bell.write(mailbox, letter)
     }
 
-    /// How many were left out because nobody took them in time.
+    /// The number of items that were dropped because they were not taken in time.
     pub fn missed(&self) -> u64 {
         self.lock().ok().and_then(|place| place.as_ref().map(|source| source.missed())).unwrap_or(0)
     }
 
-    /// Nothing more is taken; whoever waits is told that it is over.
+    /// Ends the feed: nothing more is taken, and waiters are notified.
     pub fn close(&self) {
         let Ok(mut place) = self.lock() else { return };
         let source = place.take();
@@ -123,7 +124,7 @@ mod tests {
     use futures_util::StreamExt;
     use std::sync::mpsc;
 
-    /// As tokio's own channel would be read.
+    /// Reads numbers as from a tokio channel.
     struct Numbers(futures_util::stream::BoxStream<'static, u32>);
 
     impl Source<u32> for Numbers {
@@ -168,7 +169,7 @@ mod tests {
         assert!(feed.tell_here(Box::new(|| panic!("on purpose"))));
         assert!(feed.tell_here(Box::new(move || told.send(std::thread::current().id()).unwrap())));
         sender.send(1).unwrap();
-        // There already, and by nobody else.
+        // Already there, so called on this very thread.
         assert_eq!(heard.try_recv(), Ok(std::thread::current().id()));
         assert!(!feed.tell_here(Box::new(|| ())), "it is there already");
     }

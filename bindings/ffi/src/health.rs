@@ -1,4 +1,4 @@
-//! A candidate's own health check, asked of a language.
+//! A candidate's health check, answered by another language.
 
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -8,30 +8,30 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::feed::Source;
 
-/// "Are you well?", asked again and again. One that is dropped without an answer counts as a no, and so does one that
-/// is answered after the next was due.
+/// The question "Are you healthy?", asked at each interval. Dropping it counts as a no, and so does an answer after the
+/// next one is due.
 #[derive(Debug)]
 pub struct Question {
     reply: oneshot::Sender<bool>,
 }
 
 impl Question {
-    /// Answers it.
+    /// Answers the question.
     pub fn answer(self, is_well: bool) {
-        // One that came too late is wanted by nobody.
+        // A late answer is of no use.
         let _ = self.reply.send(is_well);
     }
 }
 
-/// The questions of one candidate, in order.
+/// The questions to one candidate, in order.
 #[derive(Debug)]
 pub(crate) struct Questions {
     asked: mpsc::Receiver<Question>,
 }
 
-/// Has the candidate asked every `interval` whether it is well.
+/// Asks the candidate at each `interval` whether it is healthy.
 pub(crate) fn asked(options: CampaignOptions, interval: Duration) -> (CampaignOptions, Questions) {
-    // One that nobody took is as good as one that nobody answers.
+    // One slot: a question that is not taken counts as unanswered.
     let (ask, asked) = mpsc::channel(1);
     let options = options.health_check(interval, move || {
         let (reply, answer) = oneshot::channel();
@@ -45,7 +45,7 @@ impl Source<Question> for Questions {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Question>> {
         loop {
             match self.asked.poll_recv(cx) {
-                // Not waited for any more.
+                // The candidate waits no more for its answer.
                 Poll::Ready(Some(question)) if question.reply.is_closed() => {}
                 other => return other,
             }

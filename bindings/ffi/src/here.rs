@@ -1,11 +1,11 @@
-//! What belongs to the process that made it.
+//! A value that belongs to the process that made it.
 
 use incumbent::fork::ForkGuard;
 
 use crate::{Error, Result};
 
-/// Something that a forked child may neither use nor drop: its locks may be held by threads the child does not
-/// have, and what it would send is the parent's to send.
+/// A value that a forked child may neither use nor drop. Threads that the child lacks may hold its locks, and its
+/// messages are the parent's to send.
 #[derive(Debug)]
 pub(crate) struct Here<T> {
     birth: ForkGuard,
@@ -17,7 +17,7 @@ impl<T> Here<T> {
         Self { birth: ForkGuard::new(), inner: Some(inner) }
     }
 
-    /// It, where this is its process and it was not [released](Self::release).
+    /// Returns the value, in its own process and until it is [released](Self::release).
     pub(crate) fn get(&self, what: &str) -> Result<&T> {
         if self.birth.is_forked() {
             return Err(Error::forked());
@@ -25,12 +25,12 @@ impl<T> Here<T> {
         self.inner.as_ref().ok_or_else(|| Error::closed(what))
     }
 
-    /// It, whatever the process: for what checks the process itself.
+    /// Returns the value in any process, for code that checks the process itself.
     pub(crate) fn peek(&self) -> Option<&T> {
         self.inner.as_ref()
     }
 
-    /// Takes it out, in its own process.
+    /// Takes the value out, in its own process.
     pub(crate) fn release(&mut self) -> Option<T> {
         if self.birth.is_forked() { None } else { self.inner.take() }
     }

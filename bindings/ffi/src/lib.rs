@@ -1,12 +1,12 @@
-//! What the bindings of several languages share.
+//! The part that the bindings of all languages share.
 //!
-//! A binding translates types, errors, cancellation and threads, and nothing else; this crate gives it
-//! what is awkward to reach from a language that is not Rust, and knows no such language itself.
+//! A binding only translates types, errors, cancellation and threads. This crate provides what is awkward to do outside
+//! of Rust, and depends on no other language.
 //!
 //! ```text
 //!   Python, Node, Swift          take(), wait(), tell(wake)
 //! ──────▲───────────────────────────────────────────────────
-//!       │ wakes: on the teller's own thread, or on that of the news if they only leave a message; or letters in
+//!       │ wakes: on the wake thread, or on the notifying thread if they only leave a message; or messages in
 //!       │ the [Mailbox] of an event loop
 //!   [Operation] one answer      [Feed] many, in order
 //!       ▲                          ▲
@@ -15,15 +15,16 @@
 //!   crate incumbent: Store, Candidate, Term, Observer
 //! ```
 //!
-//! - The [engine] is made by the first call that needs it, never before, and once in every process: a forked
-//!   child that opens a store of its own has an engine of its own.
-//! - A handle that was made before a fork answers that it does not lead, and fails with
-//!   [`Code::Forked`]; dropping it touches nothing of the parent's.
-//! - Everything that takes time is an [`Operation`], everything that comes again and again a [`Feed`]. Both are
-//!   asked without waiting ([`take`](Operation::take)), waited for on the caller's thread
-//!   ([`wait`](Operation::wait)), or announced by a [`Wake`] or a letter in a [`Mailbox`].
-//! - Every error has a [`Code`], one list for all languages.
-//! - Settings come as plain [maps](settings), and are refused with the field's name and what it accepts.
+//! - The [engine] is created by the first call that needs it, once in each process. A forked child that opens a store
+//!   gets an engine of its own.
+//! - A handle that was made before a fork reports that it does not lead, and fails with [`Code::Forked`]. Dropping it
+//!   touches nothing of the parent's.
+//! - Whatever takes time is an [`Operation`], and a stream of items a [`Feed`]. A caller polls them without waiting
+//!   ([`take`](Operation::take)), waits on its own thread ([`wait`](Operation::wait)), or is notified by a [`Wake`] or
+//!   a message in a [`Mailbox`].
+//! - Wakes are called on one thread, the wake thread.
+//! - Every error has a [`Code`], from one list for all languages.
+//! - Settings are plain [maps](settings). An error about one gives the field's name and what the field accepts.
 
 #![deny(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! What is logged, handed to a language's own logging.
+//! Hands log records to a language's own logging.
 
 use std::collections::VecDeque;
 use std::fmt::{self, Write};
@@ -13,15 +13,15 @@ use tracing::{Event, Level, Metadata, Subscriber};
 use crate::Result;
 use crate::engine::Engine;
 
-/// The most that waits to be told or taken; beyond it what is logged is dropped, and counted.
+/// The most records that wait to be handed on or taken; further ones are dropped and counted.
 const BACKLOG: usize = 1024;
 
-/// How loud something is.
+/// The level of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Loudness {
-    /// A message between us and the store.
+    /// A message to or from the store.
     Trace = 1,
-    /// A decision.
+    /// A decision of the election.
     Debug,
     /// A term begins or ends.
     Info,
@@ -31,20 +31,20 @@ pub enum Loudness {
     Error,
 }
 
-/// Something that is logged.
+/// A log record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// How loud.
+    /// The level.
     pub loudness: Loudness,
-    /// Which part of the program says it, such as `incumbent::hub`.
+    /// The module that logs it, such as `incumbent::hub`.
     pub target: String,
-    /// What it says.
+    /// The text.
     pub message: String,
-    /// What it is about: `election`, `candidate`, `term`.
+    /// The fields of the record: `election`, `candidate`, `term`.
     pub fields: Vec<(&'static str, String)>,
 }
 
-/// The least loud that is handed on; 0 for nothing at all.
+/// The lowest level that is handed on; 0 for none.
 static LEAST: AtomicU8 = AtomicU8::new(0);
 
 type Sink = dyn Fn(Record) + Send + Sync;
@@ -52,26 +52,26 @@ static WAY: OnceLock<Way> = OnceLock::new();
 static WAITING: AtomicUsize = AtomicUsize::new(0);
 static DROPPED: AtomicUsize = AtomicUsize::new(0);
 
-/// How what is logged reaches the language.
+/// The way in which records reach the language.
 enum Way {
-    /// By a call, on a thread of our own.
+    /// By a call, on a thread of this crate.
     Called(Box<Sink>),
-    /// It is kept until a thread of the language's takes it.
+    /// Kept until a thread of the language takes them.
     Taken,
 }
 
-/// Hands what is logged from now on to `sink`, on a thread of its own; nothing, until a
-/// [threshold](set_threshold) is set. Once in a process: whether this was the first call.
+/// Hands each record from now on to `sink`, on a thread of its own; none until a [threshold](set_threshold) is set.
+/// Works once in a process: returns whether this was the first call.
 pub fn forward(sink: impl Fn(Record) + Send + Sync + 'static) -> bool {
     begin(Way::Called(Box::new(sink)))
 }
 
-/// Keeps what is logged from now on for one thread that [takes](take) it: nothing, until a
-/// [threshold](set_threshold) is set. True for the first call in a process, whose caller starts that thread.
+/// Keeps each record from now on for one thread that [takes](take) it; none until a [threshold](set_threshold) is set.
+/// Returns true for the first call in a process: its caller starts that thread.
 ///
-/// It is for a language whose interpreter must not be entered by a thread it does not know: one that does so for each
-/// record makes and ends a state of that interpreter each time, and a process that forks meanwhile has a child in which
-/// the lock of those states is held by no thread that is there.
+/// For a language whose interpreter must not be entered by an unknown thread. Such a thread creates and deletes an
+/// interpreter state for each record. If the process forks meanwhile, a thread that the child lacks holds the lock of
+/// those states.
 ///
 /// # Errors
 /// `Broken` when the operating system refuses a thread.
@@ -80,8 +80,8 @@ pub fn keep() -> Result<bool> {
     Ok(!std::mem::replace(&mut Engine::get()?.records.lock().has_taker, true))
 }
 
-/// Waits for what is logged, and takes it; nothing once the engine was [shut down](crate::shut_down), and where there
-/// is none.
+/// Waits for records and takes them. Returns none once the engine was [shut down](crate::shut_down), or where there is
+/// no engine.
 pub fn take() -> Vec<Record> {
     Engine::running().map_or_else(Vec::new, |engine| engine.records.take())
 }
@@ -90,8 +90,8 @@ fn begin(way: Way) -> bool {
     WAY.set(way).is_ok() && tracing::subscriber::set_global_default(Forwarder).is_ok()
 }
 
-/// What is logged in one process and not taken yet. It is the engine's: a forked child has another, whose lock no
-/// thread of its parent holds.
+/// The records of one process that are not taken yet. They belong to the engine: a forked child has its own, whose lock
+/// no thread of its parent holds.
 #[derive(Default)]
 pub(crate) struct Records {
     waiting: Mutex<Waiting>,
@@ -125,7 +125,7 @@ impl Records {
         waiting.records.drain(..).collect()
     }
 
-    /// Nothing more is kept; what is there is still taken.
+    /// Keeps nothing more; the records that are there can still be taken.
     pub(crate) fn end(&self) {
         self.lock().is_over = true;
         self.came.notify_all();
@@ -136,12 +136,12 @@ impl Records {
     }
 }
 
-/// What is at least this loud is handed on; `None` for nothing.
+/// Hands on records of at least this level; `None` for none.
 pub fn set_threshold(least: Option<Loudness>) {
     LEAST.store(least.map_or(0, |least| least as u8), Ordering::Relaxed);
 }
 
-/// How many records were dropped because nobody took them in time.
+/// The number of records that were dropped because they were not taken in time.
 pub fn dropped() -> usize {
     DROPPED.load(Ordering::Relaxed)
 }
@@ -150,7 +150,7 @@ struct Forwarder;
 
 impl Subscriber for Forwarder {
     fn register_callsite(&self, _: &'static Metadata<'static>) -> Interest {
-        // Asked anew each time, because the threshold changes.
+        // Checked at each record, because the threshold changes.
         Interest::sometimes()
     }
 
@@ -168,7 +168,7 @@ impl Subscriber for Forwarder {
     fn record_follows_from(&self, _: &Id, _: &Id) {}
 
     fn event(&self, event: &Event<'_>) {
-        // A forked child has no thread that could tell.
+        // A forked child has no thread to hand records on.
         let (Some(engine), Some(way)) = (Engine::running(), WAY.get()) else { return };
         let mut reading = Reading::default();
         event.record(&mut reading);
@@ -189,7 +189,7 @@ impl Subscriber for Forwarder {
     fn exit(&self, _: &Id) {}
 }
 
-/// Has `sink` called with the record, on the thread for logs.
+/// Calls `sink` with the record, on the thread for logs.
 fn call(engine: &'static Engine, sink: &'static Sink, record: Record) {
     let Some(teller) = engine.logs() else { return };
     if WAITING.fetch_add(1, Ordering::Relaxed) >= BACKLOG {
@@ -204,7 +204,7 @@ fn call(engine: &'static Engine, sink: &'static Sink, record: Record) {
     }));
 }
 
-/// One record on its way.
+/// A record that is handed on, counted until it is dropped.
 struct Counted;
 
 impl Drop for Counted {

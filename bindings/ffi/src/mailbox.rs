@@ -1,7 +1,7 @@
 //! A mailbox for an event loop that can watch a file descriptor.
 //!
-//! Whatever rings puts a number into it, right where it rings, the driver's thread included: nobody is waited for, no lock
-//! of a language's is needed, and no thread comes in between. The loop wakes because the descriptor can be read.
+//! A number is put into it directly on the notifying thread, even the driver's: this waits for nothing, needs no lock
+//! of the language and no other thread. The loop wakes because the descriptor becomes readable.
 
 use std::fmt;
 use std::io;
@@ -16,10 +16,10 @@ use incumbent::fork::ForkGuard;
 
 use crate::{Code, Error, Result};
 
-/// The letter that asks the loop whether it turns: it is answered by being taken.
+/// The message that checks whether the loop runs; taking it is the answer.
 const ASKED: u64 = u64::MAX;
 
-/// A mailbox for one event loop. A letter is a number below `u64::MAX`, which is the language's own business.
+/// A mailbox for one event loop. A message is a number below `u64::MAX`; the language gives it a meaning.
 pub struct Mailbox {
     letters: Mutex<Vec<u64>>,
     line: Line,
@@ -28,10 +28,10 @@ pub struct Mailbox {
 }
 
 impl Mailbox {
-    /// One with nothing in it.
+    /// Creates an empty mailbox.
     ///
     /// # Errors
-    /// `Broken` where the operating system refuses a file descriptor, or has none that an event loop could watch.
+    /// `Broken` where the operating system refuses a file descriptor, or has no kind that an event loop could watch.
     pub fn new() -> Result<Arc<Self>> {
         let refused = |error: io::Error| Error {
             causes: vec![error.to_string()],
@@ -49,18 +49,18 @@ impl Mailbox {
         }))
     }
 
-    /// The file descriptor, which can be read while there is something in it. It is only watched: [`take`](Self::take)
-    /// reads it.
+    /// The file descriptor, readable while there are messages. The caller only watches it: [`take`](Self::take) reads
+    /// it.
     pub fn descriptor(&self) -> i32 {
         self.line.descriptor()
     }
 
-    /// What is in it; nothing in a forked child, where nobody puts anything in.
+    /// Takes the messages; none in a forked child, where nothing puts any in.
     pub fn take(&self) -> Vec<u64> {
         if self.birth.is_forked() {
             return Vec::new();
         }
-        // Read first: what is put in from here on is either taken below, or wakes the loop again.
+        // Read first: a later message is either taken below, or wakes the loop again.
         self.line.silence();
         let mut letters = std::mem::take(&mut *self.lock());
         let before = letters.len();
@@ -71,7 +71,7 @@ impl Mailbox {
         letters
     }
 
-    /// Whether the loop turns that [takes](Self::take) what is in it.
+    /// Returns a pulse that shows whether the loop [takes](Self::take) its messages.
     pub fn pulse(self: &Arc<Self>) -> Pulse {
         let ask = || {
             let mailbox = Arc::downgrade(self);
@@ -80,12 +80,12 @@ impl Mailbox {
         self.pulse.get_or_init(ask).clone()
     }
 
-    /// Whether it is of a process that this one was forked from, and not to be used here.
+    /// Whether the mailbox was made before a fork, and is not to be used in this process.
     pub fn is_forked(&self) -> bool {
         self.birth.is_forked()
     }
 
-    /// Puts a letter in, and wakes the loop. Never waits.
+    /// Adds a message and wakes the loop. Never waits.
     pub(crate) fn put(&self, letter: u64) {
         let mut letters = self.lock();
         letters.push(letter);
@@ -107,7 +107,7 @@ impl fmt::Debug for Mailbox {
     }
 }
 
-/// One byte goes through whenever the first letter is put in.
+/// A socket pair; one byte goes through it for the first message.
 #[cfg(unix)]
 struct Line {
     inside: std::os::unix::net::UnixStream,
@@ -124,7 +124,7 @@ impl Line {
     }
 
     fn signal(&self) {
-        // A line that is full wakes the loop as well, and a loop that is gone needs no waking.
+        // A full buffer wakes the loop as well, and a closed loop needs no wake-up.
         while matches!((&self.outside).write(&[1]), Err(error) if error.kind() == io::ErrorKind::Interrupted)
         {
         }
@@ -142,7 +142,7 @@ impl Line {
     }
 }
 
-/// There is none.
+/// Has no value here: no event loop can watch a descriptor.
 #[cfg(not(unix))]
 enum Line {}
 
@@ -169,7 +169,7 @@ impl Line {
 mod tests {
     use super::*;
 
-    /// Whether the loop would wake within so many milliseconds.
+    /// Whether the loop would wake within `millis` milliseconds.
     #[allow(unsafe_code, reason = "the standard library has no way to look without reading")]
     fn wakes_within(mailbox: &Mailbox, millis: i32) -> bool {
         let mut poll = libc::pollfd { fd: mailbox.descriptor(), events: libc::POLLIN, revents: 0 };

@@ -1,4 +1,4 @@
-//! Watching an election without taking part.
+//! Observers, which watch an election without taking part.
 
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -8,14 +8,14 @@ use futures_util::StreamExt;
 use crate::Leader;
 use crate::feed::Source;
 
-/// Who leads an election, as the store shows it.
+/// The leader of an election, as the store shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observed {
     /// The election's key.
     pub election: String,
-    /// Who holds the seat; `None`: it is vacant.
+    /// The leader; `None` while the key is free.
     pub leader: Option<Leader>,
-    /// For how long it had been so when it was taken.
+    /// The time for which this state had lasted when the observation was taken.
     pub age: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! Something that takes time and has one answer.
+//! A call that takes time and has one answer.
 
 use std::fmt;
 use std::panic::AssertUnwindSafe;
@@ -14,11 +14,11 @@ use crate::mailbox::Mailbox;
 use crate::teller::Wake;
 use crate::{Code, Error, Result};
 
-/// Something that takes time and has one answer, running on the engine since it was made.
+/// A call that takes time and has one answer. It runs on the engine from its creation.
 ///
-/// The protocol for a language: [`take`](Self::take); where there is no answer yet, [`wait`](Self::wait) on a
-/// thread or [`tell`](Self::tell) an event loop; then again. Dropping it gives up what was asked for, as
-/// far as that is possible: a request that was sent stays sent.
+/// The protocol for a language: [`take`](Self::take); where there is no answer yet, [`wait`](Self::wait) on a thread or
+/// [`tell`](Self::tell) an event loop; then repeat. Dropping it cancels the call as far as possible: a request that was
+/// sent stays sent.
 pub struct Operation<T> {
     answer: Arc<Mutex<Answer<T>>>,
     bell: Arc<Bell>,
@@ -28,8 +28,8 @@ pub struct Operation<T> {
 enum Answer<T> {
     Awaited,
     There(Result<T>),
-    /// Nobody will take it: aborting comes too late for a task that is just finishing, and its answer must
-    /// not stay with a handle that something, a traceback for example, still holds.
+    /// Not to be kept: a task that is just finishing cannot be aborted, and its answer must not stay with a handle that
+    /// is still referenced, by a traceback for example.
     Unwanted,
 }
 
@@ -72,12 +72,12 @@ impl<T: Send + 'static> Operation<T> {
         Self { answer, bell, task: Some(task.abort_handle()) }
     }
 
-    /// One that is answered already.
+    /// Returns an operation that is answered already.
     pub(crate) fn ready(outcome: Result<T>) -> Self {
         Self { answer: Arc::new(Mutex::new(Answer::There(outcome))), bell: Bell::rung(), task: None }
     }
 
-    /// The answer, if it is there and was not taken before. Never waits.
+    /// Takes the answer, if it is there and was not taken before. Never waits.
     ///
     /// `Forked` in a forked child.
     pub fn take(&self) -> Option<Result<T>> {
@@ -87,8 +87,7 @@ impl<T: Send + 'static> Operation<T> {
         self.answer.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Gives up what was asked for, as dropping it does: an answer that is there or comes all the same is
-    /// dropped, and so is every wake.
+    /// Cancels the call, as dropping it does: drops the answer, now or when it comes, and every wake.
     pub fn cancel(&self) {
         if self.bell.is_forked() {
             return;
@@ -104,25 +103,26 @@ impl<T: Send + 'static> Operation<T> {
         self.bell.forget();
     }
 
-    /// Waits on this thread for the answer, up to `limit`; whether it is there.
+    /// Waits on this thread for the answer, up to `limit`. Returns whether it is there.
     pub fn wait(&self, limit: Option<Duration>) -> bool {
         self.bell.wait(limit)
     }
 
-    /// Has `wake` called, on the teller's thread, when the answer is there. Where it is there already, `wake`
-    /// is dropped and this returns false: take it.
+    /// Calls `wake`, on the wake thread, when the answer is there. Where it is there already, drops `wake` and returns
+    /// false: the caller takes it.
     pub fn tell(&self, wake: Wake) -> bool {
         self.bell.tell(wake)
     }
 
-    /// As [`tell`](Self::tell), and sooner by a change of threads: `wake` is called on the thread that has the
-    /// news, which may be the one that renews leases. It must not wait for anything, nor run a program's code.
+    /// Like [`tell`](Self::tell), and sooner by a change of threads: calls `wake` on the notifying thread, possibly the
+    /// one that renews leases. `wake` must not wait for anything, nor run application code.
     pub fn tell_here(&self, wake: Wake) -> bool {
         self.bell.tell_here(wake)
     }
 
-    /// Has `letter` put into `mailbox` when the answer is there, on whatever thread that happens; otherwise as
-    /// [`tell`](Self::tell). For event loops that can watch a file descriptor: no thread and no lock comes in between.
+    /// Puts `letter` into `mailbox` when the answer is there, from the notifying thread; otherwise like
+    /// [`tell`](Self::tell). For event loops that can watch a file descriptor: involves no other thread and no lock of
+    /// the language.
     pub fn write(&self, mailbox: &Arc<Mailbox>, letter: u64) -> bool {
         self.bell.write(mailbox, letter)
     }
@@ -131,7 +131,7 @@ impl<T: Send + 'static> Operation<T> {
 impl<T> Drop for Operation<T> {
     fn drop(&mut self) {
         if self.bell.is_forked() {
-            // Aborting takes locks that the parent's threads may have held, and so may the answer.
+            // Aborting takes locks that the parent's threads may have held, and dropping the answer may too.
             std::mem::forget(self.task.take());
             std::mem::forget(Arc::clone(&self.answer));
         } else if let Some(task) = &self.task {
@@ -159,14 +159,14 @@ mod tests {
         let (answer, dropped) = mpsc::channel::<()>();
         let operation = Operation::start(async move {
             began.send(()).unwrap();
-            // Within one poll, as a task that can no longer be aborted.
+            // Within one poll, like a task that can no longer be aborted.
             going_on.recv().unwrap();
             Ok(answer)
         });
         beginning.recv().unwrap();
         operation.cancel();
         go_on.send(()).unwrap();
-        // Ends as the only sender is dropped, and not before.
+        // Disconnected once the only sender is dropped, and not before.
         assert_eq!(dropped.recv_timeout(Duration::from_secs(60)), Err(mpsc::RecvTimeoutError::Disconnected));
         assert!(operation.take().is_none());
     }

@@ -11,24 +11,24 @@ use crate::here::Here;
 use crate::settings::{Campaign, Opening};
 use crate::{Candidate, Error, Feed, Leader, Observed, Operation, Result};
 
-/// A store that is open for elections, until it is closed or every handle on it, its candidates and its
+/// A store that is open for elections. It stays open until it is closed or every handle to it, its candidates and its
 /// observers is dropped.
 #[derive(Clone, Debug)]
 pub struct Store {
     inner: Arc<Here<incumbent::Store>>,
 }
 
-/// Who holds the seat of an election of a store.
+/// An election of a store, and its leader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ElectionInfo {
     /// The election's key.
     pub election: String,
-    /// Who holds the seat; `None`: nobody does.
+    /// The leader; `None` where the key is free.
     pub leader: Option<Leader>,
 }
 
 impl Store {
-    /// Opens a store as [`settings::opening`](crate::settings::opening) says.
+    /// Opens a store with the settings from [`settings::opening`](crate::settings::opening).
     pub fn open(opening: Opening) -> Operation<Self> {
         Operation::start(async move {
             let settings = opening.url.parse::<StoreSettings>()?;
@@ -46,7 +46,7 @@ impl Store {
         Ok(Self { inner })
     }
 
-    /// Campaigns in the election of that key, as [`settings::campaign`](crate::settings::campaign) says.
+    /// Campaigns in the election of that key, with the settings from [`settings::campaign`](crate::settings::campaign).
     pub fn campaign(&self, election: String, campaign: Campaign) -> Operation<Candidate> {
         let Campaign { options, health_interval } = campaign;
         self.ask(|store| async move {
@@ -61,17 +61,17 @@ impl Store {
         })
     }
 
-    /// Watches the election of that key without taking part.
+    /// Observes the election of that key without taking part.
     pub fn observe(&self, election: String) -> Operation<Feed<Observed>> {
         self.ask(|store| async move { Feed::new(store.observe(&election).await?) })
     }
 
-    /// Who holds the seat of that election now, read from whoever leads the store.
+    /// Answers with the leader of that election now, read from the leader of the store.
     pub fn leader(&self, election: String) -> Operation<Option<Leader>> {
         self.ask(|store| async move { Ok(store.leader(&election).await?.map(Leader::from)) })
     }
 
-    /// All elections of the store, by key.
+    /// Answers with all elections of the store, by key.
     pub fn list(&self) -> Operation<Vec<ElectionInfo>> {
         self.ask(|store| async move {
             let listed = store.list().await?.into_iter();
@@ -81,7 +81,7 @@ impl Store {
         })
     }
 
-    /// Closes every candidate in good order, and then the store. Closing twice is no error.
+    /// Closes every candidate cleanly, and then the store. Closing twice is no error.
     pub fn close(&self, inside: bool) -> Operation<()> {
         match self.inner.get("store") {
             Ok(store) => leaving(store.request_close(), inside),

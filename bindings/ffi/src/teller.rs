@@ -1,4 +1,4 @@
-//! The thread on which a language is told that something is ready.
+//! The wake thread: it notifies a language that something is ready.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
@@ -8,12 +8,12 @@ use incumbent::Pulse;
 
 use crate::engine::Engine;
 
-/// Tells a language, once, that something is ready. It may wait for a lock of the language's (an interpreter's,
-/// say), and should do little else.
+/// Notifies a language, once, that something is ready. It may wait for a lock of the language (an interpreter's, for
+/// example), and should do little else.
 pub type Wake = Box<dyn FnOnce() + Send>;
 
-/// A pulse of an event loop that watches no [mailbox](crate::Mailbox): its wakes, which have the loop call
-/// [`Pulse::beat`], are called on the teller's thread.
+/// Creates a pulse for an event loop that watches no [mailbox](crate::Mailbox). Its wakes make the loop call
+/// [`Pulse::beat`]; they run on the wake thread.
 pub fn pulse(wake: impl Fn() -> Wake + Send + Sync + 'static) -> Pulse {
     Pulse::new(move || {
         let engine = Engine::running();
@@ -30,7 +30,7 @@ pub(crate) struct Teller {
     door: Arc<Door>,
 }
 
-/// Whether the thread is inside of a wake, and whether it may enter another.
+/// A guard: whether a wake is running, and whether another may start.
 #[derive(Default)]
 struct Door {
     state: Mutex<State>,
@@ -53,7 +53,7 @@ impl Teller {
                 if !doorway.enter() {
                     continue;
                 }
-                // A wake that panics is a bug of the binding's; those after it are still called.
+                // A wake that panics is a bug of the binding; the wakes after it are still called.
                 let _ = catch_unwind(AssertUnwindSafe(wake));
                 doorway.leave();
             }
@@ -61,7 +61,7 @@ impl Teller {
         Ok(Self { wakes: sender, door })
     }
 
-    /// Has `wake` called, soon. Never waits.
+    /// Queues `wake` for the thread. Never waits.
     pub(crate) fn tell(&self, wake: Wake) {
         // The thread lives as long as the sender.
         let _ = self.wakes.send(wake);
@@ -70,18 +70,17 @@ impl Teller {
     /// Calls `wake` on this thread, unless it was [stopped](Self::stop).
     pub(crate) fn call(&self, wake: Wake) {
         if !self.door.lock().is_shut {
-            // As on the thread: a bug of the binding's, and no reason to end a campaign.
+            // As on the thread: a bug of the binding must not end a campaign.
             let _ = catch_unwind(AssertUnwindSafe(wake));
         }
     }
 
-    /// Has what waits called, and then no wake any more, all of it within `limit`: one that takes longer is left
-    /// to itself.
+    /// Calls the queued wakes and then no more, within `limit`: a wake that takes longer is left running.
     pub(crate) fn stop(&self, limit: Duration) {
         let until = Instant::now() + limit;
         let (last, told) = mpsc::channel::<()>();
         self.tell(Box::new(move || drop(last)));
-        // Told by being dropped, whether it was called or not.
+        // Dropping the sender ends this wait, whether the wake was called or not.
         let _ = told.recv_timeout(limit);
         let mut state = self.door.lock();
         state.is_shut = true;
@@ -133,7 +132,7 @@ mod tests {
         let (told, heard) = mpsc::channel::<()>();
         teller.stop(Duration::from_secs(10));
         teller.tell(Box::new(move || told.send(()).unwrap()));
-        // The wake is dropped uncalled, and with it the sender.
+        // The wake is dropped uncalled, and its sender with it.
         assert!(heard.recv().is_err());
     }
 

@@ -7,8 +7,8 @@ use incumbent::{Reason, TermView, Token};
 use crate::here::Here;
 use crate::{Operation, Result};
 
-/// One uninterrupted leadership, for who looks on. Keeping it holds up nothing, however long a garbage collector
-/// takes; whoever works for the term [holds](Self::hold) it meanwhile.
+/// One uninterrupted leadership, as a view. Keeping it delays nothing, however late a garbage collector frees it; code
+/// that works for the term [holds](Self::hold) it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Term {
     pub(crate) view: TermView,
@@ -32,39 +32,39 @@ impl Term {
         self.view.election()
     }
 
-    /// Whether the term is not over now, by the clock; never in a forked child.
+    /// Whether the term still lasts, by the clock; always false in a forked child.
     pub fn is_current(&self) -> bool {
         self.view.is_current()
     }
 
-    /// For how long the lease is proven; zero once the term is over, and in a forked child.
+    /// The time for which the lease is still proven; zero once the term is over, and in a forked child.
     pub fn remaining(&self) -> Duration {
         self.view.remaining()
     }
 
-    /// How long ago the candidate was told that it leads, whether or not the term is over by now.
+    /// The time since the candidate learned that it leads, even when the term is over.
     pub fn age(&self) -> Duration {
         self.view.age()
     }
 
-    /// How long a draining leader may still take to finish its work; `None` while it is not draining.
+    /// The time that a draining leader still has to finish its work; `None` while it is not draining.
     pub fn drain_remaining(&self) -> Option<Duration> {
         self.view.drain_remaining()
     }
 
-    /// Why the term is over; `None` while it is not. One whose deadline has passed unproven is
-    /// `Expired`, told or not.
+    /// The reason for which the term ended; `None` while it lasts. A term whose deadline has passed unproven is
+    /// `Expired`, even before the event is emitted.
     pub fn reason(&self) -> Option<Reason> {
         self.view.reason().or_else(|| (!self.is_current()).then_some(Reason::Expired))
     }
 
-    /// Answers when the term is over, with the reason. Does not hold it.
+    /// Answers when the term is over, with the reason. Does not hold the term.
     pub fn ended(&self) -> Operation<Reason> {
         let view = self.view.clone();
         Operation::start(async move { Ok(view.ended().await) })
     }
 
-    /// Answers when the leader begins to leave of its own will, or the term is over. Does not hold it.
+    /// Answers when the leader begins to leave of its own accord, or the term is over. Does not hold the term.
     pub fn draining(&self) -> Operation<()> {
         let view = self.view.clone();
         Operation::start(async move {
@@ -73,12 +73,12 @@ impl Term {
         })
     }
 
-    /// Holds the term, for who works for it.
+    /// Holds the term, for code that works for it.
     pub fn hold(&self) -> Hold {
         Hold::of(self.view.hold())
     }
 
-    /// Says that the work of the term is done, whoever else holds it: a draining term ends now.
+    /// Reports that the work of the term is done, even with other holds: a draining term ends now.
     pub fn drained(&self) {
         self.view.drained();
     }
@@ -95,7 +95,7 @@ impl Hold {
         Self { held: Here::new(term), term: Term { view } }
     }
 
-    /// The term that is held.
+    /// Returns the term that is held.
     pub fn term(&self) -> &Term {
         &self.term
     }

@@ -1,4 +1,4 @@
-//! An election that follows a script, a store with faults, a clock that stands still: for tests in every language.
+//! A scripted election, a store with faults and a manual clock, for tests in every language.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::here::Here;
 use crate::settings::Opening;
 use crate::{Candidate, Operation, Result, Store};
 
-/// A clock that stands still until it is moved on.
+/// A clock that stands still until it is advanced.
 #[derive(Clone, Debug)]
 pub struct ManualClock {
     clock: Clock,
@@ -23,7 +23,7 @@ impl ManualClock {
         Self { clock: Clock::manual(Instant::ZERO + Duration::from_secs(3600)) }
     }
 
-    /// Moves it on.
+    /// Advances the clock.
     pub fn advance(&self, span: Duration) {
         self.clock.advance(span);
     }
@@ -35,14 +35,14 @@ impl Default for ManualClock {
     }
 }
 
-/// An election that does what a test says; see [`incumbent::testing::ScriptedElection`].
+/// A scripted election; see [`incumbent::testing::ScriptedElection`].
 #[derive(Clone, Debug)]
 pub struct Script {
     inner: Arc<Here<incumbent::testing::ScriptedElection>>,
 }
 
 impl Script {
-    /// An election and its only candidate, which does not lead.
+    /// Creates an election and its only candidate, which does not lead.
     ///
     /// # Errors
     /// `Broken` where the operating system refuses a thread.
@@ -52,16 +52,16 @@ impl Script {
         Ok((Self { inner: Arc::new(Here::new(script)) }, Candidate::new(candidate)?))
     }
 
-    /// The candidate wins; with a lease where one is given, else until something happens.
+    /// Lets the candidate win; with `lease`, or without an expiry.
     ///
     /// # Errors
-    /// `Forked` in a forked child, as everything else here.
+    /// `Forked` in a forked child, as for all methods here.
     pub fn acquire(&self, lease: Option<Duration>) -> Result<Token> {
         let script = self.get()?;
         Ok(lease.map_or_else(|| script.acquire(), |lease| script.acquire_for(lease)))
     }
 
-    /// The term ends at once, for that reason.
+    /// Ends the term at once, for that reason.
     ///
     /// # Errors
     /// `Forked`.
@@ -70,7 +70,7 @@ impl Script {
         Ok(())
     }
 
-    /// The term drains, for that reason.
+    /// Lets the term drain, for that reason.
     ///
     /// # Errors
     /// `Forked`.
@@ -79,7 +79,7 @@ impl Script {
         Ok(())
     }
 
-    /// The seat is seen to be held by that name, or by nobody.
+    /// Shows the candidate a leader of that name, or no leader.
     ///
     /// # Errors
     /// `Forked`.
@@ -94,7 +94,7 @@ impl Script {
         Ok(())
     }
 
-    /// Another process is seen to campaign under the candidate's name: a warning of the mildest kind.
+    /// Emits a warning of the mildest kind: another process campaigns under the candidate's name.
     ///
     /// # Errors
     /// `Forked`.
@@ -103,7 +103,7 @@ impl Script {
         Ok(())
     }
 
-    /// What the code under test has asked for: a name, and what goes with it.
+    /// Returns the requests of the code under test: a name and an argument each.
     ///
     /// # Errors
     /// `Forked`.
@@ -125,25 +125,25 @@ impl Script {
     }
 }
 
-/// What makes faults in a store; see [`incumbent::testing::Faults`].
+/// Injects faults into a store; see [`incumbent::testing::Faults`].
 #[derive(Clone, Debug)]
 pub struct Faults {
     inner: Arc<Here<incumbent::testing::Faults>>,
 }
 
-/// A fault of the next writes.
+/// A fault of writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteFault {
-    /// Done, and nobody hears of it.
+    /// The write is done, and its answer is lost.
     LoseAnswer,
-    /// Never done.
+    /// The write is never done.
     LoseRequest,
-    /// Refused because another write is in flight.
+    /// The store refuses the write because another is in flight.
     Busy,
 }
 
 impl Faults {
-    /// Opens a store that has faults on demand.
+    /// Opens a store with fault injection.
     pub fn open(opening: Opening, clock: Option<&ManualClock>) -> Operation<(Store, Self)> {
         let clock = clock.map_or_else(Clock::system, |manual| manual.clock.clone());
         Operation::start(async move {
@@ -155,10 +155,10 @@ impl Faults {
         })
     }
 
-    /// The next `count` writes meet that fault.
+    /// Makes the next `count` writes fail in that way.
     ///
     /// # Errors
-    /// `Forked` in a forked child, as everything else here.
+    /// `Forked` in a forked child, as for all methods here.
     pub fn writes(&self, fault: WriteFault, count: usize) -> Result<()> {
         let faults = self.get()?;
         match fault {
@@ -169,7 +169,7 @@ impl Faults {
         Ok(())
     }
 
-    /// From now on every answer comes this much later; zero ends it.
+    /// Delays every answer from now on; zero ends it.
     ///
     /// # Errors
     /// `Forked`.
@@ -178,7 +178,7 @@ impl Faults {
         Ok(())
     }
 
-    /// Writes are refused for that reason until `None` is given.
+    /// Refuses writes for that reason until `None` is given.
     ///
     /// # Errors
     /// `Forked`.
@@ -188,7 +188,7 @@ impl Faults {
         Ok(())
     }
 
-    /// Cuts the line, or mends it.
+    /// Cuts the connection, or restores it.
     ///
     /// # Errors
     /// `Forked`.
@@ -202,7 +202,7 @@ impl Faults {
         Ok(())
     }
 
-    /// Every watch there is tells nothing any more.
+    /// Silences every present watch.
     ///
     /// # Errors
     /// `Forked`.

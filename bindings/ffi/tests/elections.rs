@@ -1,4 +1,4 @@
-//! Elections by handles, as a language sees them.
+//! Elections through handles, as a language uses them.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests panic as tests do")]
 
@@ -29,7 +29,7 @@ fn candidate(store: &Store, name: &str) -> Candidate {
     answer(&store.campaign("jobs".into(), campaign(settings, DIALECT).unwrap())).unwrap()
 }
 
-/// Reads a feed until an event of that kind comes.
+/// Reads a feed up to the next event of that kind.
 fn next(feed: &Feed<Event>, kind: EventKind) -> Event {
     loop {
         match feed.take().unwrap() {
@@ -82,7 +82,7 @@ fn a_resignation_from_inside_of_the_work_answers_once_the_drain_has_begun() {
 
 #[test]
 fn a_closing_from_inside_of_the_work_answers_once_the_drain_was_told() {
-    // Over and over, since what came first was a matter of luck.
+    // Repeated, since the order of the two was a matter of chance.
     for _ in 0..50 {
         let store = store();
         let candidate = candidate(&store, "a");

@@ -1,4 +1,4 @@
-//! A forked child has handles that do not lead, and may have an engine of its own.
+//! A forked child has handles that do not lead, and can have an engine of its own.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests panic as tests do")]
@@ -29,7 +29,7 @@ struct Parent {
     candidate: Candidate,
     events: Feed<Event>,
     hold: Hold,
-    /// An answer that the child does not get.
+    /// A call whose answer the child does not get.
     pending: Operation<Option<Hold>>,
 }
 
@@ -43,7 +43,7 @@ impl Parent {
         Self { store, candidate, events, hold, pending }
     }
 
-    /// The number of the first wrong answer in a child, or 0.
+    /// Returns the number of the first wrong answer in a child, or 0.
     fn wrong_answer(&self) -> i32 {
         fn forked<T>(outcome: Result<T>) -> bool {
             outcome.is_err_and(|error| error.code == Code::Forked)
@@ -75,15 +75,15 @@ impl Parent {
     }
 }
 
-/// Runs `child` in a forked child: its answer, which is an exit code.
+/// Runs `child` in a forked child and returns its answer, an exit code.
 fn in_a_child(child: impl FnOnce() -> i32) -> i32 {
-    // SAFETY: the child makes no use of what other threads may have locked, beyond what is under test here, and
-    // leaves by `_exit`.
+    // SAFETY: the child uses nothing that other threads may have locked, except for what is under test here, and leaves
+    // by `_exit`.
     let pid = unsafe { libc::fork() };
     assert!(pid >= 0, "cannot fork");
     if pid == 0 {
         let code = std::panic::catch_unwind(std::panic::AssertUnwindSafe(child)).unwrap_or(255);
-        // SAFETY: ends the child without running anything of the parent's.
+        // SAFETY: ends the child without running any code of the parent.
         unsafe { libc::_exit(code) }
     }
     let mut status = 0;
@@ -112,7 +112,7 @@ fn a_child_may_drop_what_is_its_parents_and_shut_down_and_the_parent_leads_on() 
         0
     });
     assert_eq!(code, 0);
-    // A renewal later than the fork.
+    // Later than a renewal after the fork.
     answer(&parent.store.leader("jobs".into())).unwrap();
     assert!(parent.candidate.is_leader());
     answer(&parent.candidate.resign(true)).unwrap();

@@ -1,4 +1,4 @@
-//! What is accepted as a setting, and what is said where it is not.
+//! Tests the accepted settings, and the errors for all others.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 

@@ -1,4 +1,4 @@
-//! Leaving in good order before the process ends. One test: what is shut down stays so.
+//! A clean shutdown before the process ends. One test only: a shutdown is final.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 

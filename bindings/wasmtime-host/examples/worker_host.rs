@@ -6,7 +6,7 @@
 //! ```
 //!
 //! `example-worker.wasm` is the component in `examples/worker`, composed with `incumbent-campaigner.wasm`: the
-//! application campaigns by itself, and the host gives it a store, a clock, random numbers, and a ledger for its work.
+//! application campaigns by itself, and the host provides a store, a clock, random numbers, and a ledger for its work.
 //! Each piece of work that is booked is a line of JSON on standard output.
 
 use std::path::Path;
@@ -28,7 +28,7 @@ mod bindings {
 
 use bindings::example::worker::ledger;
 
-/// What the guest is given.
+/// The state that the host provides to the guest.
 struct State {
     provision: Provision,
     /// The largest token that the ledger has seen.
@@ -83,7 +83,7 @@ async fn main() -> ExitCode {
     }
 }
 
-/// Runs the worker to its end; how many pieces were booked.
+/// Runs the worker to its end; returns the number of pieces that were booked.
 async fn work(url: &str, name: &str, pieces: u32) -> Result<u32, Box<dyn std::error::Error>> {
     let clock = Clock::system();
     let stores = Stores::new(clock.clone()).with("elections", incumbent::store::open(url, &clock).await?);

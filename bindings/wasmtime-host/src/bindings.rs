@@ -1,4 +1,4 @@
-//! The worlds of `wit/`, as Wasmtime sees them. Generated.
+//! The worlds of `wit/`, generated for Wasmtime.
 
 #![allow(missing_docs, unused_qualifications, clippy::all, reason = "generated")]
 

@@ -1,4 +1,4 @@
-//! A store of the runtime's as the bucket of a guest.
+//! A store of the runtime as the bucket of a guest.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,12 +12,12 @@ use tokio::sync::{Mutex, Notify};
 
 use crate::watch::{Feed, Watch};
 
-/// A store, shared by all guests that open it: one connection, and one watch.
+/// A store, shared by all guests that open it, with one connection and one watch.
 pub(crate) struct Shared {
     pub(crate) adapter: Arc<dyn Adapter>,
     pub(crate) clock: Clock,
     feed: Feed,
-    /// When the present connection was made, where it is not the first.
+    /// The time of the current connection, where it is not the first.
     connected: Mutex<Option<Instant>>,
 }
 
@@ -31,9 +31,9 @@ impl Shared {
 #[allow(unreachable_pub, reason = "named by the generated bindings")]
 pub struct Bucket {
     shared: Arc<Shared>,
-    /// The longest that a call may wait.
+    /// The longest time that a call may wait.
     longest: Duration,
-    /// When the guest last asked something.
+    /// The time of the guest's last request.
     asked: Instant,
 }
 
@@ -46,7 +46,7 @@ impl Bucket {
         &*self.shared.adapter
     }
 
-    /// How long a call may wait that asks for `nanos`; it begins now.
+    /// Begins a call whose guest allows `nanos`; returns its time limit.
     fn begin(&mut self, nanos: u64) -> Duration {
         self.asked = self.shared.clock.now();
         Duration::from_nanos(nanos).min(self.longest)
@@ -84,12 +84,13 @@ impl Bucket {
         if let Some(fault) = too_long(&action) {
             return Outcome::Failed(fault);
         }
-        // The attempt's number is in the headers; a store carries it, and does not look.
+        // Stores ignore the attempt's number; the headers contain it.
         let write = Write { attempt: Attempt(0), expect, action };
         self.within(limit, self.shared.adapter.write(key, &write)).await.unwrap_or(Outcome::Unknown)
     }
 
-    /// What one guest complains of may have been cured for another already.
+    /// Reconnects, unless a new connection was made since this guest's last request: another guest may have asked for
+    /// it.
     pub(crate) async fn reconnect(&mut self, limit: u64) -> Result<(), Fault> {
         let asked = self.asked;
         let limit = Duration::from_nanos(limit).min(self.longest);
@@ -135,7 +136,7 @@ impl Bucket {
     }
 }
 
-/// Why a write is not sent: no campaign writes so much, and the store would keep it for a guest that is none.
+/// Refuses a write larger than any campaign's; the store would keep the data of a guest that is no campaigner.
 fn too_long(action: &Action) -> Option<Fault> {
     let (value, headers) = match action {
         Action::Acquire(put) | Action::Renew(put) => (put.value.len(), &put.headers),

@@ -15,7 +15,7 @@ use crate::translate;
 
 /// The component `incumbent-campaigner.wasm`, compiled.
 ///
-/// Every campaign is an instance of its own, so one that breaks down takes no other with it.
+/// Every campaign is an instance of its own, so the failure of one ends no other.
 #[derive(Clone)]
 pub struct Campaigner {
     host: Host,
@@ -33,17 +33,17 @@ impl Campaigner {
     /// Compiles the bytes of `incumbent-campaigner.wasm`.
     ///
     /// # Errors
-    /// `Component`: it is no campaigner, or one of another version.
+    /// `Component`: it is no campaigner, or belongs to another version.
     pub fn new(host: &Host, bytes: &[u8]) -> Result<Self> {
         let component = Component::new(host.engine(), bytes)
             .map_err(|cause| Error::of(ErrorKind::Component, "it is no component", cause))?;
         Self::from_component(host, &component)
     }
 
-    /// Takes a component that is compiled already.
+    /// Uses a component that is compiled already.
     ///
     /// # Errors
-    /// `Component`: it is no campaigner, or one of another version.
+    /// `Component`: it is no campaigner, or belongs to another version.
     pub fn from_component(host: &Host, component: &Component) -> Result<Self> {
         let failed = |cause| Error::of(ErrorKind::Component, "it is no campaigner of this version", cause);
         let mut linker = Linker::new(host.engine());
@@ -52,7 +52,7 @@ impl Campaigner {
         Ok(Self { host: host.clone(), pre, limits: Limits::default() })
     }
 
-    /// What a campaign may use.
+    /// Sets the limits of each campaign.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
@@ -61,11 +61,11 @@ impl Campaigner {
 
     /// Campaigns in the election of this key of a bucket, from now until the election is closed or dropped.
     ///
-    /// It runs as a task of the tokio runtime that this is called on. A store that does not answer is waited for.
+    /// It runs as a task of the tokio runtime of this call. It waits for a store that does not answer.
     ///
     /// # Errors
-    /// `Refused` for settings that do not fit together or not to the store; `Store` where somebody has to act first;
-    /// `Guest` when the component broke down.
+    /// `Refused` for settings that do not fit together or do not fit the store; `Store` where a person has to act
+    /// first; `Guest` when the component fails.
     pub async fn campaign(
         &self,
         stores: &Stores,

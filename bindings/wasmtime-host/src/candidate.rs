@@ -18,8 +18,8 @@ use crate::translate;
 
 /// A candidate's campaign in one election, run by a component on a task of tokio.
 ///
-/// Dropped, the campaign ends without a word to the store, and a seat that is held stays taken until its lease is over;
-/// [`close`](Self::close) gives it back.
+/// Dropping it ends the campaign without a message to the store, and the key of a leader stays taken until the lease
+/// expires; [`close`](Self::close) releases it.
 pub struct Candidate {
     shared: Arc<Shared>,
     commands: mpsc::UnboundedSender<Command>,
@@ -31,17 +31,17 @@ struct Shared {
     clock: Clock,
     lease: Mutex<Option<Lease>>,
     seen: Mutex<Seen>,
-    /// Why the campaign is over, where it broke down.
+    /// The error that ended the campaign, where the component failed.
     broken: Mutex<Option<Error>>,
 }
 
-/// What was told last.
+/// The latest state and leader that the guest reported.
 struct Seen {
     state: State,
     leader: Option<Leader>,
 }
 
-/// What a handle asks of the task.
+/// A request of a handle to the task.
 enum Command {
     Resign,
     HandOver(String, oneshot::Sender<Result<()>>),
@@ -53,41 +53,41 @@ enum Command {
 }
 
 impl Candidate {
-    /// Whether this candidate leads now. It compares the clock with the proven deadline at every call, asks neither the
-    /// guest nor a timer, and is right though the task was not run for an hour.
+    /// Whether this candidate leads now. Compares the clock with the proven deadline at every call, so it is right even
+    /// when the task has not run for an hour. Calls neither the guest nor a timer.
     pub fn is_leader(&self) -> bool {
         self.lease().is_some()
     }
 
-    /// The fencing token of the present term; `None` where this candidate does not lead.
+    /// The fencing token of the current term; `None` where this candidate does not lead.
     pub fn token(&self) -> Option<Token> {
         self.lease().map(|lease| lease.token)
     }
 
-    /// The right to lead; `None` where this candidate does not lead.
+    /// The proven right to lead; `None` where this candidate does not lead.
     pub fn lease(&self) -> Option<Lease> {
         let lease = *lock(&self.shared.lease);
         lease.filter(|lease| self.shared.clock.now() < lease.deadline)
     }
 
-    /// Where the campaign stands.
+    /// The state of the campaign.
     pub fn state(&self) -> State {
         lock(&self.shared.seen).state
     }
 
-    /// Who holds the seat, as far as this candidate has seen; `None`: nobody, or nothing was seen yet.
+    /// The leader, as far as this candidate has seen; `None` where there is none, or none was seen yet.
     pub fn leader(&self) -> Option<Leader> {
         lock(&self.shared.seen).leader.clone()
     }
 
-    /// What happens next; `None` when the campaign is over. Where several wait, each event is told to one of them.
-    /// Cancel-safe.
+    /// Waits for the next event; `None` when the campaign is over. Where several callers wait, each event goes to one
+    /// of them. Cancel-safe.
     pub async fn next(&self) -> Option<Event> {
         self.events.lock().await.recv().await
     }
 
-    /// Leaves the seat, if it is held, and stays in the race behind the others. `Draining` is told first; say
-    /// [`drained`](Self::drained) as soon as the work is done.
+    /// Gives up leadership, if this candidate leads, and campaigns on behind the other candidates. `Draining` is
+    /// emitted first; call [`drained`](Self::drained) as soon as the work is done.
     ///
     /// # Errors
     /// `Closed`.
@@ -95,8 +95,8 @@ impl Candidate {
         self.ask(Command::Resign)
     }
 
-    /// Leaves the seat to the candidate of this name. It returns when the request was taken, and does not wait for the
-    /// drain.
+    /// Hands leadership over to the candidate of this name. Returns when the request was accepted, and does not wait
+    /// for the drain.
     ///
     /// # Errors
     /// `Refused` for a name that no candidate can have; `NotLeader`; `Closed`.
@@ -106,37 +106,37 @@ impl Candidate {
         answer.await.map_err(|_| closed())?
     }
 
-    /// The work of the term has ended. Nothing is released before it is said: where the drain's time is up, the term is
-    /// lost, and the lease runs out unless this is said first.
+    /// Reports that the work of the term has ended. Nothing is released before this call: where the drain's time is up
+    /// first, the term is lost, and its lease runs out.
     pub fn drained(&self) {
         self.send(Command::Drained);
     }
 
-    /// What the candidate's own health check says.
+    /// Sets the outcome of the candidate's own health check.
     pub fn set_healthy(&self, healthy: bool) {
         self.send(Command::Health(healthy));
     }
 
-    /// The leader's work failed, and has ended: so does the term, at once.
+    /// Reports that the leader's work failed and has ended: the term ends at once.
     pub fn handler_failed(&self) {
         self.send(Command::HandlerFailed);
     }
 
-    /// An operator accepts that tokens start again after a reset of the store.
+    /// Accepts, for an operator, that tokens start again after a reset of the store.
     pub fn accept_reset(&self) {
         self.send(Command::Accept);
     }
 
-    /// Leaves the seat and the race, for good. That takes the drain, which [`drained`](Self::drained) ends, and 2 s at
-    /// most; [`next`](Self::next) goes on telling what happens, and [`ended`](Self::ended) waits for it.
+    /// Gives up leadership and ends the campaign. This takes the drain, which [`drained`](Self::drained) ends, and 2 s
+    /// at most. [`next`](Self::next) still returns events, and [`ended`](Self::ended) waits for the end.
     pub fn close(&self) {
         self.send(Command::Close);
     }
 
-    /// Waits until the campaign is over; what was not told yet is dropped.
+    /// Waits until the campaign is over, and drops the remaining events.
     ///
     /// # Errors
-    /// `Guest`: the component broke down, or was stopped.
+    /// `Guest`: the component failed or was stopped.
     pub async fn ended(self) -> Result<()> {
         while self.next().await.is_some() {}
         lock(&self.shared.broken).take().map_or(Ok(()), Err)
@@ -150,7 +150,7 @@ impl Candidate {
     }
 
     fn send(&self, command: Command) {
-        // A campaign that is over has nothing left to be told.
+        // A campaign that is over ignores commands.
         let _ = self.commands.send(command);
     }
 }
@@ -184,7 +184,7 @@ struct Task {
     guest: Guest,
     shared: Arc<Shared>,
     told: mpsc::UnboundedSender<Event>,
-    /// The term that was told and not yet lost.
+    /// The term that was won and not yet lost.
     term: Option<Term>,
 }
 
@@ -218,7 +218,7 @@ impl Task {
         }
     }
 
-    /// One step of the guest's; when the next is due, or `None` where the campaign is over.
+    /// Steps the guest; returns the time of the next step, or `None` where the campaign is over.
     async fn step(&mut self) -> wasmtime::Result<Option<Instant>> {
         let Guest { store, computed, instance, resource, .. } = &mut self.guest;
         let candidate = instance.incumbent_election_elections().candidate();
@@ -259,7 +259,7 @@ impl Task {
             Event::StateChanged(state) => lock(&self.shared.seen).state = *state,
             Event::Draining { .. } | Event::Warning(_) => {}
         }
-        // A handle that was dropped hears nothing.
+        // A handle that was dropped needs no event.
         let _ = self.told.send(event);
     }
 }
@@ -269,6 +269,6 @@ fn closed() -> Error {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    // Nothing that holds it can panic halfway through a change.
+    // No code panics halfway through a change while it holds the lock.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

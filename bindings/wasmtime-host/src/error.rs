@@ -1,16 +1,16 @@
-//! What a call of this crate can fail with.
+//! The errors of this crate.
 
 use std::fmt;
 
-/// What kind of error it is.
+/// The kind of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// A setting is not accepted; the message has its value, its limit and the remedy.
+    /// A setting is refused; the message has its value, its limit and the remedy.
     Refused,
     /// The store cannot be used, and a person has to act.
     Store,
-    /// The component is none of ours, or does not fit to this version.
+    /// The component is not one of this project, or does not fit this version.
     Component,
     /// The guest trapped, or ran for longer than its limit, and was stopped.
     Guest,
@@ -20,7 +20,7 @@ pub enum ErrorKind {
     Closed,
 }
 
-/// What a call of this crate can fail with: a kind, a message for a person, and perhaps what caused it.
+/// An error of this crate: a kind, a message for a person, and perhaps a cause.
 #[derive(Debug, thiserror::Error)]
 pub struct Error {
     kind: ErrorKind,
@@ -48,7 +48,7 @@ impl Error {
         self.setting.as_deref()
     }
 
-    /// What kind of error it is.
+    /// The kind of the error.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }

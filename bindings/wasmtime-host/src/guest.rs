@@ -1,4 +1,4 @@
-//! A guest that cannot run for ever.
+//! A guest whose computing time is limited.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,26 +8,27 @@ use wasmtime::{Engine, Store, StoreLimits, StoreLimitsBuilder, UpdateDeadline};
 use crate::host::TICK;
 use crate::provide::Provides;
 
-/// How long a guest has computed, in ticks of the engine.
+/// The time that a guest has computed, in ticks of the engine.
 #[derive(Clone, Debug, Default)]
 pub struct Computed(Arc<AtomicU32>);
 
 impl Computed {
-    /// The guest is about to be called: it may compute for as long as its limit again.
+    /// Begins a call of the guest: it may compute up to its limit again.
     pub fn begin(&self) {
         self.0.store(0, Ordering::Relaxed);
     }
 }
 
-/// Data of a Wasmtime store, and the limit of the guest's memory.
+/// The data of a Wasmtime store, and the limit of the guest's memory.
 pub struct Bounded<T> {
     /// The data.
     pub data: T,
     memory: StoreLimits,
 }
 
-/// A Wasmtime store in which a guest lets others run every 10 ms, and is stopped when it has computed for longer, since
-/// [`Computed::begin`] or its last question to a store, or holds more memory than the provision's limits allow.
+/// Creates a Wasmtime store in which a guest yields every 10 ms. The guest is stopped when it computes for too long
+/// since [`Computed::begin`] or its last request to a store, or when it holds too much memory; the provision has both
+/// limits.
 pub fn interruptible<T: Provides + 'static>(engine: &Engine, mut data: T) -> Store<Bounded<T>> {
     let (limits, count) = (data.provision().limits(), data.provision().computed());
     let memory = StoreLimitsBuilder::new().memory_size(limits.memory).build();

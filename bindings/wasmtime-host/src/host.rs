@@ -1,4 +1,4 @@
-//! The engine, and the ticks by which a guest's time is counted.
+//! The engine, and the ticks that measure a guest's computing time.
 
 use std::thread;
 use std::time::Duration;
@@ -7,31 +7,30 @@ use wasmtime::{Config, Engine};
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// How often the engine's epoch moves on.
+/// The interval at which the engine's epoch advances.
 pub(crate) const TICK: Duration = Duration::from_millis(10);
 
 /// A Wasmtime engine whose guests can be interrupted.
 ///
-/// Cheap to clone; all clones are the same engine. One thread moves its epoch on, every 10 ms, for as long as the
-/// engine is there.
+/// Cheap to clone; all clones are the same engine. One thread advances its epoch every 10 ms, while the engine exists.
 #[derive(Clone)]
 pub struct Host {
     engine: Engine,
 }
 
 impl Host {
-    /// An engine of its own.
+    /// Creates an engine.
     ///
     /// # Errors
-    /// `Component`: this machine cannot run WebAssembly, or gives no thread.
+    /// `Component`: this machine cannot run WebAssembly, or refuses a thread.
     pub fn new() -> Result<Self> {
         Self::with_config(Config::new())
     }
 
-    /// An engine of this configuration; that it can interrupt guests is seen to.
+    /// Creates an engine of this configuration, and makes its guests interruptible.
     ///
     /// # Errors
-    /// `Component`: the configuration does not fit this machine, or there is no thread to be had.
+    /// `Component`: the configuration does not fit this machine, or the machine refuses a thread.
     pub fn with_config(mut config: Config) -> Result<Self> {
         config.wasm_component_model(true).epoch_interruption(true);
         let failed = |cause| Error::of(ErrorKind::Component, "there is no engine to be had", cause);
@@ -48,7 +47,7 @@ impl Host {
         Ok(Self { engine })
     }
 
-    /// The engine, to compile components with.
+    /// The engine, for compiling components.
     pub fn engine(&self) -> &Engine {
         &self.engine
     }

@@ -1,14 +1,14 @@
 //! Leader election for components in Wasmtime.
 //!
-//! A component that takes part in an election imports a key-value store, a clock and random numbers from its host; this
-//! crate gives it all three, on any store that the crate [`incumbent`] opens: NATS JetStream, SQLite or memory.
+//! A component that takes part in an election imports a key-value store, a clock and random numbers from its host. This
+//! crate provides all three, on any store that the crate [`incumbent`] opens: NATS JetStream, SQLite or memory.
 //!
-//! - [`Campaigner`] runs the campaign itself, in the component `incumbent-campaigner.wasm`, on tokio, and gives the
-//!   program a [`Candidate`] to ask who leads.
-//! - [`add_to_linker`] gives what it needs to an application of your own that was composed with the campaigner.
+//! - [`Campaigner`] runs the campaign itself, in the component `incumbent-campaigner.wasm`, on tokio. It gives the
+//!   program a [`Candidate`] as a handle.
+//! - [`add_to_linker`] provides the imports to an application of your own that was composed with the campaigner.
 //!
 //! A guest cannot stall its host: every call to a store has a limit, and a guest that computes for too long is stopped
-//! ([`Limits`]). The rules of an election are in the component, and none are here.
+//! ([`Limits`]). The rules of an election are in the component; this crate has none.
 
 #![forbid(unsafe_code)]
 

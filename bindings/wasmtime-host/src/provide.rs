@@ -1,4 +1,4 @@
-//! What a guest imports: `kv`, `clock` and `random`.
+//! The imports of a guest: `kv`, `clock` and `random`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,10 +20,9 @@ use crate::watch::Watch;
 
 type Trap<T> = wasmtime::Result<T>;
 
-/// The stores that guests may open, by name, and the clock that they count on.
+/// The stores that guests may open, by name, and the clock of their deadlines.
 ///
-/// Cheap to clone; all clones have the same stores, and each store one connection and one watch, however many guests
-/// use it.
+/// Cheap to clone; all clones have the same stores. Each store has one connection and one watch for all guests.
 #[derive(Clone)]
 pub struct Stores {
     clock: Clock,
@@ -31,25 +30,25 @@ pub struct Stores {
 }
 
 impl Stores {
-    /// No stores yet. The clock is the one that the stores were opened with.
+    /// Creates an empty set. `clock` is the one that the stores were opened with.
     pub fn new(clock: Clock) -> Self {
         Self { clock, buckets: BTreeMap::new() }
     }
 
-    /// Adds a store, which [`incumbent::store::open`] opens by URL, under the name that guests know it by.
+    /// Adds a store, which [`incumbent::store::open`] opens by URL, under the name that guests use for it.
     #[must_use]
     pub fn with(mut self, bucket: impl Into<String>, store: Box<dyn Adapter>) -> Self {
         self.buckets.insert(bucket.into(), Arc::new(Shared::new(store, self.clock.clone())));
         self
     }
 
-    /// The clock that guests count on.
+    /// The clock of the guests' deadlines.
     pub fn clock(&self) -> &Clock {
         &self.clock
     }
 }
 
-/// What one guest is given; kept in the data of its Wasmtime store.
+/// The resources of one guest; kept in the data of its Wasmtime store.
 pub struct Provision {
     stores: Stores,
     limits: Limits,
@@ -59,38 +58,38 @@ pub struct Provision {
 }
 
 impl Provision {
-    /// For one guest.
+    /// Creates the resources of one guest.
     pub fn new(stores: Stores, limits: Limits) -> Self {
         let (mut table, news) = (ResourceTable::new(), Arc::new(Notify::new()));
         table.set_max_capacity(limits.handles);
         Self { stores, limits, table, news, computed: Computed::default() }
     }
 
-    /// What the guest may use.
+    /// The limits of the guest.
     pub fn limits(&self) -> Limits {
         self.limits
     }
 
-    /// How long the guest has computed; say [`Computed::begin`] before it is called.
+    /// The computing time of the guest; call [`Computed::begin`] before each call of the guest.
     pub fn computed(&self) -> Computed {
         self.computed.clone()
     }
 
-    /// The bucket, of which the guest is about to ask something: what it computes is counted anew.
+    /// Returns the bucket of a request, and starts the count of the guest's computing time again.
     fn asked(&mut self, bucket: &Resource<Bucket>) -> Trap<&mut Bucket> {
         self.computed.begin();
         Ok(self.table.get_mut(bucket)?)
     }
 
-    /// Wakes whoever steps this guest when one of its watches has something to tell.
+    /// Wakes the task that steps this guest when one of its watches has an event.
     pub fn news(&self) -> Arc<Notify> {
         Arc::clone(&self.news)
     }
 }
 
-/// The data of a Wasmtime store that has a [`Provision`] in it.
+/// The data of a Wasmtime store that contains a [`Provision`].
 pub trait Provides: Send {
-    /// The guest's provision.
+    /// The resources of the guest.
     fn provision(&mut self) -> &mut Provision;
 }
 
@@ -100,12 +99,12 @@ impl Provides for Provision {
     }
 }
 
-/// Gives the components of a linker what world `campaigner` imports: `kv`, `clock` and `random`.
+/// Adds the imports of world `campaigner` to a linker: `kv`, `clock` and `random`.
 ///
-/// A composition of an application and a campaigner is given it the same way.
+/// It works in the same way for a composition of an application and a campaigner.
 ///
 /// # Errors
-/// When one of them is there already.
+/// One of them is in the linker already.
 pub fn add_to_linker<T: Provides + 'static>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
     kv::add_to_linker::<T, HasSelf<Provision>>(linker, T::provision)?;
     clock::add_to_linker::<T, HasSelf<Provision>>(linker, T::provision)?;

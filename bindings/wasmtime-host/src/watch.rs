@@ -1,4 +1,4 @@
-//! One watch of a store, followed by all guests that watch a key of it.
+//! One watch of a store, shared by all guests that watch a key of it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -14,26 +14,26 @@ use incumbent::store::{Adapter, WatchEvent};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-/// The watch of a store. It is begun when the first guest wants it, ends when the store ends it or lives another life,
-/// and is begun again for whoever asks next.
+/// The watch of a store. It begins when the first guest requests it, and ends when the store ends it or has a new
+/// incarnation. The next request begins it again.
 #[derive(Default)]
 pub(crate) struct Feed {
     present: Arc<Mutex<Present>>,
-    /// Held while a watch is begun, so that one is.
+    /// Held while a watch is opened, so that there is only one.
     beginning: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
 struct Present {
-    /// Which life of the store its latest inspection showed.
+    /// The incarnation of the store at its latest inspection.
     life: Option<Incarnation>,
-    /// Counts the watches; one that another life has overtaken tells nothing any more.
+    /// Counts the watches; an outdated number marks one of an old incarnation, whose entries are ignored.
     number: u64,
     stream: Option<Stream>,
 }
 
 struct Stream {
-    /// The newest of every key, for those who come later.
+    /// The newest entry of every key, for later followers.
     newest: HashMap<String, Entry>,
     followers: Vec<(String, Weak<Slot>)>,
     reader: JoinHandle<()>,
@@ -47,7 +47,7 @@ impl Drop for Stream {
 }
 
 impl Feed {
-    /// An inspection showed this life of the store. A watch of another one is over.
+    /// Records the incarnation from an inspection. Ends a watch of another one.
     pub(crate) fn shown(&self, life: Incarnation) {
         let mut present = lock(&self.present);
         if present.life.replace(life).is_some_and(|known| known != life) {
@@ -56,7 +56,7 @@ impl Feed {
         }
     }
 
-    /// Follows a key: what is there, and every change from now on.
+    /// Follows a key: its current entry, and every change from now on.
     pub(crate) async fn follow(
         &self,
         adapter: &dyn Adapter,
@@ -87,7 +87,7 @@ impl Feed {
 }
 
 impl Present {
-    /// Adds a follower, who is told at once what is known; whether there is a watch to follow.
+    /// Adds a follower and passes it the known entry at once. Returns whether there is a watch to follow.
     fn join(&mut self, key: &str, slot: &Arc<Slot>) -> bool {
         let Some(stream) = &mut self.stream else { return false };
         if let Some(entry) = stream.newest.get(key) {
@@ -109,7 +109,7 @@ async fn read(mut stream: BoxStream<'static, WatchEvent>, present: Weak<Mutex<Pr
             return;
         }
         let (Some(WatchEvent { key, entry }), Some(stream)) = (next, &mut present.stream) else {
-            // Dropped, it tells its followers.
+            // Dropping it notifies the followers.
             present.stream = None;
             return;
         };
@@ -126,7 +126,7 @@ pub struct Watch {
     clock: Clock,
 }
 
-/// What one guest has still to be told: the newest is enough.
+/// The entry that one guest has not read yet; only the newest is kept.
 struct Slot {
     told: Mutex<Told>,
     news: Arc<Notify>,
@@ -149,7 +149,7 @@ impl Slot {
         self.news.notify_one();
     }
 
-    /// What there is to tell: an entry, or that the watch is over; `None` where there is nothing.
+    /// Takes an entry, or the end of the watch; `None` where there is nothing new.
     fn take(&self) -> Option<Result<Entry, Fault>> {
         let mut told = lock(&self.told);
         match told.entry.take() {
@@ -164,7 +164,7 @@ impl Slot {
 }
 
 impl Watch {
-    /// What is new, waiting no longer than `limit` for it.
+    /// Waits for a new entry, up to `limit`.
     pub(crate) async fn poll(&self, limit: Duration) -> Result<Option<Entry>, Fault> {
         let until = self.clock.now() + limit;
         loop {
@@ -183,6 +183,6 @@ impl Watch {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    // Nothing that holds it can panic halfway through a change.
+    // No code panics halfway through a change while it holds the lock.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

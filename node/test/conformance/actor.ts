@@ -1,4 +1,4 @@
-/** A candidate of a scenario, and the log of what it was told. */
+/** A candidate of a scenario, and its log of events. */
 
 import type { CampaignSettings, Candidate, Event, Hold, IncumbentError, Reason, Term } from '../../dist/index.js';
 
@@ -18,7 +18,7 @@ export interface Part {
   readonly options?: Record<string, unknown>;
 }
 
-/** What a scenario's candidate asks for, as this package calls it. */
+/** The settings of a scenario's candidate, in this package's names. */
 export function settingsOf(id: string, part: Part, leaseMs: number): CampaignSettings {
   const settings: Record<string, unknown> = { name: part.name ?? id, preset: 'fast', lease: leaseMs, splay: 0 };
   for (const [name, value] of Object.entries(part.options ?? {})) {
@@ -29,19 +29,19 @@ export function settingsOf(id: string, part: Part, leaseMs: number): CampaignSet
   return settings;
 }
 
-/** What breaks a rule that holds in every scenario. */
+/** A broken rule, one of those that hold in every scenario. */
 export class Broken extends Error {}
 
 export class Actor {
   readonly log: Told[] = [];
   readonly warnings = new Set<string>();
   readonly calls: Promise<IncumbentError | null>[] = [];
-  /** How much of the log the steps have read. */
+  /** The number of log entries that steps have read. */
   read = 0;
   candidate: Candidate | undefined;
   /** The first rule that it saw broken. */
   broken: Broken | undefined;
-  /** One that is dead is taken to lead until then. */
+  /** A candidate that was killed is treated as the leader until then. */
   ghostUntil = 0;
   #hold: Hold | undefined;
   #stop: (() => void) | undefined;
@@ -73,7 +73,7 @@ export class Actor {
     this.#hold = undefined;
   }
 
-  /** It is dead: nobody asks it or listens to it any more. */
+  /** Marks it as killed: nothing polls it or reads its events any more. */
   bury(): void {
     this.#stop?.();
     this.ghostUntil = performance.now() + (this.candidate?.term?.remainingMs ?? 0);

@@ -1,4 +1,4 @@
-/** What an election must do in every language: the scenarios, played through this package. */
+/** The scenarios of all languages, played through this package. */
 
 import { readFileSync, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -28,7 +28,7 @@ async function on(store: string, scenario: Scenario, context?: TestContext): Pro
   }
 }
 
-/** On which stores; all of them where nothing is said. */
+/** The stores to play on; all by default. */
 const STORES = (process.env['INCUMBENT_STORES'] || 'memory,sqlite,nats').split(',');
 
 describe.each(STORES)('%s', { timeout: 240_000, concurrent: true }, (store) => {

@@ -1,12 +1,12 @@
-/** Plays a scenario through this package, and checks what holds in every one. */
+/** Plays a scenario through this package, and checks the rules of every scenario. */
 
 import { connect, type IncumbentError, type Observation, type Store } from '../../dist/index.js';
 import { Actor, Broken, settingsOf, type Part, type Told } from './actor.js';
 import type { Scene, Stage } from './stage.js';
 
-/** How long what must happen is waited for; no scenario depends on it. */
+/** The time limit of an expectation; no scenario depends on it. */
 const PATIENCE_MS = 60_000;
-/** Answers further apart may be from two terms. */
+/** Answers that are further apart may be from two terms. */
 const CLOSE_MS = 50;
 
 interface Moment {
@@ -48,7 +48,7 @@ export interface Scenario {
   steps: Step[];
 }
 
-/** Plays a scenario; throws an error that says at which step what was expected, and what was seen. */
+/** Plays a scenario; throws an error with the step, the expectation and the observation. */
 export async function play(scenario: Scenario, scene: Scene, stage: Stage): Promise<void> {
   const house = await connect(scene.url);
   const game = new Game(scenario, scene, stage, house);
@@ -69,7 +69,7 @@ export async function play(scenario: Scenario, scene: Scene, stage: Stage): Prom
     throw new Error(`step ${place}, ${step}: ${message}\n${game.story()}`, { cause: error });
   } finally {
     clearInterval(witness);
-    // Bounded by itself; what it fails with is not what the scenario is about.
+    // Has a time limit of its own; its error is not what the scenario tests.
     await house.close().catch(() => undefined);
   }
 }
@@ -246,7 +246,7 @@ class Game {
         seen.push(one);
       }
     };
-    // An observer that fails sees nothing, which is then missed.
+    // An observer that fails sees nothing, and the step then misses it.
     read().catch(() => undefined);
   }
 
@@ -279,7 +279,7 @@ class Game {
     }
   }
 
-  /** What must not happen can only be waited for: as long as the scenario says. */
+  /** Checks that something does not happen, for as long as the scenario says. */
   async #during(leases: number, what: string, isSo: () => boolean): Promise<void> {
     const end = performance.now() + leases * this.scenario.lease_ms;
     do {
@@ -297,7 +297,7 @@ class Game {
     return outcome.value as T;
   }
 
-  /** Never two leaders. */
+  /** Checks that no two lead. */
   look(): void {
     const start = performance.now();
     const actors = [...new Set(this.#actors.values())];
@@ -328,7 +328,7 @@ class Game {
     }
   }
 
-  /** Nothing unasked, calls return, ends are clean. */
+  /** Checks that calls return, that no event is unread, and that the stores close without a broken rule. */
   async end(): Promise<void> {
     for (const actor of new Set(this.#actors.values())) {
       for (const call of actor.calls) {
@@ -383,7 +383,7 @@ function same(what: string, seen: unknown, wanted: unknown[]): void {
   }
 }
 
-/** A turn of the event loop: some of what is waited for is told by no event, such as a state, or what the store shows. */
+/** Waits for a turn of the event loop: some conditions have no event, such as a state or the content of the store. */
 function pause(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 2));
 }

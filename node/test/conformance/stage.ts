@@ -1,4 +1,4 @@
-/** The program that has the hand on store and network. */
+/** The program that controls the store and the network. */
 
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 
 import { STAGE, tool } from '../tools.js';
 
-/** Where a scenario is played. */
+/** The place where a scenario is played. */
 export interface Scene {
   readonly url: string;
   readonly offers: string[];
@@ -49,7 +49,7 @@ export class Stage {
     return (await this.ask({ do: 'set', store, lease_ms: leaseMs, connections })) as Scene;
   }
 
-  /** It ends when its input does. */
+  /** Ends the program by closing its input. */
   async end(): Promise<void> {
     const ended = this.#child.exitCode === null ? once(this.#child, 'exit') : undefined;
     this.#child.stdin!.end();

@@ -1,4 +1,4 @@
-// Leads, and says at every line that it is asked whether it does: node asked.mjs URL
+// Leads, and answers each line of input with whether it still does: node asked.mjs URL
 import { createInterface } from 'node:readline';
 import { connect } from 'incumbent';
 

@@ -1,4 +1,4 @@
-// Two workers of a cluster: the first that leads is closed, and the other follows.
+// Two workers of a cluster: the first leader is closed, and the other follows.
 import cluster from 'node:cluster';
 import { fileURLToPath } from 'node:url';
 

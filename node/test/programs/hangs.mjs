@@ -18,7 +18,7 @@ await candidate.lead(async (term) => {
     console.log('hangs');
     const end = performance.now() + Number(milliseconds);
     while (performance.now() < end) {
-      // Not one turn of the loop.
+      // Busy, so that the loop does not run.
     }
     console.log('turns', candidate.isLeader, term.signal.aborted, term.reason);
   }

@@ -1,4 +1,4 @@
-// Opens and closes campaigns, and says what is left of them: node --expose-gc leaks.mjs COUNT
+// Opens and closes campaigns, and prints what is left of them: node --expose-gc leaks.mjs COUNT
 import { readdirSync } from 'node:fs';
 import { connect } from 'incumbent';
 
@@ -26,7 +26,7 @@ async function measure() {
   return { heapUsed, rss, files, threads, active: process.getActiveResourcesInfo().length };
 }
 
-// The memory of the elections themselves, and of an allocator that has seen as much as it will.
+// A warm-up, for the memory of the elections themselves and the peak of the allocator.
 const some = 1000;
 for (let at = 0; at < 4 * some; at += 1) await campaign(at % some);
 const before = await measure();

@@ -1,4 +1,4 @@
-// How long a process lives: node lifetime.mjs CASE URL
+// The lifetime of a process: node lifetime.mjs CASE URL
 import { connect } from 'incumbent';
 
 const [what, url] = process.argv.slice(2);
@@ -7,7 +7,7 @@ const campaign = () => store.campaign('jobs', { preset: 'fast', splay: 0 });
 const won = async (candidate) => (await candidate.terms().next()).value;
 
 const cases = {
-  // A store is open, and nobody campaigns.
+  // A store is open, and no candidate campaigns.
   async store() {},
   async closed() {
     await (await campaign()).close();
@@ -16,7 +16,7 @@ const cases = {
     await campaign();
     await store.close();
   },
-  // It is kept alive by the campaign alone.
+  // The campaign alone keeps it alive.
   async campaigning() {
     const candidate = await campaign();
     process.once('SIGTERM', () => candidate.close());
@@ -35,7 +35,7 @@ const cases = {
       if (event.type === 'won' || event.type === 'lost') console.log(event.type, event.reason ?? '');
     }
   },
-  // Nobody has a name for it any more.
+  // The program has no reference to it any more.
   async forgotten() {
     await campaign();
     globalThis.gc?.();

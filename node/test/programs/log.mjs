@@ -1,4 +1,4 @@
-// Leads once, and logs to the console where it is asked to: node log.mjs quiet|console
+// Leads once, and logs to the console with the argument `console`: node log.mjs quiet|console
 import { connect, logTo } from 'incumbent';
 
 let logged = Promise.resolve();

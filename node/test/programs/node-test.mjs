@@ -1,4 +1,4 @@
-// A test of somebody's own, with the runner that comes with Node.
+// A test as users write it, with the runner that comes with Node.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ScriptedElection } from 'incumbent/testing';

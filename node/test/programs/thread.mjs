@@ -1,4 +1,4 @@
-// Campaigns in a thread, or a process, of its own, and tells whoever started it.
+// Campaigns in a thread or a process of its own, and reports to its parent.
 import cluster from 'node:cluster';
 import { connect } from 'incumbent';
 import { parentPort, workerData } from 'node:worker_threads';
@@ -12,7 +12,7 @@ const port = parentPort ?? process;
 port.once('message', async () => {
   await store.close();
   tell(['closed']);
-  // What listens to its parent lives as long as that.
+  // A listener for messages of the parent keeps the process alive as long as the parent.
   (parentPort ?? (cluster.isWorker ? cluster.worker : process))[parentPort ? 'close' : 'disconnect']();
 });
 tell(['ready']);

@@ -1,9 +1,9 @@
 """Leader election on the infrastructure you already run.
 
-Several processes want to do a job that exactly one of them may do at a time. Each becomes a *candidate* in an
-*election*; one becomes the *leader* for a *term*; when it resigns, crashes, hangs or is cut off, another takes over,
-and the two never overlap. The election lives in a store that you have anyway: a NATS JetStream key-value bucket, or
-a SQLite file for the processes of one machine::
+Several processes want to do a job that only one of them may do at a time. Each becomes a *candidate* in an *election*,
+and one becomes the *leader* for a *term*. When it resigns, crashes, hangs or is cut off, another takes over, and the
+two never overlap. The election lives in a store that you have anyway: a NATS JetStream key-value bucket, or a SQLite
+file for the processes of one machine::
 
     import incumbent
 
@@ -16,15 +16,15 @@ a SQLite file for the processes of one machine::
 - :func:`connect` opens a :class:`Store`, and ``store.campaign`` makes a :class:`Candidate`.
 - ``candidate.is_leader`` compares a proven deadline with the clock at every call. It is right even after the event
   loop was blocked, or the process stopped, for longer than the lease; and it is never true in a forked child.
-- An event loop that hangs for a lease makes its candidates leave, and another leads (``watch_loop``). A thread that hangs
-  keeps leading, unless ``health`` says otherwise.
-- :mod:`incumbent.sync` has the same nouns and verbs for threads.
-- :mod:`incumbent.errors` has what can go wrong, all under :class:`IncumbentError`.
+- An event loop that hangs for a lease makes its candidates resign, and another process leads (``watch_loop``). A thread
+  that hangs keeps leading, unless ``health`` reports otherwise.
+- :mod:`incumbent.sync` has the same API for threads.
+- :mod:`incumbent.errors` has the errors, all under :class:`IncumbentError`.
 - :mod:`incumbent.testing` has a scripted election and a store with faults, for your own tests.
 
-What happens is logged to the logger ``incumbent``: nothing is shown unless the program configures logging. Nothing is
-started by importing this package; the first store that is opened starts what it needs. A process that exits resigns
-first. What a fork inherits does not lead: open a store in the child.
+Log records go to the logger ``incumbent``, which prints nothing unless the program configures logging. Importing this
+package starts nothing; opening the first store starts the threads that it needs. A process that exits resigns first.
+Handles inherited across a fork do not lead: open a store in the child.
 """
 
 from incumbent import _exit as _exit

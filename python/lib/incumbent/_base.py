@@ -1,4 +1,4 @@
-"""What terms and candidates say at once, in both faces alike."""
+"""The methods of terms and candidates that do not wait, for asyncio and threads alike."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T", bound="BaseTerm")
 
 
 class BaseTerm:
-    """One uninterrupted leadership. Nothing here waits."""
+    """An uninterrupted leadership. Nothing here waits."""
 
     __slots__ = ("__weakref__", "_native")
     _native: _incumbent.Term
@@ -35,36 +35,36 @@ class BaseTerm:
 
     @property
     def age(self) -> float:
-        """How many seconds ago this candidate was told that it leads, whether or not the term is over by now."""
+        """The seconds since this candidate learned that it leads, even when the term is over."""
         return self._native.age
 
     @property
     def remaining(self) -> float:
-        """For how many seconds the lease is proven so far; renewals move it on. Zero once the term is over."""
+        """The seconds for which the lease is proven; renewals extend it. Zero once the term is over."""
         return self._native.remaining
 
     @property
     def drain_remaining(self) -> float | None:
-        """How many seconds a draining leader may still take to finish its work; None while it is not draining."""
+        """The seconds that a draining leader still has to finish its work; None while it is not draining."""
         return self._native.drain_remaining
 
     @property
     def is_draining(self) -> bool:
-        """Whether the leader is leaving of its own will: time to stop taking on new work."""
+        """Whether the leader is leaving of its own accord, and should accept no new work."""
         return self._native.drain_remaining is not None and self._native.is_current()
 
     @property
     def reason(self) -> Reason | None:
-        """Why the term is over; None while it is not."""
+        """The reason for which the term ended; None while it lasts."""
         reason = self._native.reason
         return None if reason is None else Reason(reason)
 
     def is_current(self) -> bool:
-        """Whether the term is not over *now*, by the clock and not by a timer; never in a forked child."""
+        """Whether the term still lasts *now*, by the clock and not by a timer; always false in a forked child."""
         return self._native.is_current()
 
     def check(self) -> None:
-        """Raises :class:`TermEnded`, with the reason, where the term is over."""
+        """Raises :class:`TermEnded`, with the reason, if the term is over."""
         if not self.is_current():
             raise TermEnded(self.reason or Reason.EXPIRED)
 
@@ -73,7 +73,7 @@ class BaseTerm:
         self._native.fail()
 
     def drained(self) -> None:
-        """Says that the work of the term is done, whoever else is at it: a draining term ends now."""
+        """Reports that the work of the term is done, even with other work in progress: a draining term ends now."""
         self._native.drained()
 
     def __eq__(self, other: object) -> bool:
@@ -88,7 +88,7 @@ class BaseTerm:
 
 
 class BaseTerms:
-    """The terms of a candidate, one after another: the present one is held until the next is asked for."""
+    """The terms of a candidate: the current one is held until the next is requested."""
 
     __slots__ = ("_candidate", "_is_asked", "_last", "_turn")
 
@@ -99,9 +99,9 @@ class BaseTerms:
         self._is_asked = False
 
     def _ask(self) -> _incumbent.Operation[_incumbent.Hold | None]:
-        """The turn before is over; asks for the next term. Whoever asks says when that is over."""
+        """Ends the previous turn and requests the next term. The caller resets ``_is_asked`` afterwards."""
         if self._is_asked:
-            # As with a generator: two who ask at once would be given the same term.
+            # Like a generator: two concurrent callers would get the same term.
             message = "the next term is being waited for already; give each task or thread terms() of its own"
             raise RuntimeError(message)
         self._finish()
@@ -109,7 +109,7 @@ class BaseTerms:
         return self._candidate.next_term(self._last)
 
     def _begin(self, hold: _incumbent.Hold, owner: object) -> _incumbent.Term:
-        """A turn of the loop begins, in that task or thread."""
+        """Begins a turn of the loop, in that task or thread."""
         self._last = hold.term
         self._turn = _inside.Turn(hold, owner)
         return hold.term
@@ -124,11 +124,11 @@ class BaseTerms:
 
 
 class BaseCandidate(Generic[T]):
-    """One participant of an election. Nothing here waits."""
+    """A participant of an election. Nothing here waits."""
 
     __slots__ = ("__weakref__", "_native")
     _native: _incumbent.Candidate
-    # A face's own kind of term.
+    # The class of terms, for asyncio or threads.
     _term_type: ClassVar[Any]
 
     def __init__(self, native: _incumbent.Candidate) -> None:
@@ -138,11 +138,11 @@ class BaseCandidate(Generic[T]):
     def is_leader(self) -> bool:
         """Whether this candidate leads *now*.
 
-        It compares the proven deadline with the clock at every call, and trusts no timer: once the lease is no longer
-        renewed it turns false by itself, also while the event loop is blocked or the process stopped. It is never true
+        It compares the proven deadline with the clock at every call, without a timer: once the lease is no longer
+        renewed it turns false by itself, even while the event loop is blocked or the process stopped. It is never true
         in a forked child.
-        What it cannot do is stop the clock between the answer and what you do with it: send the term's token along
-        where that matters.
+        Time still passes between this answer and the action that depends on it: where that matters, send the term's
+        token along.
         """
         return self._native.is_leader
 
@@ -153,37 +153,37 @@ class BaseCandidate(Generic[T]):
 
     @property
     def name(self) -> str:
-        """The candidate's name, as others see it."""
+        """The candidate's name, visible to other candidates."""
         return self._native.name
 
     @property
     def term(self) -> T | None:
-        """The present term; None while this candidate does not lead."""
+        """The current term; None while this candidate does not lead."""
         term = self._native.term
         return None if term is None else self._term_of(term)
 
     @property
     def state(self) -> State:
-        """Where the campaign stands."""
+        """The state of the campaign."""
         return State(self._native.state)
 
     @property
     def leader(self) -> Leader | None:
-        """Who holds the seat, as far as this candidate has seen."""
+        """The leader of the election, as far as this candidate has seen."""
         return leader_of(self._native.leader)
 
     def set_healthy(self, is_well: bool) -> None:  # noqa: FBT001, it is a statement
-        """Says whether this candidate is well; it is at first.
+        """Sets whether this candidate is healthy; it is at first.
 
-        An unhealthy candidate does not campaign, an unhealthy leader drains and leaves.
+        An unhealthy candidate does not campaign, and an unhealthy leader drains and leaves.
         """
         self._native.set_healthy(is_well)
 
     def accept_reset(self) -> None:
         """Accepts that tokens may start again after the store was reset.
 
-        For a candidate that stays out because of it (warning ``STORE_RESET``), and only where nothing remembers
-        the tokens from before.
+        For a candidate that stays out because of a reset (warning ``STORE_RESET``), and only where no resource
+        remembers the tokens from before it.
         """
         self._native.accept_reset()
 
@@ -197,7 +197,7 @@ class BaseCandidate(Generic[T]):
         return event_of(plain, cls._term_type)
 
     def _won(self, hold: _incumbent.Hold | None) -> T:
-        """What was waited for, held no longer."""
+        """Returns the term of a hold, and releases the hold."""
         if hold is None:
             message = "the candidate is closed"
             raise ClosedError(message)
@@ -205,7 +205,7 @@ class BaseCandidate(Generic[T]):
         return self._term_of(hold.term)
 
     def _is_inside(self) -> bool:
-        """Whether the caller is part of the work of the present term."""
+        """Whether the caller is part of the work of the current term."""
         term = self._native.term
         return term is not None and _inside.is_inside(term)
 

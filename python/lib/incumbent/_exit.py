@@ -1,4 +1,4 @@
-"""Leaving in good order when the interpreter exits: seats are given up first, and nothing hangs."""
+"""A clean shutdown when the interpreter exits: leaders release their keys first, and nothing hangs."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from threading import Thread
 
 LIMIT = 3.0
-"""How many seconds the stores may take to take the seats back."""
+"""The seconds that the release of all keys may take."""
 
 GRACE = 1.0
-"""How many seconds the callbacks that this causes may take."""
+"""The seconds that the callbacks after the release may take."""
 
 threads: set[Thread] = set()
-"""The threads on which callbacks run."""
+"""The threads that run callbacks."""
 
 
 def _leave() -> None:

@@ -1,4 +1,4 @@
-"""Fixtures for pytest, found by its entry point. Imports nothing of the package until one is used."""
+"""Fixtures for pytest, found by its entry point. Imports the package only when a fixture is used."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def scripted_election() -> Callable[..., Any]:
-    """Makes elections that follow a script, for asyncio; see :mod:`incumbent.testing`."""
+    """Creates scripted elections, for asyncio; see :mod:`incumbent.testing`."""
     from incumbent import testing
 
     return testing.scripted_election
@@ -20,7 +20,7 @@ def scripted_election() -> Callable[..., Any]:
 
 @pytest.fixture
 def scripted_election_sync() -> Callable[..., Any]:
-    """Makes elections that follow a script, for threads; see :mod:`incumbent.testing`."""
+    """Creates scripted elections, for threads; see :mod:`incumbent.testing`."""
     from incumbent import testing
 
     return testing.scripted_election_sync
@@ -28,7 +28,7 @@ def scripted_election_sync() -> Callable[..., Any]:
 
 @pytest.fixture
 def faulty_store() -> Callable[..., Any]:
-    """Opens stores with faults on demand, for asyncio; see :mod:`incumbent.testing`."""
+    """Opens stores with fault injection, for asyncio; see :mod:`incumbent.testing`."""
     from incumbent import testing
 
     return testing.faulty_store
@@ -36,7 +36,7 @@ def faulty_store() -> Callable[..., Any]:
 
 @pytest.fixture
 def faulty_store_sync() -> Callable[..., Any]:
-    """Opens stores with faults on demand, for threads; see :mod:`incumbent.testing`."""
+    """Opens stores with fault injection, for threads; see :mod:`incumbent.testing`."""
     from incumbent import testing
 
     return testing.faulty_store_sync

@@ -1,4 +1,4 @@
-# The compiled part. It is private: what programs use is in the other modules.
+# The compiled part. It is private: programs use the other modules.
 
 from collections.abc import Callable
 from typing import Any, Generic, TypeAlias, TypeVar, final

@@ -1,6 +1,6 @@
 """Whether code runs inside of the work that a drain waits for.
 
-Whoever resigns there and waits for it to be done would wait for itself.
+Code that resigns inside of that work must not wait for the drain: it would wait for itself.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Work:
         _WORK.set(self)
 
     def finish(self) -> None:
-        """The work is over. Finishing it twice is no error."""
+        """Ends the work and releases its hold. Finishing it twice is no error."""
         hold, self.hold = self.hold, None
         if hold is not None:
             hold.release()
@@ -49,9 +49,9 @@ def is_inside(term: _incumbent.Term | None) -> bool:
 
 
 def hand_on(term: _incumbent.Term, owner: object) -> None:
-    """Work of its own begins on this term: the loop around it, which held the term until then, holds it no more.
+    """Begins a body inside of a loop's turn: the turn, which held the term until now, releases it.
 
-    Only a loop of the same owner, a task or a thread: what runs beside it is not all of its work.
+    Only a turn of the same owner, a task or a thread: for other owners the turn may contain more work.
     """
     work = _WORK.get()
     while work is not None:
@@ -62,7 +62,7 @@ def hand_on(term: _incumbent.Term, owner: object) -> None:
 
 
 def left_too_often() -> RuntimeError:
-    """The error of a term that is left and was not entered; there is nothing to release."""
+    """Returns the error for a term that is left and was not entered: there is nothing to release."""
     return RuntimeError("the term is left more often than it was entered")
 
 

@@ -1,4 +1,4 @@
-"""What is logged goes to the logger ``incumbent``; nothing is shown unless the program asks for it."""
+"""Hands log records to the logger ``incumbent``; it prints nothing unless the program configures logging."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ logger.addHandler(logging.NullHandler())
 
 
 def start() -> None:
-    """Begins to forward what is logged; done when the first store is opened, in a forked child too.
+    """Begins to forward log records. Called when the first store is opened, in a forked child too.
 
-    On a thread that Python made: one that Python does not know would have to make and end a state of the interpreter for
-    each record, and a fork at that moment leaves the child with a lock that is held for good.
+    Records are taken on a Python thread. Another thread would have to create and delete an interpreter state for each
+    record, and a fork at that moment leaves the child with a lock that is held for good.
     """
     if _incumbent.keep_logs():
         _thread.start(_forward, "incumbent-log")
@@ -22,7 +22,7 @@ def start() -> None:
 
 
 def refresh() -> None:
-    """Has the compiled part log what the logger is enabled for, and nothing else."""
+    """Sets the threshold of the compiled part to the level of the logger."""
     _incumbent.set_log_threshold(min(logger.getEffectiveLevel(), 255))
 
 

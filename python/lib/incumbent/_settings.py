@@ -1,4 +1,4 @@
-"""The settings of a store and of a campaign, for type checkers; what is accepted is decided by the compiled part."""
+"""The settings of a store and of a campaign, for type checkers; the compiled part validates them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ Length = Union[float, timedelta, str]
 
 
 HEALTH_INTERVAL = 5.0
-"""How many seconds lie between two questions whether a candidate is well, where nothing else is said."""
+"""The default interval of the health check, in seconds."""
 
 
 def interval_of(health: object, interval: Length | None) -> Length | None:
-    """How often a health check is asked; None where there is no check."""
+    """Returns the interval of a health check; None where there is no check."""
     if health is None:
         if interval is not None:
             message = "health_interval is for a health check; give one as health"
@@ -29,7 +29,7 @@ def interval_of(health: object, interval: Length | None) -> Length | None:
 
 
 class StoreSettings(TypedDict, total=False):
-    """How a store is opened; what a URL can say as a parameter can be said here."""
+    """The settings of a store; a parameter of its URL can also be a setting."""
 
     fail_fast: bool
     expected_lease: Length
@@ -55,7 +55,7 @@ class StoreSettings(TypedDict, total=False):
 
 
 class CampaignSettings(TypedDict, total=False):
-    """What a candidate wants, but for its drain."""
+    """The settings of a candidate, except for its drain."""
 
     name: str
     preset: Literal["standard", "fast", "go_compatible", "test"]

@@ -1,4 +1,4 @@
-"""Threads of our own, on which functions of the program run."""
+"""Threads of this package, on which functions of the program run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from incumbent import _exit
 
 
 def start(work: Callable[[], None], name: str) -> None:
-    """Runs it on a thread of its own."""
+    """Runs ``work`` on a new thread."""
 
     def run() -> None:
         try:
@@ -17,7 +17,7 @@ def start(work: Callable[[], None], name: str) -> None:
         finally:
             _exit.threads.discard(thread)
 
-    # A daemon: at exit the campaigns are closed, which ends it; it must not keep the process from getting there.
+    # A daemon: closing the campaigns at exit ends it, and it must not keep the process from exiting.
     thread = threading.Thread(target=run, name=name, daemon=True)
     _exit.threads.add(thread)
     thread.start()

@@ -1,4 +1,4 @@
-"""The nouns that both faces share."""
+"""The types that the APIs for asyncio and threads share."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _DESCRIPTIONS = {code: (may_drain, text) for code, may_drain, text in _incumbent
 class Token(NamedTuple):
     """A fencing token: constant for a term, larger for every later one of the election.
 
-    Send it with every request, and let the resource refuse a smaller one than it has seen. Tokens compare as pairs;
-    as text (``str(token)``, 33 characters) they sort the same, in every language.
+    Send it with every request, and let the resource refuse a token smaller than the largest it has seen. Tokens compare
+    as pairs; as text (``str(token)``, 33 characters) they sort the same, in every language.
     """
 
     incarnation: int
-    """Which life of the store the term belongs to."""
+    """The incarnation of the store in which the term was won."""
 
     sequence: int
     """The number of the write that won the term."""
@@ -30,7 +30,7 @@ class Token(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Token:
-        """The token that ``str`` made this text of; ``ValueError`` for anything else."""
+        """Parses a token from the text that ``str`` returns; ``ValueError`` for any other text."""
         parts = text.split("-")
         digits = "0123456789abcdefABCDEF"
         if len(parts) != 2 or any(len(part) != 16 or part.strip(digits) for part in parts):
@@ -40,22 +40,22 @@ class Token(NamedTuple):
 
 
 class Reason(str, Enum):
-    """Why a term ended."""
+    """The reason for which a term ended."""
 
     RESIGNED = "RESIGNED"
     """The leader resigned."""
     HANDED_OVER = "HANDED_OVER"
     """The leader handed over to a named successor."""
     USURPED = "USURPED"
-    """The key is somebody else's."""
+    """Another candidate holds the key."""
     DELETED = "DELETED"
-    """Somebody deleted the key."""
+    """The key was deleted."""
     EXPIRED = "EXPIRED"
-    """The lease could not be proven to go on."""
+    """The lease could not be proven to last."""
     REVOKED = "REVOKED"
-    """A consumer group took the leadership away."""
+    """A consumer group revoked the leadership."""
     UNHEALTHY = "UNHEALTHY"
-    """The candidate said that it is not well."""
+    """The candidate was reported unhealthy."""
     HANDLER_FAILED = "HANDLER_FAILED"
     """The work of the term failed."""
     STORE_RESET = "STORE_RESET"
@@ -65,40 +65,40 @@ class Reason(str, Enum):
 
     @property
     def may_drain(self) -> bool:
-        """Whether the work could be brought to an end while the lease was still held."""
+        """Whether the work could be finished while the lease was still held."""
         return _DESCRIPTIONS[self.value][0]
 
     @property
     def description(self) -> str:
-        """The reason in words."""
+        """The reason as text."""
         return _DESCRIPTIONS[self.value][1]
 
 
 class State(str, Enum):
-    """Where a campaign stands."""
+    """The state of a campaign."""
 
     IDLE = "IDLE"
-    """Not in the race: not yet asked to campaign, or unhealthy."""
+    """Not campaigning: not yet asked to, or unhealthy."""
     SPLAYING = "SPLAYING"
-    """Waiting a random while before its first campaign."""
+    """Waiting for a random time before its first campaign."""
     WAITING = "WAITING"
-    """In the race; the seat is held by somebody else, or not yet looked at."""
+    """Campaigning; another candidate holds the key, or the key is not read yet."""
     ACQUIRING = "ACQUIRING"
-    """An acquire is on its way."""
+    """An acquire is in flight."""
     HOLDING = "HOLDING"
-    """Holds the seat and is not yet told, because a previous leader might still believe it leads."""
+    """Holds the key and does not lead yet, because a previous leader might still believe that it leads."""
     LEADING = "LEADING"
     """Leads."""
     DRAINING = "DRAINING"
     """Leads, and is finishing its work."""
     RELEASING = "RELEASING"
-    """Leads no more, and is giving the seat back."""
+    """Leads no more, and is releasing the key."""
     CLOSED = "CLOSED"
     """Over."""
 
 
 class _Record:
-    """Named values that do not change; a dataclass, but for what importing those costs."""
+    """A record of named values that do not change; unlike a dataclass, it needs no slow import."""
 
     __slots__ = ()
     __match_args__: tuple[str, ...] = ()
@@ -132,17 +132,17 @@ class _Record:
 
 
 class Leader(_Record):
-    """Who holds the seat of an election."""
+    """The leader of an election."""
 
     __slots__ = ("_metadata", "name", "nonce", "revision")
     __match_args__ = ("name", "revision", "nonce", "_metadata")
 
     name: str
-    """Its name."""
+    """The name of the candidate."""
     revision: int
-    """The revision of its newest record when it was first seen to hold the seat."""
+    """The revision of its newest record when it was first seen as the leader."""
     nonce: str | None
-    """Its campaign; None for other software."""
+    """The nonce of its campaign; None for other software."""
     _metadata: tuple[tuple[str, str], ...]
 
     def __init__(
@@ -152,7 +152,7 @@ class Leader(_Record):
 
     @property
     def metadata(self) -> dict[str, str]:
-        """What it publishes about itself."""
+        """The metadata that it publishes."""
         return dict(self._metadata)
 
     def __repr__(self) -> str:
@@ -169,34 +169,34 @@ class Won(_Record, Generic[T]):
 
 
 class Draining(_Record, Generic[T]):
-    """This leader leaves of its own will; it still leads, and has ``term.drain_remaining`` seconds to finish."""
+    """This leader leaves of its own accord; it still leads, and has ``term.drain_remaining`` seconds to finish."""
 
     __slots__ = ("reason", "term")
     __match_args__ = ("term", "reason")
     term: T
-    """The term that is ending."""
+    """The term that drains."""
     reason: Reason
-    """Why."""
+    """The reason for which it leaves."""
 
 
 class Lost(_Record, Generic[T]):
-    """This candidate leads no more. Told exactly once for every :class:`Won`."""
+    """This candidate leads no more. Emitted exactly once for every :class:`Won`."""
 
     __slots__ = ("reason", "term")
     __match_args__ = ("term", "reason")
     term: T
     """The term that ended."""
     reason: Reason
-    """Why."""
+    """The reason for which it ended."""
 
 
 class LeaderChanged(_Record):
-    """The seat is known to be held by somebody else than before, or by nobody."""
+    """Another candidate than before holds the key, or none does."""
 
     __slots__ = ("leader",)
     __match_args__ = ("leader",)
     leader: Leader | None
-    """Who holds it; None: nobody does."""
+    """The leader; None while the key is free."""
 
 
 class StateChanged(_Record):
@@ -205,62 +205,63 @@ class StateChanged(_Record):
     __slots__ = ("state",)
     __match_args__ = ("state",)
     state: State
-    """Which."""
+    """The new state."""
 
 
 class Warning(_Record):
-    """Something a person should look at: the store is unreachable, a permission is missing, a setting is unsafe."""
+    """A problem that a person should look at: the store is unreachable, a permission is missing, a setting is
+    unsafe."""
 
     __slots__ = ("code", "message")
     __match_args__ = ("code", "message")
     code: str
     """A stable name, the same in every language."""
     message: str
-    """What it is, and what to do."""
+    """The problem and the remedy."""
 
 
 class Observation(_Record):
-    """Who leads an election, as the store shows it."""
+    """The leader of an election, as the store shows it."""
 
     __slots__ = ("age", "election", "leader")
     __match_args__ = ("election", "leader", "age")
     election: str
     """The election's key."""
     leader: Leader | None
-    """Who holds the seat; None: it is vacant."""
+    """The leader; None while the key is free."""
     age: float
-    """For how many seconds it had been so when it was told."""
+    """The seconds for which this state had lasted when the observation was emitted."""
 
 
 class ElectionInfo(_Record):
-    """An election of a store, and who leads it."""
+    """An election of a store, and its leader."""
 
     __slots__ = ("election", "leader")
     __match_args__ = ("election", "leader")
     election: str
     """The election's key."""
     leader: Leader | None
-    """Who holds the seat; None: nobody does."""
+    """The leader; None while the key is free."""
 
 
 def leader_of(plain: _incumbent.LeaderTuple | None) -> Leader | None:
-    """A leader, of what the compiled part says."""
+    """Makes a leader from a tuple of the compiled part."""
     return None if plain is None else Leader(*plain)
 
 
 def election_of(plain: list[tuple[str, _incumbent.LeaderTuple | None]]) -> list[ElectionInfo]:
-    """The elections of a store, of what the compiled part says."""
+    """Makes the elections of a store from tuples of the compiled part."""
     return [ElectionInfo(election, leader_of(leader)) for election, leader in plain]
 
 
 def observation_of(plain: _incumbent.ObservedTuple) -> Observation:
-    """An observation, of what the compiled part says."""
+    """Makes an observation from a tuple of the compiled part."""
     election, leader, age = plain
     return Observation(election, leader_of(leader), age)
 
 
 def event_of(plain: _incumbent.EventTuple, term_of: Any) -> Any:
-    """An event, of what the compiled part says; ``term_of`` makes the face's own kind of term."""
+    """Makes an event from a tuple of the compiled part; ``term_of`` makes the term for asyncio or threads."""
     kind, term, detail, leader = plain
     if kind == "LEADER_CHANGED":
         return LeaderChanged(leader_of(leader))

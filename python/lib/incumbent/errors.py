@@ -1,7 +1,7 @@
-"""What can go wrong: one base, one class a kind, the same codes in every language.
+"""The errors: one base, one class for each kind, and the same codes in every language.
 
-Catch :class:`IncumbentError` for all of it. Programs act on the class or on ``code``; the message is for people, and
-says what to do. What caused an error is its ``__cause__``.
+Catch :class:`IncumbentError` for all of them. Programs act on the class or on ``code``; the message is for people, and
+contains the remedy. The cause of an error is its ``__cause__``.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class IncumbentError(Exception):
     """A stable name of the kind, the same in every language."""
 
     is_temporary: ClassVar[bool] = False
-    """Whether the same call can succeed later without anybody changing anything."""
+    """Whether the same call can succeed later without a change by the caller or an operator."""
 
 
 class InvalidUrlError(IncumbentError, ValueError):
@@ -74,7 +74,7 @@ class StoreUnavailableError(IncumbentError, ConnectionError):
 
 
 class PermissionDeniedError(IncumbentError, PermissionError):
-    """The store refuses: authentication or a permission."""
+    """The store refuses the credentials, or they lack a permission."""
 
     code = "PERMISSION_DENIED"
 
@@ -116,19 +116,19 @@ class NotLeaderError(IncumbentError):
 
 
 class BrokenError(IncumbentError):
-    """The store is there and cannot serve: it is full, locked or damaged."""
+    """The store answers but cannot serve: it is full, locked or damaged."""
 
     code = "BROKEN"
     is_temporary = True
 
 
 class TermEnded(IncumbentError):  # noqa: N818, it is news rather than an error
-    """The term ended before the work that was done in it."""
+    """The term ended before the work that ran in it."""
 
     code = "TERM_ENDED"
 
     reason: Reason
-    """Why the term ended."""
+    """The reason for which the term ended."""
 
     def __init__(self, reason: Reason, message: str | None = None) -> None:
         super().__init__(message if message is not None else f"the term ended: {reason.description}")
@@ -139,20 +139,20 @@ class TermEnded(IncumbentError):  # noqa: N818, it is news rather than an error
 
 
 class TimedOutError(IncumbentError, TimeoutError):
-    """What was waited for did not come within the time given."""
+    """The wait ended at its time limit."""
 
     code = "TIMED_OUT"
     is_temporary = True
 
 
 class InternalError(IncumbentError):
-    """A bug of ours; please report it."""
+    """A bug in incumbent; please report it."""
 
     code = "INTERNAL"
 
 
 class Cause(Exception):  # noqa: N818, it is only ever the cause of one
-    """What caused an error, where that was no exception of Python's: the ``__cause__`` of one that was raised."""
+    """The cause of an error that was no Python exception: the ``__cause__`` of a raised error."""
 
 
 _CLASSES: dict[str, type[IncumbentError]] = {
@@ -179,7 +179,7 @@ _CLASSES: dict[str, type[IncumbentError]] = {
 
 
 def _make(code: str, message: str, causes: list[str], reason: str | None) -> IncumbentError:
-    """The exception for an error of the compiled part."""
+    """Makes the exception for an error of the compiled part."""
     error = TermEnded(Reason(reason), message) if reason is not None else _CLASSES[code](message)
     below: BaseException = error
     for cause in causes:

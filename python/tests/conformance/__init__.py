@@ -1,5 +1,5 @@
-"""Plays the scenarios that every language plays, through the asyncio face and the one for threads.
+"""Plays the scenarios of all languages, through the APIs for asyncio and for threads.
 
-The format, the verbs and the rules are in ``tests/conformance/README.md``; what befalls a store is done by the program
-``incumbent-stage``.
+``tests/conformance/README.md`` has the format, the verbs and the rules. The program ``incumbent-stage`` makes the
+faults of a store.
 """

@@ -1,4 +1,4 @@
-"""A candidate of a scenario, and all it was told."""
+"""A candidate of a scenario, and its log of events."""
 
 from __future__ import annotations
 
@@ -41,23 +41,23 @@ class WasLost:
 
 
 OfTerm = Union[WasWon, WasDraining, WasLost]
-"""Something a candidate was told about a term."""
+"""An event of a candidate about a term."""
 
 
 class Book:
-    """All a candidate was told, from one campaign to the next. It may be written on any thread."""
+    """The log of a candidate's events, from one campaign to the next. Any thread may write it."""
 
     def __init__(self, who: str, works: bool) -> None:
         self._who = who
         self.works = works
-        """Whether there is work in each of its terms, until it is finished."""
+        """Whether each of its terms has work, until that is finished."""
         self.terms: list[OfTerm] = []
-        """What happened to its terms."""
+        """The events about its terms."""
         self.read = 0
-        """How many of those a step has asked for."""
+        """The number of those that steps have read."""
         self.warnings: list[str] = []
         self.history: list[tuple[float, str]] = []
-        """For a report: when, and what."""
+        """The times and events, for a report."""
         self.broken: str | None = None
         """The first rule that was broken."""
         self.held: Work | None = None
@@ -67,35 +67,35 @@ class Book:
         self._lock = threading.Lock()
 
     def unread(self) -> list[OfTerm]:
-        """What of its terms no step has asked for."""
+        """The events about its terms that no step has read."""
         return self.terms[self.read :]
 
     @property
     def present(self) -> tuple[Token, bool] | None:
-        """The term that it was told it is in, and whether that was told to drain."""
+        """The term that it is in by its events, and whether that drains."""
         return None if self._current is None else (self._current, self._drained)
 
     def begin(self) -> None:
-        """Another campaign begins."""
+        """Begins another campaign."""
         self._current = None
 
     def forget(self) -> None:
-        """What it was told on its deathbed nobody heard."""
+        """Drops the unread events of a candidate that was killed."""
         self.held = None
         self.read = len(self.terms)
 
     def breaks(self, rule: str) -> None:
-        """A rule is broken."""
+        """Records a broken rule."""
         if self.broken is None:
             self.broken = rule
 
     def take(self, event: Event, at: float, work: Work | None = None) -> None:
-        """It was told something at that instant, and has begun this work since."""
+        """Records an event of that instant, and the work that has begun with it."""
         with self._lock:
             self.history.append((at, f"{self._who} {self._told(event, at, work)}"))
 
     def check_work(self, work: Work, reason: Reason, told: Reason | None) -> None:
-        """The work of a term that was lost was told to end for this reason, unless it was finished before."""
+        """Checks that the work of a lost term ended for this reason, unless it was finished before."""
         with self._lock:
             if self.held is work:
                 self.held = None
@@ -122,7 +122,7 @@ class Book:
         if self._current is not None:
             self.breaks(f"{self._who} was told Won with {term.token} during its term {self._current}")
         self.held = work
-        # Last: who looks on another thread sees all that belongs to it.
+        # Last, so that readers on other threads see everything that belongs to it.
         self.terms.append(WasWon(term.token, at))
         self._current, self._drained = term.token, False
         return f"Won with token {term.token}"
@@ -145,7 +145,7 @@ class Book:
 
 
 class Actor:
-    """A candidate of a scenario. Its log goes on from one campaign to the next."""
+    """A candidate of a scenario. Its log covers all its campaigns."""
 
     def __init__(self, who: str, part: Part) -> None:
         self.who = who
@@ -153,7 +153,7 @@ class Actor:
         self.book = Book(who, part.works)
         self.participant: Participant | None = None
         self.calls: deque[tuple[str, asyncio.Future[None]]] = deque()
-        """Calls that have not been seen to return, oldest first, each with what it was."""
+        """Calls that have not been seen to return, oldest first, each with its name."""
         self._readers: list[Reader] = []
 
     @property
@@ -162,13 +162,13 @@ class Actor:
         return None if self.participant is None else self.participant.candidate
 
     def begin(self, participant: Participant) -> None:
-        """Takes up a campaign, and reads what it is told."""
+        """Begins a campaign, and reads its events."""
         self.book.begin()
         self.participant = participant
         self._readers.append(participant.listen(self.book))
 
     async def die(self) -> None:
-        """Lets the candidate go; nobody listens to it any more."""
+        """Drops the candidate; nothing reads its events any more."""
         self.participant = None
         for reader in self._readers:
             await reader.stop()
@@ -179,6 +179,6 @@ class Actor:
         self.book.forget()
 
     async def ended(self) -> None:
-        """Its stores are closed: there is nothing more to read."""
+        """Waits until its readers are done, after its stores are closed."""
         for reader in self._readers:
             await reader.ended()

@@ -1,4 +1,4 @@
-"""The asyncio face."""
+"""The API for asyncio."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from incumbent.testing import Faults
 
 
 async def _begun(call: Coroutine[None, None, None]) -> asyncio.Future[None]:
-    """The call is on its way when this returns."""
+    """Returns once the call has been made."""
     task = asyncio.ensure_future(call)
     await asyncio.sleep(0)
     return task
@@ -50,7 +50,7 @@ class _Work(Work):
         await self._task
 
     async def over(self) -> Reason | None:
-        """The term is over: for which reason, if the body was told one."""
+        """Waits until the term is over. Returns the reason, if the body got one."""
         return await self._task
 
     async def _run(self, term: incumbent.Term) -> Reason | None:
@@ -70,7 +70,7 @@ class _Participant(Participant):
         self.candidate = self._candidate = candidate
 
     def listen(self, book: Book) -> Reader:
-        # Without a hold on the candidate: one that is dropped has to go.
+        # Does not hold the candidate: one that is dropped has to be collected.
         return _Reader(_read(self._candidate.events(), book))
 
     async def begin(self, verb: str, to: str) -> asyncio.Future[None]:

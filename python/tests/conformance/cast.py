@@ -1,4 +1,4 @@
-"""Everybody in a scenario that is being played, by name."""
+"""All participants of a scenario, by name."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from incumbent import Leader
 
 T = TypeVar("T")
 LOOK = 0.002
-"""How often it is looked whether something is so, in seconds."""
+"""The polling interval of conditions, in seconds."""
 
 
 class Watcher:
-    """An observer, and all it saw."""
+    """An observer, and its observations."""
 
     def __init__(self) -> None:
         self.sights: list[Leader | None] = []
         self.read = 0
-        """How many of those a step has asked for or passed over."""
+        """The number of observations that steps have read or passed over."""
         self.reader: Reader | None = None
 
 
 class Cast:
-    """Everybody in a scenario."""
+    """All participants of a scenario."""
 
     def __init__(self, scenario: Scenario, patience: float) -> None:
         self.clock = Clock(scenario.lease)
         self.patience = patience
-        """For how many seconds an expectation is waited for."""
+        """The time limit of an expectation, in seconds."""
         self.actors = {who: Actor(who, part) for who, part in scenario.parts.items()}
         self.aliases = dict(self.actors)
-        """Also by the names that winners were given."""
+        """By name, and by the names that steps gave to winners."""
         self.watchers: dict[str, Watcher] = {}
         self.witness = Witness()
 
@@ -61,11 +61,11 @@ class Cast:
         return self.watchers[who]
 
     def rules(self) -> None:
-        """Raises where a rule is broken."""
+        """Raises if a rule is broken."""
         rules.check(self.actors.values(), self.witness.verdict)
 
     async def wait(self, expected: str, probe: Callable[[], T | None], seen: Callable[[], str]) -> T:
-        """Waits until ``probe`` has an answer; ``seen`` says what there is where it never has."""
+        """Waits until ``probe`` returns a value; ``seen`` describes the state for the error."""
         until = time.monotonic() + self.patience
         while True:
             self.rules()
@@ -78,7 +78,7 @@ class Cast:
             await asyncio.sleep(LOOK)
 
     async def throughout(self, leases: float, check: Callable[[], None]) -> None:
-        """Looks all the time, and at least once, whether something is as it should be; ``check`` raises."""
+        """Calls ``check`` repeatedly, and at least once, for that time; ``check`` raises."""
         until = time.monotonic() + leases * self.clock.lease
         while True:
             self.rules()
@@ -89,7 +89,7 @@ class Cast:
             await asyncio.sleep(LOOK)
 
     def stand(self, *actors: Actor) -> str:
-        """Where some candidates stand, for a report."""
+        """Describes the state of some candidates, for a report."""
 
         def one(actor: Actor) -> str:
             of = actor.candidate
@@ -101,6 +101,6 @@ class Cast:
         return "; ".join(one(actor) for actor in actors)
 
     def history(self) -> list[str]:
-        """Everything that anybody was told, in order."""
+        """Returns the events of all candidates, in order."""
         told = sorted(line for actor in self.actors.values() for line in list(actor.book.history))
         return [f"{self.clock.shown(at)}  {line}" for at, line in told]

@@ -1,4 +1,4 @@
-"""Marks, and what lies so many leases after them. All instants are those of ``time.monotonic``."""
+"""Marks, and the instants a number of leases after them. All instants are those of ``time.monotonic``."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Clock:
         self._marks[name] = time.monotonic()
 
     def shown(self, at: float) -> str:
-        """How a history shows an instant."""
+        """Formats an instant for a history."""
         return f"{(at - self._begun) * 1000:6.0f} ms"
 
     def check(self, what: str, at: float, not_before: Moment | None, before: Moment | None) -> None:
-        """Something was told at that instant: raises where it was too early or too late."""
+        """Raises if the event at that instant was too early or too late."""
         for moment, is_lower in ((not_before, True), (before, False)):
             if moment is None:
                 continue

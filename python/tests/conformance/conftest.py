@@ -1,4 +1,4 @@
-"""Plays scenarios several at a time: most of a scenario is waiting."""
+"""Plays several scenarios at a time, since a scenario mostly waits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def stage() -> Path:
 
 @pytest.fixture(scope="session")
 def player(stage: Path) -> Iterator[Player]:
-    """Has a scenario played, each on a thread and an event loop of its own."""
+    """Plays a scenario on a thread and an event loop of its own."""
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="play") as pool:
 
         def start(scenario: Scenario, store: str, face: Face, *patience: float) -> Future[None]:
@@ -43,14 +43,14 @@ def _perform(scenario: Scenario, store: str, face: Face, stage: Path, *patience:
         asyncio.run(play(scenario, store, face, stage, *patience))
         return
     except (Failure, Lacking) as told:
-        # Raised anew: its traceback would keep everybody who took part.
+        # A new exception: the traceback of the old one would keep all participants.
         error = type(told)(*told.args)
     raise error
 
 
 @pytest.fixture(scope="session")
 def begun(request: pytest.FixtureRequest, player: Player) -> dict[str, Future[None]]:
-    """The plays of all tests that were chosen, by the tests' ids: begun together, awaited by each."""
+    """The plays of all selected tests, by the ids of the tests: begun together, awaited by each."""
     plays = {}
     for item in request.session.items:
         arguments = item.callspec.params.get("arguments") if hasattr(item, "callspec") else None

@@ -1,4 +1,4 @@
-"""Expectations: each waits until what it expects is so, or certainly is not."""
+"""Expectations: each waits until it is met, or certainly cannot be."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from conformance.scenario import Fields, moment
 from incumbent import IncumbentError, Leader
 
 ASK = 0.02
-"""How often the store is asked, in seconds."""
+"""The interval at which the store is read, in seconds."""
 
 
 async def expect(cast: Cast, hand: Hand, verb: str, step: Fields) -> None:
-    """Carries an expectation out; raises what it missed."""
+    """Carries out an expectation; raises if it is missed."""
     match verb:
         case "expect_won":
             await _won(cast, [step.text("candidate")], step)
@@ -56,7 +56,7 @@ async def expect(cast: Cast, hand: Hand, verb: str, step: Fields) -> None:
 
 
 def _next(actor: Actor, skipped: int = 0) -> OfTerm | None:
-    """Reads on in its log, if there is anything."""
+    """Reads the next event of its log, if there is one."""
     unread = actor.book.unread()
     if len(unread) <= skipped:
         return None
@@ -65,7 +65,7 @@ def _next(actor: Actor, skipped: int = 0) -> OfTerm | None:
 
 
 async def _won(cast: Cast, who: Sequence[str], step: Fields) -> Actor:
-    """The first of them to win; whoever else of them is told something of a term meanwhile is not it."""
+    """Returns the first of them to win. Another event about a term raises."""
     actors = [cast.actor(one) for one in who]
     not_before, before = moment(step, "not_before"), moment(step, "before")
     what = f"{' or '.join(actor.who for actor in actors)} to be told Won"
@@ -98,7 +98,7 @@ async def _lost(cast: Cast, actor: Actor, step: Fields) -> None:
     what = f"{actor.who} to be told Lost for {' or '.join(reasons)}{how}"
 
     def probe() -> OfTerm | None:
-        # Its drain is passed over.
+        # Passes over the drain.
         drains = any(isinstance(told, WasDraining) for told in actor.book.unread()[:1])
         return _next(actor, 1 if drains else 0)
 
@@ -209,7 +209,7 @@ async def _observed(cast: Cast, observer: str, name: str | None, metadata: Mappi
 
 
 def _fits(leader: Leader | None, name: str | None, metadata: Mapping[str, str] | None = None) -> bool:
-    """Whether somebody of that name, publishing at least that, holds the seat; or nobody, where none is named."""
+    """Whether the leader has that name and at least that metadata; without a name, whether there is no leader."""
     if leader is None or name is None:
         return leader is None and name is None and not metadata
     return leader.name == name and leader.metadata.items() >= (metadata or {}).items()

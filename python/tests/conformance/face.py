@@ -1,4 +1,4 @@
-"""What a runner asks of a face of the package. Each face has its own file; the rest of the runner knows only this."""
+"""The interface between the runner and an API of the package. Each API has its own file; the runner uses only this."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Term(Protocol):
-    """What the terms of all faces say at once."""
+    """The methods of a term that do not wait, in every API."""
 
     @property
     def token(self) -> Token: ...
@@ -29,7 +29,7 @@ class Term(Protocol):
 
 
 class Candidate(Protocol):
-    """What the candidates of all faces say at once."""
+    """The methods of a candidate that do not wait, in every API."""
 
     @property
     def is_leader(self) -> bool: ...
@@ -46,15 +46,15 @@ Event = Union[Won[Any], Draining[Any], Lost[Any], LeaderChanged, StateChanged, W
 
 
 class Reader(ABC):
-    """Reads what comes, until it is stopped or there is nothing more."""
+    """Reads a stream until it is stopped or ends."""
 
     @abstractmethod
     async def stop(self) -> None:
-        """Nothing more is read."""
+        """Stops reading."""
 
     @abstractmethod
     async def ended(self) -> None:
-        """There was nothing more to read. Raises what reading raised."""
+        """Waits for the end of the stream. Raises the error of the reading."""
 
 
 class Work(ABC):
@@ -62,7 +62,7 @@ class Work(ABC):
 
     @abstractmethod
     async def finish(self) -> None:
-        """The work is done; returns when the body is left."""
+        """Finishes the work; returns when the body is left."""
 
 
 class Participant(ABC):
@@ -72,11 +72,11 @@ class Participant(ABC):
 
     @abstractmethod
     def listen(self, book: Book) -> Reader:
-        """Has all that happens written into a book, and works where the book says so."""
+        """Writes all events into a book, and works in the terms where the book asks for it."""
 
     @abstractmethod
     async def begin(self, verb: str, to: str) -> asyncio.Future[None]:
-        """Begins a call (``resign``, ``hand_over`` to somebody, or ``close``); what it comes to is to be awaited."""
+        """Begins a call (``resign``, ``hand_over`` to a candidate, or ``close``); the caller awaits its outcome."""
 
 
 class Store(ABC):
@@ -93,11 +93,11 @@ class Store(ABC):
 
     @abstractmethod
     async def observe(self, election: str, see: Callable[[Leader | None], None]) -> Reader:
-        """Observes an election: it has seen who leads when this returns."""
+        """Observes an election: returns once it has seen the leader."""
 
 
 class Face(ABC):
-    """A face of the package."""
+    """An API of the package: for asyncio or for threads."""
 
     name: str
 
@@ -106,4 +106,4 @@ class Face(ABC):
 
     @abstractmethod
     async def open_faulty(self, url: str) -> tuple[Store, Faults]:
-        """A store with faults that the runner makes, where the stage has no hand."""
+        """Opens a store whose faults the runner makes, where the stage cannot."""

@@ -1,4 +1,4 @@
-"""What is told of a scenario that did not go as it should."""
+"""The report of a scenario that failed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class Lacking(Exception):
 
 
 class Missed(Exception):
-    """What a step missed."""
+    """A missed expectation of a step."""
 
     def __init__(self, expected: str, seen: object) -> None:
         super().__init__(expected, str(seen))
@@ -19,7 +19,7 @@ class Missed(Exception):
 
 
 class Failure(Exception):
-    """A scenario that did not go as it should."""
+    """A scenario that failed."""
 
     def __init__(
         self,
@@ -32,15 +32,15 @@ class Failure(Exception):
     ) -> None:
         super().__init__(play, at, step, expected, seen, history)
         self.play = play
-        """Which scenario, on which store, through which face."""
+        """The scenario, its store and the API."""
         self.at = at
-        """The step as it stands in the file, or what was done instead."""
+        """The step as written in the file, or the action instead of one."""
         self.step = step
-        """At which step, counted from 1; None: before the first or after the last."""
+        """The number of the step, from 1; None: before the first or after the last."""
         self.expected = expected
         self.seen = seen
         self.history = history
-        """Everything that anybody was told, in order."""
+        """The events of all candidates, in order."""
 
     def __str__(self) -> str:
         where = self.at if self.step is None else f"at step {self.step}: {self.at}"

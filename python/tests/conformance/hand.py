@@ -1,4 +1,4 @@
-"""The runner's hand on the store and on the network: the stage's, and its own where the stage has none."""
+"""The runner's control of the store and the network: the stage's, and its own where the stage has none."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from conformance.stage import Stage
 from incumbent.testing import Faults
 
 NETWORK = {"network", "kill"}
-"""What a store with faults can show, where the stage cannot."""
+"""The faults that a faulty store can make where the stage cannot."""
 
 
 class Hand:
-    """The store of a scenario, and what can be done to it."""
+    """The store of a scenario, and the control of its faults."""
 
     def __init__(self, stage: Stage, face: Face, patience: float) -> None:
         self._stage = stage
@@ -31,7 +31,7 @@ class Hand:
 
     @classmethod
     async def set(cls, stage: Path, scenario: Scenario, store: str, face: Face, patience: float) -> Hand:
-        """Has the stage make a store; :class:`Lacking` where the scenario cannot be played on it."""
+        """Lets the stage make a store; raises :class:`Lacking` where the scenario cannot be played on it."""
         hand = cls(await Stage.start(stage), face, patience)
         try:
             await hand._set(scenario, store)
@@ -60,7 +60,7 @@ class Hand:
         return self._house
 
     async def open(self, connection: str) -> Store:
-        """The store behind a connection, opened the first time."""
+        """Returns the store behind a connection, opened at its first use."""
         if connection not in self._connections:
             url = self._urls[connection]
             if self._cuts:
@@ -72,7 +72,7 @@ class Hand:
         return self._connections[connection]
 
     async def ask(self, do: str, **what: object) -> None:
-        """Has the stage do something to the store."""
+        """Sends a request about the store to the stage."""
         await self._stage.ask(do, **what)
 
     async def cut(self, connection: str) -> None:
@@ -88,17 +88,17 @@ class Hand:
             await self.ask("heal", connection=connection)
 
     async def kill(self, connection: str) -> None:
-        """From now on nothing from this connection reaches the store."""
+        """Cuts a connection for good: nothing from it reaches the store any more."""
         if self._cuts:
             self._faults[connection][-1].partition()
         else:
             await self.ask("kill", connection=connection)
-        # Let go without being closed.
+        # Dropped without being closed.
         self._connections.pop(connection, None)
 
     async def end(self) -> None:
-        """Ends everything, whatever came before; raises the first thing that does not."""
-        # Nobody is left waiting for a line that is never mended.
+        """Ends everything, even after errors; raises the first error."""
+        # Restores the connections, so that no call waits for one.
         for faults in self._faults.values():
             for fault in faults:
                 fault.heal()

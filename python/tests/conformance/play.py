@@ -1,4 +1,4 @@
-"""Carries the steps of a scenario out, one after another."""
+"""Carries out the steps of a scenario, one after another."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from conformance.scenario import Fields, Scenario
 from incumbent import IncumbentError, State, Token
 
 PATIENCE = 30.0
-"""How long an expectation is waited for, in seconds, on however busy a machine."""
+"""The time limit of an expectation, in seconds, for a busy machine."""
 
 
 async def play(scenario: Scenario, store: str, face: Face, stage: Path, patience: float = PATIENCE) -> None:
-    """Plays a scenario on a store, through a face of the package.
+    """Plays a scenario on a store, through an API of the package.
 
-    Raises :class:`Failure` at the first step that missed what it expects, or the first rule that was broken, with
-    everything that anybody was told; and :class:`Lacking` where it cannot be played on that store.
+    Raises :class:`Failure` at the first missed expectation or the first broken rule, with the events of all candidates.
+    Raises :class:`Lacking` where it cannot be played on that store.
     """
     what = f"{scenario.name} on {store}, by {face.name},"
     try:
@@ -50,7 +50,7 @@ async def _steps(cast: Cast, hand: Hand, scenario: Scenario, what: str) -> Failu
         try:
             await _step(cast, hand, step)
         except Exception as error:
-            # What was told in the same moment belongs to the report.
+            # The report includes events of the same moment.
             await asyncio.sleep(0.05)
             return _failure(what, str(step), number, error, cast.history())
     try:
@@ -61,7 +61,7 @@ async def _steps(cast: Cast, hand: Hand, scenario: Scenario, what: str) -> Failu
 
 
 async def _curtain(cast: Cast) -> None:
-    """What must be so after the last step: every call returns, and nothing happened that no step asked for."""
+    """Checks after the last step: every call returns, and no event is unread."""
     for actor in cast.actors.values():
         while actor.calls:
             await returned(cast, actor, None)
@@ -72,7 +72,7 @@ async def _curtain(cast: Cast) -> None:
 
 
 async def _caught_up(cast: Cast, actor: Actor) -> None:
-    """Waits until its log says of its term what the candidate says: nothing is still on its way."""
+    """Waits until its log agrees with the candidate about its term: no event is in flight."""
     candidate = actor.candidate
     if candidate is None:
         return
@@ -86,10 +86,10 @@ async def _caught_up(cast: Cast, actor: Actor) -> None:
 
 
 async def _end(cast: Cast, hand: Hand) -> Exception | None:
-    """Closes every store: all that was read from them ends with that."""
+    """Closes every store, and so ends all reading from them."""
     try:
         for actor in cast.actors.values():
-            # A store that closes waits for work, and nobody finishes this any more.
+            # A closing store waits for work, and no step finishes this any more.
             work, actor.book.held = actor.book.held, None
             if work is not None:
                 await asyncio.wait_for(work.finish(), cast.patience)
@@ -198,7 +198,7 @@ async def _campaign(cast: Cast, hand: Hand, step: Fields) -> None:
 
 
 async def _kill(cast: Cast, hand: Hand, who: str) -> None:
-    """Nothing of the candidate reaches the store any more; then it is let go."""
+    """Cuts the candidate off from the store, and drops it."""
     actor = cast.actor(who)
     await hand.kill(actor.part.connection)
     term = cast.candidate(who).term

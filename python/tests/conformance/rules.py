@@ -1,4 +1,4 @@
-"""The rules that hold in every scenario, whatever its steps ask for."""
+"""The rules that hold in every scenario, whatever its steps are."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from incumbent import Token
 
 
 def check(actors: Iterable[Actor], verdict: str | None) -> None:
-    """Raises where a rule is broken; the verdict is the witness's."""
+    """Raises if a rule is broken; the verdict is the witness's."""
     if verdict is not None:
         raise Missed("at most one leader at any time", verdict)
     for actor in actors:
@@ -23,14 +23,14 @@ def check(actors: Iterable[Actor], verdict: str | None) -> None:
 
 
 def check_unasked(actors: Iterable[Actor]) -> None:
-    """Raises where something happened to a term that no step has asked for."""
+    """Raises if there is an event about a term that no step has read."""
     for actor in actors:
         for told in actor.book.unread()[:1]:
             raise Missed("nothing that no step asks for", f"{actor.who} was told {told}")
 
 
 class Win(NamedTuple):
-    """A term, and when it was told."""
+    """A term, and the time of its ``Won``."""
 
     at: float
     election: str
@@ -48,7 +48,7 @@ def _wins(actors: Iterable[Actor]) -> list[Win]:
 
 
 def disorder(wins: Iterable[Win]) -> str | None:
-    """Two terms of one election of which the later has no larger token."""
+    """Finds two terms of one election where the later has no larger token."""
     largest: dict[str, Win] = {}
     for later in sorted(wins, key=lambda win: win.at):
         earlier = largest.get(later.election)

@@ -1,4 +1,4 @@
-"""What is in the files of ``tests/conformance/scenarios``."""
+"""The files of ``tests/conformance/scenarios``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 from incumbent._settings import CampaignSettings
 
 FILES = Path(__file__).resolve().parents[3] / "tests/conformance/scenarios"
-"""Where they are."""
+"""The folder of the scenarios."""
 
 PRESETS: dict[str, Literal["standard", "fast", "go_compatible"]] = {
     "standard": "standard",
@@ -23,7 +23,7 @@ _REQUIRED = object()
 
 
 class Fields:
-    """An object of a file, each of whose fields has to be asked for: one that nobody asks for is not understood."""
+    """An object of a file. Each of its fields has to be read: an unread one is not understood."""
 
     def __init__(self, raw: object, what: str) -> None:
         if not isinstance(raw, dict):
@@ -87,21 +87,21 @@ class Fields:
         return {key: inner.fields(key) for key in inner._raw}
 
     def done(self) -> None:
-        """Everything there is was asked for."""
+        """Raises if a field is unread."""
         unknown = sorted(self._raw.keys() - self._asked)
         if unknown:
             raise ValueError(f"{self._what} has {', '.join(unknown)}, which this runner does not know")
 
 
 class Moment(NamedTuple):
-    """An instant: so many leases after a mark."""
+    """An instant: a number of leases after a mark."""
 
     mark: str
     leases: float
 
 
 def moment(step: Fields, name: str) -> Moment | None:
-    """The instant that a step names, if it does."""
+    """Reads the instant that a step names, if it does."""
     if not step.has(name):
         return None
     raw = step.fields(name)
@@ -111,14 +111,14 @@ def moment(step: Fields, name: str) -> Moment | None:
 
 
 class Options(NamedTuple):
-    """The settings of a candidate: what every candidate has, and what the scenario says of this one."""
+    """The settings of a candidate: those of every candidate, and its own in the scenario."""
 
     settings: CampaignSettings
     drain: timedelta | None
 
 
 class Part(NamedTuple):
-    """Who takes part."""
+    """A participant."""
 
     name: str
     election: str
@@ -128,7 +128,7 @@ class Part(NamedTuple):
 
 
 class Scenario(NamedTuple):
-    """One scenario."""
+    """A scenario."""
 
     name: str
     needs: Sequence[str]
@@ -139,12 +139,12 @@ class Scenario(NamedTuple):
 
 
 def read(path: Path) -> Scenario:
-    """The scenario of a file."""
+    """Reads a scenario from a file."""
     return parse(path.read_text(encoding="utf-8"))
 
 
 def parse(text: str) -> Scenario:
-    """The scenario that a text is; ``ValueError`` where this runner does not understand all of it."""
+    """Parses a scenario; ``ValueError`` where this runner does not understand all of it."""
     raw = Fields(json.loads(text), "the scenario")
     for name in ("$schema", "purpose", "shows"):
         raw.value(name)

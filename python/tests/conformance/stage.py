@@ -1,4 +1,4 @@
-"""The stage as a runner sees it: a child process that is asked, a line of JSON at a time."""
+"""The stage: a child process that takes requests, one line of JSON each."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from conformance.scenario import Fields
 
 PROTOCOL = 1
 PATIENCE = 90.0
-"""Longer than any request takes: a server may have to start on a busy machine."""
+"""Longer than any request takes: it may start a server on a busy machine."""
 ENVIRONMENT = dict(os.environ)
-"""As it was: pytest writes the name of each test into the real one, and to start a program from another thread, with the
-environment in the hands of C, meanwhile, fails now and then with EFAULT."""
+"""A copy: pytest writes the name of each test into the real environment. Starting a program from another thread then
+fails now and then with EFAULT, since C code reads the environment meanwhile."""
 
 
 class Stage:
@@ -43,7 +43,7 @@ class Stage:
         return stage
 
     async def ask(self, do: str, **what: object) -> Fields:
-        """Asks for something, and waits until it is done."""
+        """Sends a request, and waits until it is done."""
         self._requests.write(json.dumps({"do": do, **what}).encode() + b"\n")
         await self._requests.drain()
         reply = await self._hear()
@@ -52,7 +52,7 @@ class Stage:
         return reply
 
     async def end(self) -> None:
-        """Ends it, and waits until it and all that it started is gone."""
+        """Ends the stage, and waits until it and its child processes have ended."""
         self._requests.close()
         try:
             code = await asyncio.wait_for(self._process.wait(), PATIENCE)

@@ -1,4 +1,4 @@
-"""The rules that hold in every scenario can be broken, and then the runner says so."""
+"""The rules of every scenario can be broken, and the runner then reports it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from incumbent.testing import scripted_election_sync
 
 
 class Terms:
-    """Terms of a real candidate, one after another."""
+    """The terms of a real candidate, one after another."""
 
     def __init__(self) -> None:
         self._election = scripted_election_sync("jobs")
@@ -80,7 +80,7 @@ def test_a_loss_of_a_term_that_is_current_is_seen() -> None:
 
 
 class Body(Work):
-    """The work of a term, which nobody finishes."""
+    """The work of a term, which is never finished."""
 
     async def finish(self) -> None:
         raise AssertionError

@@ -1,4 +1,4 @@
-"""Every scenario of every language, on every store, through both faces."""
+"""Every scenario of every language, on every store, through both APIs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_scenario(arguments: tuple[object, str, object], performance: Future[Non
     try:
         performance.result()
     except Lacking as lacking:
-        # On a real server nothing is lacking.
+        # A real server can play every scenario.
         (pytest.skip if arguments[1] != "nats" else pytest.fail)(str(lacking))
     except Failure as failure:
         pytest.fail(str(failure), pytrace=False)

@@ -1,4 +1,4 @@
-"""The runner is a program that uses the package: it passes mypy's strict mode."""
+"""The runner uses the package like a program, and passes mypy's strict mode."""
 
 from __future__ import annotations
 

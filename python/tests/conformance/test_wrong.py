@@ -1,4 +1,4 @@
-"""Scenarios that are wrong on purpose: the runner says at which step, what was expected and what was seen."""
+"""Scenarios that are wrong on purpose: the runner reports the step, the expectation and the observation."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ PAIR: list[dict[str, Any]] = [
     {"do": "campaign", "candidate": "b"},
     {"do": "expect_seen", "candidate": "b", "leader": "a"},
 ]
-"""``a`` leads with work that it is told to finish, and ``b`` waits: four steps."""
+"""``a`` leads with work that has to be finished, and ``b`` waits: four steps."""
 
 
 class Wrong(NamedTuple):
-    """Steps after the pair's, at which of them it goes wrong, what was expected, and how what was seen begins."""
+    """Steps after the pair's, the number of the wrong one, its expectation, and the beginning of the observation."""
 
     what: str
     steps: list[dict[str, Any]]
@@ -38,7 +38,7 @@ def do(verb: str, candidate: str = "", **more: object) -> dict[str, object]:
 
 
 FAILED = [do("mark", mark="failed"), do("fail_work", "a")]
-"""Step 5 and 6: the term of ``a`` ends for ``HANDLER_FAILED``."""
+"""Steps 5 and 6: the term of ``a`` ends for ``HANDLER_FAILED``."""
 
 WRONG = [
     Wrong(

@@ -1,4 +1,4 @@
-"""The face for threads: whatever waits there is called on a thread of its own."""
+"""The API for threads: calls that wait run on threads of their own."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LOOK = 0.002
 
 
 def on_thread(call: Callable[[], T]) -> asyncio.Future[T]:
-    """What a call on a thread of its own comes to."""
+    """Returns the future of a call on a thread of its own."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 
@@ -34,7 +34,7 @@ def on_thread(call: Callable[[], T]) -> asyncio.Future[T]:
             outcome = (future.set_result, call())
         except BaseException as error:
             outcome = (future.set_exception, error)
-        # A loop that is closed waits for nothing.
+        # A closed loop waits for nothing.
         if not loop.is_closed():
             loop.call_soon_threadsafe(settle, *outcome)
 
@@ -69,7 +69,7 @@ class _Work(Work):
         await on_thread(self._thread.join)
 
     def over(self) -> Reason | None:
-        """The term is over: for which reason, if the body was told one."""
+        """Waits until the term is over. Returns the reason, if the body got one."""
         self._thread.join()
         return self._reason
 

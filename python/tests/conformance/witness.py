@@ -1,4 +1,4 @@
-"""Asks all candidates all the time whether they lead: never may two of an election say so."""
+"""Polls all candidates for whether they lead: no two of an election may say so at once."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 EVERY = 0.001
-"""How often each candidate is asked, in seconds."""
+"""The polling interval of each candidate, in seconds."""
 CLOSE = 0.05
-"""Two answers of one candidate further apart may be from two terms."""
+"""Two answers of one candidate that are further apart may be from two terms."""
 
 
 class Asked(NamedTuple):
-    """Who may lead, and how it is asked."""
+    """A possible leader, and the call that asks it."""
 
     election: str
     who: str
@@ -22,11 +22,11 @@ class Asked(NamedTuple):
 
 
 class Witness:
-    """Who may lead, and what came of asking."""
+    """The possible leaders, and the outcome of asking them."""
 
     def __init__(self) -> None:
         self.verdict: str | None = None
-        """What was seen of two that led at once."""
+        """The report of two that led at once."""
         # Replaced as a whole, never changed.
         self._asked: Sequence[Asked] = ()
         self._stopped = threading.Event()
@@ -34,16 +34,16 @@ class Witness:
         self._thread.start()
 
     def ask(self, election: str, who: str, leads: Callable[[], bool]) -> None:
-        """Asks this candidate from now on, and whoever had its place no more."""
+        """Asks this candidate from now on, instead of an earlier one of the same name."""
         others = [asked for asked in self._asked if asked.who != who]
         self._asked = (*others, Asked(election, who, leads))
 
     def bury(self, election: str, who: str, until: float) -> None:
-        """A candidate is dead: it is taken to lead until the deadline it had."""
+        """Treats a killed candidate as the leader until the deadline it had."""
         self.ask(election, who, lambda: time.monotonic() < until)
 
     def leaders(self, election: str) -> list[str]:
-        """Who of an election leads at this moment."""
+        """Returns the leaders of an election at this moment."""
         return [asked.who for asked in self._asked if asked.election == election and asked.leads()]
 
     def stop(self) -> None:
@@ -59,7 +59,7 @@ class Witness:
 
 
 def two_lead(asked: Sequence[Asked], now: Callable[[], float] = time.monotonic) -> str | None:
-    """Two that certainly led at once: the first said so before and after the second did."""
+    """Finds two that certainly led at once: the first said so before and after the second did."""
     for one in asked:
         before = now()
         if not one.leads():

@@ -1,6 +1,6 @@
-"""Forks again and again while the engine logs: python fork_storm.py COUNT
+"""Forks repeatedly while the engine logs: python fork_storm.py COUNT
 
-Says how many children there were, how many hung, and how many records were logged meanwhile.
+Prints the number of children, of those that hung, and of the records that were logged meanwhile.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import warnings
 
 import incumbent.sync
 
-# A process with several threads forks here: that is the point, and Python 3.12 warns of it.
+# A process with several threads forks here on purpose, and Python 3.12 warns of it.
 warnings.simplefilter("ignore", DeprecationWarning)
 
 PATIENCE = 20.0
-"""How many seconds a child may take, which has nothing to do but to end."""
+"""The time limit in seconds for a child, which only has to end."""
 
 records = 0
 
@@ -31,7 +31,7 @@ class Counts(logging.Handler):
 
 
 def ends(pid: int) -> bool:
-    """Whether the child ends by itself, and as it should."""
+    """Whether the child ends by itself and without an error."""
     end = time.monotonic() + PATIENCE
     pause = 0.0002
     while True:
@@ -48,7 +48,7 @@ def ends(pid: int) -> bool:
 
 
 def churn(candidate: incumbent.sync.Candidate) -> None:
-    """Wins and resigns, over and over: several records each time."""
+    """Wins and resigns repeatedly: several records each time."""
     try:
         for _ in candidate.terms():
             candidate.resign()

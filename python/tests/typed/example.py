@@ -1,4 +1,4 @@
-"""A program as users write it, for the type checkers: everything it touches has a type."""
+"""A program as users write it, for the type checkers: everything it uses has a type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-//! A candidate's settings.
+//! The settings of a candidate.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::fields::{Fields, refuse};
 use super::{Dialect, Map, Value};
 use crate::Result;
 
-/// What a candidate wants, read.
+/// The settings of a candidate, parsed.
 #[derive(Clone, Debug)]
 pub struct Campaign {
     pub(crate) options: CampaignOptions,
@@ -16,10 +16,11 @@ pub struct Campaign {
 }
 
 impl Campaign {
-    /// The same, with a candidate that is [asked](crate::Candidate::questions) every so often whether it is well.
+    /// Adds a health check: the candidate is [asked](crate::Candidate::questions) at each `interval` whether it is
+    /// healthy.
     ///
     /// # Errors
-    /// `InvalidSetting` for what is no length of time, and for none at all.
+    /// `InvalidSetting` for a value that is no length of time, and for a missing one or zero.
     pub fn ask_health(mut self, interval: Value, dialect: Dialect) -> Result<Self> {
         const NAME: &str = "health_interval";
         let mut fields =
@@ -31,7 +32,7 @@ impl Campaign {
         Ok(self)
     }
 
-    /// The same, with an event loop that is watched.
+    /// Adds the watch on an event loop.
     #[must_use]
     pub fn watch(mut self, pulse: &Pulse, watch: LoopWatch) -> Self {
         self.options = match watch {
@@ -43,25 +44,25 @@ impl Campaign {
     }
 }
 
-/// For how long an event loop may stand still while a candidate of it leads.
+/// The longest time that an event loop may hang while a candidate of it leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoopWatch {
-    /// For as long as it likes: it is not watched.
+    /// Not watched: any time.
     Off,
-    /// For the lease time in force.
+    /// The lease duration in force.
     Lease,
-    /// For so long.
+    /// This long.
     Limit(Duration),
 }
 
-/// The shortest limit of a loop that is watched: below, what a busy machine does to any program looks like a hang.
+/// The shortest limit of a watched loop: below it, the delays of a busy machine look like a hang.
 const LEAST: Duration = Duration::from_millis(100);
 
-/// Reads `watch_loop`, the setting of a language that has an event loop: true or nothing for the lease, false for
-/// off, or a length of time.
+/// Reads `watch_loop`, the setting of a language that has an event loop: true or nothing for the lease, false for off,
+/// or a length of time.
 ///
 /// # Errors
-/// `InvalidSetting` for what is none of them, and for a length below 100 ms.
+/// `InvalidSetting` for any other value, and for a length below 100 ms.
 pub fn loop_watch(value: Value, dialect: Dialect) -> Result<LoopWatch> {
     const NAME: &str = "watch_loop";
     let fields = Fields::new("a campaign", &[NAME], Vec::new(), dialect)?;
@@ -79,7 +80,7 @@ pub fn loop_watch(value: Value, dialect: Dialect) -> Result<LoopWatch> {
     }
 }
 
-/// The names of a candidate's settings.
+/// The names of the settings of a candidate.
 pub const CAMPAIGN: [&str; 12] = [
     "name",
     "preset",
@@ -95,10 +96,10 @@ pub const CAMPAIGN: [&str; 12] = [
     "metadata",
 ];
 
-/// Reads a candidate's settings. Those of `metadata` are its own names.
+/// Reads the settings of a candidate. The names in `metadata` are the caller's own.
 ///
 /// # Errors
-/// `InvalidSetting` names the field and what it accepts.
+/// `InvalidSetting`, with the field and the accepted values.
 pub fn campaign(map: Map, dialect: Dialect) -> Result<Campaign> {
     let mut fields = Fields::new("a campaign", &CAMPAIGN, map, dialect)?;
     let mut options = CampaignOptions::new();
@@ -147,7 +148,7 @@ fn preset(value: &Value) -> Result<Preset> {
         "standard" => Preset::Standard,
         "fast" => Preset::Fast,
         "go_compatible" => Preset::GoCompatible,
-        // Leases of milliseconds, for tests; not among those that are offered.
+        // Leases of milliseconds, for tests; not offered in messages.
         "test" => Preset::Test,
         _ => return refuse("preset", value, "\"standard\", \"fast\" or \"go_compatible\""),
     })
@@ -167,7 +168,7 @@ fn win_delay(fields: &Fields, value: &Value) -> Result<WinDelay> {
     }
 }
 
-/// One wait for all failures, or one for each in a row, the last of which stands for all further ones.
+/// Reads one delay for all failures, or a list: one delay for each failure in a row, the last for all further ones.
 fn backoff(fields: &Fields, options: CampaignOptions, value: &Value) -> Result<CampaignOptions> {
     let Value::List(values) = value else {
         return Ok(options.fixed_backoff(fields.as_length("backoff", value)?));

@@ -1,18 +1,18 @@
-//! Reading a map, field by field.
+//! Reads a map, field by field.
 
 use std::time::Duration;
 
 use super::{Dialect, Map, Unit, Value};
 use crate::{Code, Error, Result};
 
-/// A map that is being read: each field is taken by name.
+/// A map that is being read; each field is taken by name.
 pub(super) struct Fields {
     map: Map,
     dialect: Dialect,
 }
 
 impl Fields {
-    /// Begins to read `map`, whose names must be among `known`; `what` says whose settings they are.
+    /// Begins to read `map`; its names must be among `known`. `what` describes the settings in messages.
     pub(super) fn new(what: &str, known: &[&str], map: Map, dialect: Dialect) -> Result<Self> {
         for (place, (name, _)) in map.iter().enumerate() {
             if !known.contains(&name.as_str()) {
@@ -25,7 +25,7 @@ impl Fields {
         Ok(Self { map, dialect })
     }
 
-    /// A field as it was given; none where it is missing, or nothing.
+    /// Takes a field; `None` where it is missing or nothing.
     pub(super) fn value(&mut self, name: &str) -> Option<Value> {
         let place = self.map.iter().position(|(other, _)| other == name)?;
         Some(self.map.swap_remove(place).1).filter(|value| *value != Value::Nothing)
@@ -51,7 +51,7 @@ impl Fields {
         self.value(name).map(|value| self.as_length(name, &value)).transpose()
     }
 
-    /// A length of time, out of whatever it was given as.
+    /// Converts a value to a length of time.
     pub(super) fn as_length(&self, name: &str, value: &Value) -> Result<Duration> {
         let length = match value {
             Value::Time(time) => Some(*time),
@@ -62,16 +62,16 @@ impl Fields {
         length.map_or_else(|| refuse(name, value, &self.lengths()), Ok)
     }
 
-    /// What is accepted as a length of time, for messages.
+    /// Describes the accepted lengths of time, for messages.
     pub(super) fn lengths(&self) -> String {
         format!("{}, not negative; or a text such as \"10s\" or \"500ms\"", self.dialect.lengths)
     }
 
-    /// A whole number from 0 to `u32::MAX`.
+    /// Takes a whole number from 0 to `u32::MAX`.
     pub(super) fn whole(&mut self, name: &str) -> Result<Option<u32>> {
         let Some(value) = self.value(name) else { return Ok(None) };
         if let Value::Number(number) = value {
-            // Every u32 has an f64, and back: a saturating conversion that changes it was out of range.
+            // An f64 holds every u32 exactly, so a conversion that changes the number was out of range.
             let whole = number as u32;
             if f64::from(whole) == number {
                 return Ok(Some(whole));
@@ -89,7 +89,7 @@ fn seconds(number: f64, unit: Unit) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-/// A value that a field does not accept.
+/// Returns the error for a value that a field does not accept.
 pub(super) fn refuse<T>(name: &str, value: &Value, accepted: &str) -> Result<T> {
     Err(invalid(format!("{name} is {}, and must be {accepted}", shown(value))))
 }

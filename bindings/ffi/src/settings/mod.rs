@@ -1,8 +1,8 @@
-//! Settings as plain maps, and what is refused about them.
+//! Settings as plain maps, and the errors about them.
 //!
-//! A language hands over names and values as its users wrote them. A name that does not exist is refused
-//! with the one that was probably meant, a value of the wrong kind with what the field accepts. Whether the
-//! values fit together, and to the store, is decided further down, where it is for everybody.
+//! A language hands over names and values as its users wrote them. An unknown name is refused with the one that was
+//! probably meant, and a value of the wrong kind with what the field accepts. The crate `incumbent` checks whether the
+//! values fit together and fit the store, for all languages.
 
 mod campaign;
 mod fields;
@@ -13,10 +13,10 @@ use std::time::Duration;
 pub use campaign::{CAMPAIGN, Campaign, LoopWatch, campaign, loop_watch};
 pub use store::{Opening, opening, parameters};
 
-/// A value as a language gives it.
+/// A value as a language passes it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Nothing: the default is meant.
+    /// Nothing, for the default.
     Nothing,
     /// True or false.
     Flag(bool),
@@ -26,27 +26,27 @@ pub enum Value {
     Text(String),
     /// A length of time, where the language has a type for it.
     Time(Duration),
-    /// Several values.
+    /// A list of values.
     List(Vec<Value>),
-    /// Named values.
+    /// A map of named values.
     Map(Map),
-    /// Something else, as the language shows it.
+    /// Another kind, as the language prints it.
     Other(String),
 }
 
-/// Named values, in the order in which they were given.
+/// Named values, in the caller's order.
 pub type Map = Vec<(String, Value)>;
 
-/// How a language speaks of lengths of time.
+/// The way in which a language writes lengths of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dialect {
-    /// What a bare number counts.
+    /// The unit of a bare number.
     pub unit: Unit,
-    /// What is accepted as a length of time, for messages: `a number of seconds or a timedelta`.
+    /// The accepted lengths of time, for messages: `a number of seconds or a timedelta`.
     pub lengths: &'static str,
 }
 
-/// What a bare number counts.
+/// The unit of a bare number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Seconds.

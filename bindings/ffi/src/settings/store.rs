@@ -1,4 +1,4 @@
-//! How to open a store.
+//! The settings of a store.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::fields::{Fields, refuse};
 use super::{Dialect, Map, Value};
 use crate::Result;
 
-/// How to open a store, read.
+/// The settings of a store, parsed.
 #[derive(Clone)]
 pub struct Opening {
     pub(crate) url: String,
@@ -17,7 +17,7 @@ pub struct Opening {
     pub(crate) expected_lease: Option<Duration>,
 }
 
-/// What a parameter of a store's URL is.
+/// The kind of a parameter in a store's URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Text,
@@ -25,7 +25,7 @@ enum Kind {
     Length,
 }
 
-/// What every store has.
+/// The settings that every store has.
 const COMMON: [&str; 2] = ["fail_fast", "expected_lease"];
 
 const MEMORY: [(&str, Kind); 1] = [("markers", Kind::Flag)];
@@ -53,21 +53,21 @@ fn of_scheme(url: &str) -> (&'static str, &'static [(&'static str, Kind)]) {
         "memory" => ("a memory: store", &MEMORY),
         "sqlite" => ("a sqlite: store", &SQLITE),
         "nats" | "tls" | "ws" | "wss" => ("a nats: store", &NATS),
-        // What it is not known for is said when it is opened.
+        // Opening the store refuses an unknown parameter.
         _ => ("the store", &[]),
     }
 }
 
-/// The names of the settings with which that URL can be opened, besides those of every store.
+/// Returns the names of the settings for a store at `url`, besides those of every store.
 pub fn parameters(url: &str) -> Vec<&'static str> {
     of_scheme(url).1.iter().map(|(name, _)| *name).collect()
 }
 
-/// Reads how to open the store that `url` names: `fail_fast`, `expected_lease`, and what the URL could say as
-/// parameters.
+/// Reads the settings for opening the store at `url`: `fail_fast`, `expected_lease`, and everything that the URL could
+/// hold as a parameter.
 ///
 /// # Errors
-/// `InvalidSetting` names the field and what it accepts.
+/// `InvalidSetting`, with the field and the accepted values.
 pub fn opening(url: &str, map: Map, dialect: Dialect) -> Result<Opening> {
     let (what, kinds) = of_scheme(url);
     let known: Vec<&str> = kinds.iter().map(|(name, _)| *name).chain(COMMON).collect();
@@ -90,7 +90,7 @@ pub fn opening(url: &str, map: Map, dialect: Dialect) -> Result<Opening> {
     Ok(opening)
 }
 
-/// As a URL writes it.
+/// Formats a length as a URL writes it.
 fn millis(name: &str, length: Duration) -> Result<String> {
     if length.subsec_nanos().is_multiple_of(1_000_000) {
         return Ok(format!("{}ms", length.as_millis()));
@@ -99,7 +99,7 @@ fn millis(name: &str, length: Duration) -> Result<String> {
 }
 
 impl Opening {
-    /// Refuses a URL that cannot be read, without opening anything.
+    /// Checks whether the URL can be parsed, without opening anything.
     ///
     /// # Errors
     /// `InvalidUrl`, `InvalidName`, `Authentication`, `Unsupported`.

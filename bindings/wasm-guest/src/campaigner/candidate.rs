@@ -18,8 +18,7 @@ use super::wit::events::{Leader, Lease, State, Term};
 use super::wit::settings::CampaignSettings;
 use super::wit::types;
 
-/// One campaign. Its cell is borrowed for the length of one call; a component is never entered twice at once, so it
-/// is never found borrowed.
+/// A campaign. Each call borrows its cell; a component is never re-entered, so the cell is never borrowed already.
 pub(super) struct Candidate {
     clock: Clock,
     inner: RefCell<Inner>,
@@ -27,7 +26,7 @@ pub(super) struct Candidate {
 
 struct Inner {
     stage: Stage,
-    /// Told before the campaign ran, or at its end.
+    /// Events from before the campaign ran, or from its end.
     events: Vec<Event>,
 }
 
@@ -133,7 +132,7 @@ impl GuestCandidate for Candidate {
     }
 
     fn handler_failed(&self) {
-        // It says so as it ends: nothing is left of it that the release would have to wait for.
+        // `handler-failed` also means that the work has ended: the release need not wait for it.
         self.take(Input::HandlerFailed);
         self.take(Input::Drained);
     }
@@ -172,7 +171,7 @@ impl Inner {
         }
     }
 
-    /// What there is to tell, and when to step again.
+    /// Returns the events and the time of the next step.
     fn turn(&mut self, now: Instant) -> StepResult {
         let mut events = core::mem::take(&mut self.events);
         let wake_at = match &mut self.stage {

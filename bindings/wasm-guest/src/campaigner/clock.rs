@@ -6,7 +6,7 @@ use incumbent_core::Instant;
 
 use super::bindings::incumbent::election::clock;
 
-/// The host's clock, which never goes back here, whatever it does there.
+/// The host's clock, made monotonic.
 #[derive(Default)]
 pub(super) struct Clock(Cell<Instant>);
 
@@ -18,7 +18,7 @@ impl Clock {
     }
 }
 
-/// Whether deadlines can be counted on it.
+/// Whether the clock is fit for deadlines.
 pub(super) fn is_fit() -> bool {
     clock::counts_suspension()
 }

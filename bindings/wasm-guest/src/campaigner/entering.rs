@@ -1,4 +1,4 @@
-//! A candidate whose store has not answered yet.
+//! A candidate before the first answer of its store.
 
 use core::time::Duration;
 
@@ -14,14 +14,14 @@ use super::store::Key;
 use super::wit::settings::CampaignSettings;
 use super::wit::types;
 
-/// How long one inspection may take; a campaign's own limit is no longer.
+/// The longest time of one inspection; the limit of a running campaign is no longer.
 const INSPECTION: Duration = Duration::from_secs(2);
-/// The first wait before a store that did not answer is asked again; doubled up to [`LONGEST_WAIT`].
+/// The first wait before the next attempt at a store that did not answer; doubled up to [`LONGEST_WAIT`].
 const FIRST_WAIT: Duration = Duration::from_millis(100);
-/// The longest.
+/// The longest wait between two attempts.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
-/// Waits for the first answer of the store.
+/// A candidate that waits for the first answer of its store.
 pub(super) struct Entering {
     key: Key,
     capabilities: Capabilities,
@@ -34,14 +34,14 @@ pub(super) struct Entering {
     told: Option<Warning>,
 }
 
-/// Why a campaign cannot be made.
+/// The reason for which a campaign cannot be created.
 pub(super) enum Refusal {
     Settings(types::Refusal),
     Store(Fault),
 }
 
 impl Entering {
-    /// The host's random numbers are drawn here, and refused where they cannot be random.
+    /// Draws the host's random numbers, and refuses numbers that cannot be random.
     pub(super) fn new(
         key: Key,
         settings: CampaignSettings,
@@ -63,7 +63,7 @@ impl Entering {
         }))
     }
 
-    /// When to ask the store.
+    /// The time of the next attempt.
     pub(super) fn due(&self) -> Instant {
         self.next
     }
@@ -72,7 +72,7 @@ impl Entering {
         self.well = well;
     }
 
-    /// Asks the store; the campaign, as soon as it can be made.
+    /// Inspects the store; returns the campaign as soon as it can be created.
     ///
     /// `now` reads the clock.
     pub(super) fn ask(self: Box<Self>, now: impl Fn() -> Instant) -> Result<Racing, (Box<Self>, Refusal)> {
@@ -92,7 +92,7 @@ impl Entering {
         }
     }
 
-    /// It could not be made: what to tell, where that is news, and when to try again.
+    /// Schedules the next attempt after a failure; returns a warning where it is a new one.
     pub(super) fn not_yet(&mut self, refusal: Refusal, now: Instant) -> Option<Event> {
         let (wait, fault) = match refusal {
             Refusal::Store(fault) => {

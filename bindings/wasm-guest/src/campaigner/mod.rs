@@ -1,20 +1,20 @@
-//! World `campaigner`: the whole campaign, on what the host provides.
+//! World `campaigner`: the whole campaign, on a store, clock and random numbers of the host.
 //!
 //! ```text
-//!   election ─── what is exported; one cell a campaign
+//!   election ─── the exports; one cell for each campaign
 //!      │
-//!   campaign ── entering: until the store has answered for the first time
-//!      │    └── racing: the core, its questions in a row, one answered a step
+//!   campaign ── entering: until the first answer of the store
+//!      │    └── racing: the core and a queue of its requests, one answered in each step
 //!      │
-//!   store, watching, clock ── what is imported
+//!   store, watching, clock ── the imports
 //! ```
 //!
 //! # Calls that block
 //!
-//! Every function of the host's may keep the instance waiting until its time limit, and nothing else runs meanwhile.
-//! So a step makes one such call at most, its limit never passes the deadline of a leader, and writes go before
-//! everything else: a renewal waits for one call that is under way, and for no more. The clock is read before a call, by
-//! the core when it hands the write out, so what the wait costs is taken from the lease and never added to it.
+//! Each function of the host may block the instance up to its time limit, and nothing else runs meanwhile. So a step
+//! makes one such call at most. Its limit never passes the deadline of a leader, and writes go first: a renewal waits
+//! for one call that has begun, and for no more. The core reads the clock when it emits the write, before the call, so
+//! the wait shortens the lease and never extends it.
 
 mod candidate;
 mod clock;
@@ -29,7 +29,7 @@ mod bindings {
     wit_bindgen::generate!({ world: "campaigner", path: "../../wit" });
 }
 
-/// The types of the world, as `map` knows them.
+/// The types of the world, under the names that `map` expects.
 mod wit {
     pub(super) use super::bindings::incumbent::election::{events, records, settings, stores, types};
 }

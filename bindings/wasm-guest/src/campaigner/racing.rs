@@ -1,4 +1,4 @@
-//! A campaign that runs: the core, and its questions to the store in a row.
+//! A campaign that runs: the core and a queue of its requests to the store.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -10,12 +10,12 @@ use incumbent_core::{Incarnation, Instant};
 use super::store::Key;
 use super::watching::Watching;
 
-/// When a campaign without a timer, an unhealthy candidate's, looks at its watch again.
+/// The interval at which a campaign without a timer, such as an unhealthy candidate's, polls its watch.
 const GLANCE: Duration = Duration::from_secs(1);
 
-/// Something the campaign wants of the store.
+/// A request of the campaign to the store.
 enum Asked {
-    /// A write, and the instant that its lease counts from.
+    /// A write, and the instant from which its lease counts.
     Write(Write, Instant),
     Read(ReadId),
     Inspect,
@@ -26,7 +26,7 @@ enum Asked {
 pub(super) struct Racing {
     campaign: Campaign,
     key: Key,
-    /// Which life of the store its last inspection showed.
+    /// The incarnation of the store at its last inspection.
     incarnation: Incarnation,
     watching: Watching,
     asked: VecDeque<Asked>,
@@ -58,7 +58,7 @@ impl Racing {
         core::mem::take(&mut self.events)
     }
 
-    /// When there is something to do; the past where there is now.
+    /// The time of the next step; now where a request is queued.
     pub(super) fn due(&self, now: Instant) -> Instant {
         if !self.asked.is_empty() {
             return now;
@@ -67,11 +67,11 @@ impl Racing {
         wakes.into_iter().flatten().min().unwrap_or(now + GLANCE)
     }
 
-    /// Hands an input to the campaign, and keeps what it asks for.
+    /// Passes an input to the campaign, and queues its requests.
     pub(super) fn take(&mut self, now: Instant, input: Input) {
         self.forgo_late_write(now);
-        // Every number that comes back was given out by this very campaign, and names have been looked at: nothing here
-        // breaks the contract.
+        // Every number that comes back was issued by this campaign, and names have been checked: nothing here breaks
+        // the contract.
         let _ = self.campaign.handle(now, input);
         self.wake = loop {
             match self.campaign.poll() {
@@ -92,14 +92,14 @@ impl Racing {
         };
     }
 
-    /// A newer question takes the place of an older one of its kind.
+    /// Queues a request, and drops an older one of the same kind.
     fn ask_once(&mut self, question: Asked) {
         let kind = core::mem::discriminant(&question);
         self.asked.retain(|asked| core::mem::discriminant(asked) != kind);
         self.asked.push_back(question);
     }
 
-    /// A write that nobody stepped to send while it was waited for is not sent any more.
+    /// Drops a queued write whose time limit passed before a step sent it.
     fn forgo_late_write(&mut self, now: Instant) {
         let limit = self.campaign.attempt_limit();
         let Some(Asked::Write(write, at)) = self.asked.front() else { return };
@@ -120,7 +120,7 @@ impl Racing {
             return;
         }
         if self.events.iter().any(|event| matches!(event, Event::Lost { .. })) {
-            // Whoever acts on the term hears of its end first; a later step gives the seat back.
+            // The application learns of the end of its term first; a later step releases the key.
             return;
         }
         let next = self.asked.pop_front().or_else(|| {
@@ -138,7 +138,7 @@ impl Racing {
         }
     }
 
-    /// Takes in what the watch tells, waiting for it no longer than `limit`.
+    /// Passes on the events of the watch, waiting up to `limit` for them.
     fn look(&mut self, limit: Duration, now: &impl Fn() -> Instant) {
         match self.watching.poll(limit) {
             Some(entries) => {
@@ -150,7 +150,7 @@ impl Racing {
         }
     }
 
-    /// Asks the store, and hands in what it answers.
+    /// Calls the store, and passes its answer on.
     fn ask(&mut self, question: Asked, now: &impl Fn() -> Instant) {
         let started = now();
         let limit = self.limit(started);
@@ -165,14 +165,14 @@ impl Racing {
                 if let Ok(info) = &result
                     && info.incarnation != self.incarnation
                 {
-                    // Revisions of the old life mean nothing in the new one.
+                    // Revisions of the old incarnation mean nothing in the new one.
                     self.incarnation = info.incarnation;
                     self.watching.anew(now());
                 }
                 self.take(now(), Input::Inspected(result));
             }
             Asked::Reconnect => {
-                // Where there is no new connection, the next failure asks for one again.
+                // Without a new connection, the next failure requests one again.
                 if self.key.reconnect(limit).is_ok() {
                     self.take(now(), Input::Reconnected);
                 }
@@ -188,7 +188,7 @@ impl Racing {
                 Err(_) => self.watching.ended(now()),
             },
         }
-        // Whatever fell due while the call was waited for.
+        // Handles what fell due during the call.
         self.take(now(), Input::Tick);
     }
 
@@ -198,14 +198,14 @@ impl Racing {
         let started = now();
         let outcome = self.key.write(write, self.limit(started).min(until.since(started)));
         let answered = now();
-        // Where the limit has passed without an answer, the campaign's own timer says so, and more: it asks for
-        // another connection.
+        // Past the limit, the campaign's own timer reports the missing answer and also requests a new connection.
         if outcome != Outcome::Unknown || answered < until {
             self.take(answered, Input::Wrote { attempt, outcome });
         }
     }
 
-    /// How long a call may take that begins now. A leader is back by its deadline, to say that it is over.
+    /// The time limit of a call that begins now. The call of a leader returns by its deadline, so that it can end the
+    /// term.
     fn limit(&self, now: Instant) -> Duration {
         let limit = self.campaign.attempt_limit();
         self.campaign.lease().map_or(limit, |lease| limit.min(lease.deadline.since(now)))

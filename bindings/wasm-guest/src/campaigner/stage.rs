@@ -1,4 +1,4 @@
-//! How far a campaign is.
+//! The stages of a campaign.
 
 use super::entering::Entering;
 use super::racing::Racing;

@@ -1,4 +1,4 @@
-//! The election's key in the host's store: each question one call, bounded by a time limit.
+//! The election's key in the host's store: each request is one call, bounded by a time limit.
 
 use core::time::Duration;
 
@@ -19,7 +19,7 @@ pub(super) struct Key {
 }
 
 impl Key {
-    /// Opens the bucket and asks whether it can hold the key and the name.
+    /// Opens the bucket and checks whether it can hold the key and the name.
     pub(super) fn open(bucket: &str, key: String, name: &str) -> Result<Self, Fault> {
         let bucket = kv::open(bucket).map_err(map::fault)?;
         bucket.check(&key, name).map_err(map::fault)?;
@@ -35,7 +35,7 @@ impl Key {
         map::capabilities(self.bucket.capabilities())
     }
 
-    /// `asked_at` is the clock before the call.
+    /// Inspects the store; `asked_at` is the clock before the call.
     pub(super) fn inspect(&self, asked_at: Instant, limit: Duration) -> Result<StoreInfo, Fault> {
         let info = self.bucket.inspect(map::duration(limit)).map_err(map::fault)?;
         Ok(map::store_info(info, asked_at))
@@ -57,7 +57,7 @@ impl Key {
             (Expect::Revision(expect), Action::Release { headers }) => {
                 self.bucket.delete(&self.key, expect.0, &headers, limit)
             }
-            // There is nothing to release where nothing is, and the core asks for no such thing.
+            // An absent key cannot be released, and the core never requests it.
             (Expect::Absent, Action::Release { .. }) => return Outcome::NotSent,
         };
         map::outcome(outcome)
@@ -67,7 +67,7 @@ impl Key {
         self.bucket.reconnect(map::duration(limit)).map_err(map::fault)
     }
 
-    /// A watch of the key; `None` where the host offers none.
+    /// Begins a watch of the key; `None` where the host offers none.
     pub(super) fn watch(&self, limit: Duration) -> Result<Option<kv::Watch>, Fault> {
         self.bucket.watch(&self.key, map::duration(limit)).map_err(map::fault)
     }

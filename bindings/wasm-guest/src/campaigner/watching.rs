@@ -1,4 +1,4 @@
-//! The watch of the key, and how it is established again when it ends.
+//! The watch of the key, and its renewal when it ends.
 
 use core::time::Duration;
 
@@ -8,9 +8,9 @@ use incumbent_core::record::Entry;
 use super::bindings::incumbent::election::kv;
 use super::map;
 
-/// The first wait before watching again; each further one is twice as long, up to [`LONGEST`].
+/// The first wait before the next watch; each further one is twice as long, up to [`LONGEST`].
 const FIRST: Duration = Duration::from_millis(100);
-/// The longest. A campaign loses nothing by it but speed: its polls still elect.
+/// The longest wait. Without a watch a campaign is only slower: it still elects by polling.
 const LONGEST: Duration = Duration::from_secs(2);
 
 /// The watch of the key.
@@ -18,9 +18,9 @@ pub(super) struct Watching {
     watch: Option<kv::Watch>,
     /// Whether the host offers watches, as far as is known.
     offered: bool,
-    /// When to ask for one.
+    /// The time at which to request a watch.
     next: Instant,
-    /// How often in a row it ended, or could not be had, without telling anything.
+    /// The number of watches in a row that ended, or could not be opened, without an event.
     failures: u32,
 }
 
@@ -29,7 +29,7 @@ impl Watching {
         Self { watch: None, offered: true, next: now, failures: 0 }
     }
 
-    /// When to ask for a watch; `None` where there is one, or none to be had.
+    /// The time at which to request a watch; `None` where there is one, or the host offers none.
     pub(super) fn due(&self) -> Option<Instant> {
         (self.offered && self.watch.is_none()).then_some(self.next)
     }
@@ -42,25 +42,25 @@ impl Watching {
         self.watch.is_some()
     }
 
-    /// The host has no watches.
+    /// Records that the host offers no watches.
     pub(super) fn is_not_offered(&mut self) {
         self.offered = false;
     }
 
-    /// It ended, or could not be had.
+    /// Records that the watch ended or could not be opened.
     pub(super) fn ended(&mut self, now: Instant) {
         self.watch = None;
         self.next = now + FIRST.saturating_mul(1 << self.failures.min(16)).min(LONGEST);
         self.failures = self.failures.saturating_add(1);
     }
 
-    /// Gives it up for a new one: the store lives another life.
+    /// Replaces the watch by a new one: the store has another incarnation.
     pub(super) fn anew(&mut self, now: Instant) {
         self.watch = None;
         self.next = now;
     }
 
-    /// What it tells, waiting no longer than `limit` for it; `None` where it is over.
+    /// Returns the entries of the watch, waiting up to `limit` for them; `None` where it is over.
     pub(super) fn poll(&mut self, limit: Duration) -> Option<Vec<Entry>> {
         let Some(watch) = &self.watch else { return Some(Vec::new()) };
         let entries: Vec<_> = watch.poll(map::duration(limit)).ok()?.into_iter().map(map::entry).collect();

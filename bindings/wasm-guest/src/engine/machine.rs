@@ -1,4 +1,4 @@
-//! What only the bare machine takes and gives.
+//! The types that only the bare state machine takes and returns.
 
 use incumbent_core::campaign::{Input, Misuse, Output, ReadId, Timer, Wake};
 use incumbent_core::record::Attempt;

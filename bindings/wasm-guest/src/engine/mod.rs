@@ -1,4 +1,4 @@
-//! World `engine`: the machine as it is.
+//! World `engine`: the bare state machine.
 
 mod machine;
 
@@ -18,7 +18,7 @@ mod bindings {
     wit_bindgen::generate!({ world: "engine", path: "../../wit" });
 }
 
-/// The types of the world, as `map` knows them.
+/// The types of the world, under the names that `map` expects.
 mod wit {
     pub(super) use super::bindings::exports::incumbent::election::{
         candidates, events, records, settings, stores, types,

@@ -1,4 +1,4 @@
-//! What a host gives.
+//! Conversion of the types that a host passes in.
 
 use core::time::Duration;
 

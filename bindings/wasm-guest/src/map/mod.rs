@@ -1,7 +1,7 @@
-//! The types of `wit/` and the core's, each in the other's words.
+//! Conversion between the types of `wit/` and the core's.
 //!
-//! Compiled once for each world, whose types it finds in `super::wit`. Nothing here can fail: every value that a host
-//! can hand in means something to the core, which refuses what is incoherent.
+//! Compiled once for each world; its types are in `super::wit`. Nothing here can fail: the core accepts every value
+//! that a host can pass in, and itself refuses incoherent ones.
 
 mod given;
 mod told;

@@ -1,4 +1,4 @@
-//! What a host is told.
+//! Conversion of the types that are returned to a host.
 
 use core::time::Duration;
 
@@ -8,7 +8,7 @@ use incumbent_core::{Revision, Token, record};
 
 use super::super::wit::{events, types};
 
-/// In nanoseconds, at most 584 years.
+/// Converts to nanoseconds, at most 584 years.
 pub(in super::super) fn duration(span: Duration) -> types::Duration {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -74,7 +74,7 @@ fn warning(warning: campaign::Warning) -> events::Warning {
     let text = warning.to_string();
     let kind = match warning {
         Kind::Store(fault) => events::WarningKind::Store(own_fault(fault)),
-        // What the store would give next is in the text.
+        // The message contains the store's next revision.
         Kind::StoreReset { seen, next, barred } => {
             let (seen, next) = (seen.map(token), next.map(token));
             events::WarningKind::StoreReset(events::StoreReset { seen, next, barred })
@@ -106,7 +106,7 @@ fn token(token: Token) -> types::Token {
 }
 
 fn own_nonce(nonce: record::Nonce) -> types::Nonce {
-    // The upper half, and what is left of the lower.
+    // The upper and the lower half.
     types::Nonce { high: (nonce.0 >> 64) as u64, low: nonce.0 as u64 }
 }
 

@@ -1,4 +1,4 @@
-//! Samples, and the figures made of them.
+//! Samples, and the figures computed from them.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ pub(crate) type Line = Value;
 pub(crate) struct Figure;
 
 impl Figure {
-    /// A value that has to be below a goal.
+    /// Returns the line for a value that has to be below a goal.
     pub(crate) fn below(figure: &str, value: f64, unit: &str, most: f64, samples: usize) -> Line {
         json!({
             "figure": figure, "value": value, "unit": unit,
@@ -20,7 +20,7 @@ impl Figure {
     }
 }
 
-/// Durations measured.
+/// Measured durations.
 #[derive(Default)]
 pub(crate) struct Sample(Vec<Duration>);
 
@@ -29,7 +29,7 @@ impl Sample {
         self.0.push(span);
     }
 
-    /// The smallest duration that `percent` of all do not exceed.
+    /// Returns the smallest duration that `percent` of all do not exceed.
     pub(crate) fn percentile(&self, percent: usize) -> Duration {
         let mut sorted = self.0.clone();
         sorted.sort();

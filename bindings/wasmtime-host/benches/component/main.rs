@@ -1,4 +1,4 @@
-//! What a campaign in a component costs its host.
+//! Measures the cost of a campaign in a component to its host.
 
 #![allow(clippy::expect_used, reason = "a benchmark that cannot run says why")]
 
@@ -61,7 +61,7 @@ impl Guest {
         elections.call_step(&mut self.store, self.election, 0).await.expect("no trap")
     }
 
-    /// Steps until it leads and nothing is left to be done.
+    /// Steps until it leads and nothing is left to do.
     async fn settle(&mut self, clock: &Clock) {
         let mut leads = false;
         loop {
@@ -94,7 +94,7 @@ fn campaign_settings() -> CampaignSettings {
     }
 }
 
-/// The memory of this process that is really there, in bytes.
+/// The resident memory of this process, in bytes.
 fn resident() -> f64 {
     let status = std::fs::read_to_string("/proc/self/smaps_rollup").expect("Linux");
     let line = status.lines().find(|line| line.starts_with("Rss:")).expect("it has a line for it");
@@ -109,7 +109,7 @@ async fn main() {
     let memory = incumbent::store::open("memory:", &clock).await.expect("always there");
     let host = Host::new().expect("an engine");
     let precompiled = host.engine().precompile_component(&bytes).expect("a component");
-    // What was made a line above, by this very engine.
+    // SAFETY: precompiled a line above, by this very engine.
     #[allow(unsafe_code, reason = "made a line above, by this very engine")]
     let compiled = unsafe { Component::deserialize(host.engine(), &precompiled) }.expect("just compiled");
     let mut linker = Linker::new(host.engine());
@@ -152,7 +152,7 @@ async fn instantiations(bench: &Bench) -> figure::Line {
     Figure::below("instantiation, precompiled, p50", p50, "ms", 1.0, INSTANTIATIONS)
 }
 
-/// A thousand campaigns, each in an election of its own and stepped a few times.
+/// A thousand campaigns, each in its own election and stepped a few times.
 async fn instances(bench: &Bench) -> figure::Line {
     let before = resident();
     let mut guests = Vec::new();

@@ -1,4 +1,4 @@
-//! What a guest is given.
+//! Conversion of the types that are passed to a guest.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use incumbent::incumbent_core::store::{self, Capabilities, Fault, FaultKind, Out
 
 use crate::bindings::incumbent::election::{records, stores, types};
 
-/// In nanoseconds, at most 584 years.
+/// Converts to nanoseconds, at most 584 years.
 pub(crate) fn nanos(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,4 +1,4 @@
-//! The types of `wit/` and the runtime's, each in the other's words.
+//! Conversion between the types of `wit/` and the runtime's.
 
 mod given;
 mod told;

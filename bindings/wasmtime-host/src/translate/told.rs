@@ -1,4 +1,4 @@
-//! What a guest tells.
+//! Conversion of the types that a guest returns.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub(crate) fn lease(lease: events::Lease) -> Lease {
     Lease { token: token(lease.token), deadline: Instant::from_nanos(lease.deadline) }
 }
 
-/// `None` for warning of a kind that this version does not know; it is logged.
+/// Returns `None` for a kind of warning that this version does not know; it is logged.
 pub(crate) fn event(event: events::Event) -> Option<Event> {
     Some(match event {
         events::Event::Won(won) => Event::Won(term(won)),

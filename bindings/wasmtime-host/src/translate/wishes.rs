@@ -1,4 +1,4 @@
-//! What a candidate wants, and what of it is refused.
+//! Conversion of a candidate's settings, and the refusal of those that a component cannot have.
 
 use incumbent::incumbent_core::campaign::{Backoff, Preset, Settings, WinDelay};
 
@@ -6,7 +6,7 @@ use super::given::nanos;
 use crate::bindings::incumbent::election::{settings, types};
 use crate::{Error, ErrorKind};
 
-/// Settings as a campaigner takes them.
+/// Converts settings for a campaigner.
 pub(crate) fn campaign_settings(settings: Settings) -> Result<settings::CampaignSettings, Error> {
     let preset = match settings.preset {
         Preset::Standard => settings::Preset::Standard,

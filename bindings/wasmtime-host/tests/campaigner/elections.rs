@@ -63,7 +63,7 @@ async fn a_leader_renews_for_longer_than_its_lease() {
     let mut leader = campaigner.campaign(&stores, "elections", "jobs", settings("a")).await.unwrap();
     won(&mut leader).await;
     let first = leader.lease().unwrap();
-    // A fast lease is 2 s; this deadline is of the third renewal at least.
+    // A fast lease is 2 s; this deadline belongs to the third renewal at least.
     let wait = async {
         while leader.lease().expect("it leads").deadline < first.deadline + Duration::from_secs(2) {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -77,7 +77,7 @@ async fn a_leader_renews_for_longer_than_its_lease() {
 async fn a_closed_campaign_gives_its_seat_back_and_ends() {
     let clock = Clock::system();
     let (campaigner, stores) = (campaigner(), stores("memory:", &clock).await);
-    // Whoever waited for it would wait for a minute.
+    // With this lease, a candidate that waited for the expiry would wait for a minute.
     let long = |name| Settings { lease: Some(Duration::from_secs(60)), ..settings(name) };
     let mut first = campaigner.campaign(&stores, "elections", "jobs", long("a")).await.unwrap();
     won(&mut first).await;

@@ -1,4 +1,4 @@
-//! What is longer than a record, on real stores with the limits that guests have.
+//! Values that are longer than a record, on real stores with the limits of guests.
 
 use incumbent::incumbent_core::campaign::{Event, Warning};
 use incumbent::store::StoreSettings;
@@ -7,7 +7,7 @@ use incumbent_wasmtime::Candidate;
 
 use crate::support::*;
 
-/// More than a guest may have as memory.
+/// More than the memory limit of a guest.
 const BYTES: usize = 20_000_000;
 
 async fn bytes_told(election: &mut Candidate) -> u64 {
@@ -18,7 +18,7 @@ async fn bytes_told(election: &mut Candidate) -> u64 {
     .await
 }
 
-/// A leader and a candidate whose key another program writes over.
+/// A leader and a candidate whose key another program overwrites.
 async fn written_over(url: &str) {
     let clock = Clock::system();
     let (campaigner, stores) = (campaigner(), stores(url, &clock).await);

@@ -12,7 +12,7 @@ mod stalled;
 mod support;
 mod watching;
 
-/// The world as a host of one's own sees it.
+/// The world as bindings of another host.
 mod bindings {
     #![allow(unused_qualifications, clippy::all, reason = "generated")]
     wasmtime::component::bindgen!({

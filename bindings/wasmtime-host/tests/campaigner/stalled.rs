@@ -1,4 +1,4 @@
-//! A host that stands still.
+//! A host that stalls.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ async fn a_leader_whose_host_stood_still_for_a_lease_leads_no_more_before_anythi
     let clock = Clock::manual(Instant::ZERO + Duration::from_secs(3_600));
     let (campaigner, stores) = (campaigner(), stores("memory:", &clock).await);
     let mut leader = campaigner.campaign(&stores, "elections", "jobs", settings("a")).await.unwrap();
-    // A store without an age is trusted when it was watched for a lease.
+    // A store without ages is trusted after a watch of one lease.
     let driving = clock.clone();
     let drive = tokio::spawn(async move {
         loop {
             driving.advance(Duration::from_millis(20));
-            // Whoever waits for the clock gets to run.
+            // Lets the tasks that wait for the clock run.
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     });

@@ -9,7 +9,7 @@ use incumbent_wasmtime::{Campaigner, Candidate, Host, Stores};
 
 use crate::compiled::compiled;
 
-/// What a hostile host keeps of a resource.
+/// The data of a resource in a hostile host: none.
 #[allow(unreachable_pub, reason = "named by the generated bindings")]
 pub struct Nothing;
 
@@ -32,7 +32,7 @@ pub(crate) fn settings(name: &str) -> Settings {
     Settings { preset: Preset::Fast, splay: Some(Duration::ZERO), ..Settings::new(name) }
 }
 
-/// The next event that `pick` is interested in.
+/// Waits for the next event for which `pick` returns a value.
 pub(crate) async fn until<T>(election: &mut Candidate, pick: impl Fn(&Event) -> Option<T>) -> T {
     let wait = async {
         loop {

@@ -1,4 +1,4 @@
-//! One watch of a store, however many guests follow it.
+//! One watch of a store, for any number of guests.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::support::*;
 async fn the_watch_tells_a_release_long_before_a_poll_would() {
     let clock = Clock::system();
     let (campaigner, stores) = (campaigner(), stores("memory:", &clock).await);
-    // Leases of a minute: nobody would read the key again before that.
+    // Leases of a minute: no candidate would read the key again before that.
     let long = |name| Settings { lease: Some(Duration::from_secs(60)), ..settings(name) };
     let mut first = campaigner.campaign(&stores, "elections", "jobs", long("first")).await.unwrap();
     won(&mut first).await;

@@ -6,7 +6,7 @@ mod misuse;
 mod replay;
 mod support;
 
-/// The world as this host sees it, under the names that the crate's own translation looks for.
+/// The world as bindings of this host, under the names that the crate's own conversion expects.
 mod bindings {
     #![allow(unused_qualifications, clippy::all, reason = "generated")]
     wasmtime::component::bindgen!({ path: "wit", world: "engine" });

@@ -1,4 +1,4 @@
-//! Odd input is an error value, or means something harmless; it never traps.
+//! Odd input is an error value or has a harmless meaning; it never traps.
 
 use oorandom::Rand64;
 
@@ -54,7 +54,7 @@ fn a_setting_that_cannot_be_is_refused_with_the_remedy() {
     assert_eq!(refused.remedy, "use a lease (or a bucket TTL) of 5s or more");
 }
 
-/// Numbers at and around every edge, and some in between.
+/// Returns numbers at and around every edge, and some in between.
 fn odd(rng: &mut Rand64) -> u64 {
     const EDGES: [u64; 12] = [
         0,
@@ -248,7 +248,7 @@ fn answers_of_any_numbers_at_any_time_never_trap_and_never_make_two_terms_at_onc
         let candidate = instance.create(&settings, capabilities(), store_info(), 0, NONCE, 1, 0).unwrap();
         instance.handle(candidate, 0, &Input::Campaign).unwrap();
         let (mut now, mut attempt, mut read, mut leading) = (0u64, 0, 0, false);
-        // An operator who accepts a reset accepts that tokens start again.
+        // After an operator accepts a reset, tokens may start again.
         let (mut last, mut reset) = ((0, 0), false);
         for _ in 0..600 {
             loop {
@@ -271,7 +271,7 @@ fn answers_of_any_numbers_at_any_time_never_trap_and_never_make_two_terms_at_onc
                 }
             }
             assert!(leading || !instance.is_leader(candidate, now), "seed {seed}: leads untold");
-            // Mostly on, sometimes far, sometimes back.
+            // Mostly forward, sometimes far, sometimes back.
             let reading = match rng.rand_range(0..300) {
                 0 => odd(&mut rng),
                 1..20 => now / 2,

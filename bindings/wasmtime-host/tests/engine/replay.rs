@@ -1,4 +1,4 @@
-//! Output for output what the native core gives.
+//! Compares each output of the component with the native core's.
 
 use std::collections::HashMap;
 
@@ -12,10 +12,10 @@ use crate::support::{Candidate, Instance, compiled, input, output};
 use crate::wishes::campaign_settings;
 use crate::{ErrorKind, given};
 
-/// How many runs with all sorts of faults the component is taken through.
+/// The number of runs, with all sorts of faults.
 const SEEDS: u64 = 40;
 
-/// What was compared.
+/// Counts of what was compared.
 #[derive(Debug, Default)]
 struct Counted {
     inputs: usize,
@@ -51,7 +51,7 @@ fn under_every_kind_of_fault_the_component_says_what_the_native_core_says() {
     }
 }
 
-/// Makes a run, and takes the component through it.
+/// Makes a run, and replays it on the component.
 fn replay(engine: &(Engine, Component), choice: &Choice, counted: &mut Counted) {
     let (outcome, tape) = record(choice);
     assert!(outcome.violation.is_none(), "{choice:?}");
@@ -60,7 +60,7 @@ fn replay(engine: &(Engine, Component), choice: &Choice, counted: &mut Counted) 
     for (place, recorded) in tape.into_iter().enumerate() {
         match recorded {
             Recorded::Begins { process, settings, store, info, nonce, seed, now } => {
-                // A function of the program's own is the one wish that does not go into a component.
+                // A custom function is the one setting that cannot be passed to a component.
                 if matches!(settings.backoff, Backoff::Custom(_)) {
                     assert_eq!(campaign_settings(*settings).unwrap_err().kind(), ErrorKind::Refused);
                     counted.left_out += 1;

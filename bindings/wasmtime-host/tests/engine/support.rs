@@ -1,4 +1,4 @@
-//! An instance of the engine, and its types in the core's words.
+//! An instance of the engine, and conversion of its types to the core's.
 
 use std::path::PathBuf;
 
@@ -34,7 +34,7 @@ pub(crate) fn compiled() -> (Wasmtime, Component) {
 }
 
 impl Instance {
-    /// Nothing is put into the linker, since the engine imports nothing.
+    /// Links nothing, since the engine imports nothing.
     pub(crate) fn new((wasmtime, component): &(Wasmtime, Component)) -> Self {
         let mut store = Store::new(wasmtime, ());
         let engine = Engine::instantiate(&mut store, component, &Linker::new(wasmtime)).unwrap();
@@ -85,7 +85,7 @@ impl Instance {
         candidates.call_is_leader(&mut self.store, candidate, now).unwrap()
     }
 
-    /// What it says of itself beside.
+    /// Calls its other getters, too.
     pub(crate) fn look(&mut self, candidate: Candidate) {
         let candidates = self.engine.incumbent_election_candidates().candidate();
         candidates.call_state(&mut self.store, candidate).unwrap();
@@ -184,7 +184,7 @@ fn timer(timer: candidates::Timer) -> Timer {
     }
 }
 
-/// A message that anybody may have written.
+/// A message that any program may have written.
 pub(crate) fn message(revision: u64, kind: records::Kind, value: &[u8]) -> records::Message {
     records::Message { revision, kind, value: value.to_vec(), headers: Vec::new(), oversize: None }
 }

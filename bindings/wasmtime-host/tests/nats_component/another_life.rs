@@ -1,4 +1,4 @@
-//! A bucket that is deleted and made again under a leader.
+//! A bucket that is deleted and created again under a leader.
 
 use std::time::Duration;
 
@@ -49,7 +49,7 @@ async fn a_leader_whose_bucket_was_made_anew_is_told_so_and_leads_again_under_a_
         Event::Lost { reason, .. } => Some(reason),
         _ => None,
     });
-    // Which of the two it hears of first is the store's business.
+    // Either of the two may reach it first.
     let reason = reason.await;
     assert!(matches!(reason, Reason::StoreReset | Reason::Expired), "{reason:?}");
     let next = won(&mut leader).await;

@@ -14,10 +14,10 @@ use std::time::Duration;
 use incumbent::store::nats::{InitOptions, NatsSettings, init};
 use incumbent_testkit::nats::{NatsServer, Options};
 
-/// The shortest that a fast preset allows but for one second more, which a busy machine may need.
+/// The shortest lease of the fast preset, 1 s, and one second more for a busy machine.
 const LEASE: Duration = Duration::from_secs(2);
 
-/// A server with a bucket; and the bucket's URL.
+/// Starts a server with a bucket; returns it and the bucket's URL.
 async fn server() -> (NatsServer, String) {
     let server = NatsServer::start(Options::new());
     make_bucket(&server).await;

@@ -1,7 +1,7 @@
-//! Four kinds of candidates in one election, each in processes of its own, which are killed and told to leave.
+//! Four kinds of candidates in one election, each in processes of its own, which are killed or asked to leave.
 //!
-//! Each process writes down when it led by its own answers, on the clock that all of them share; what they wrote is put
-//! together and read when all are gone.
+//! Each process records when it led by its own answers, on a clock that all of them share. The test merges and checks
+//! the records when all processes have ended.
 
 mod contender;
 mod parts;
@@ -14,7 +14,7 @@ use incumbent_testkit::wait;
 use crate::server;
 use contender::{Contender, Exit, Kind};
 
-/// How long anything may take on a busy machine.
+/// The longest that any step may take on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
 #[test]
@@ -25,7 +25,7 @@ fn components_the_command_line_python_and_node_never_lead_together() {
     let kinds = Kind::at_hand();
     let mut gone = Vec::<Contender>::new();
     let mut last = String::new();
-    // Every kind wins once in each round: who has won leaves, and whoever follows is of another kind.
+    // Every kind wins once in each round: the winner leaves, and its successor is of another kind.
     for exit in [Exit::Killed, Exit::Told] {
         let mut racing: Vec<_> = kinds.iter().map(|kind| Contender::start(*kind, exit, &url)).collect();
         racing.iter().for_each(|contender| contender.await_ready(LIMIT));

@@ -16,11 +16,11 @@ use crate::server;
 
 const KEY: &str = "jobs.shared";
 
-/// Somebody who campaigns.
+/// A candidate of one of the three kinds.
 enum Contender {
     Component(incumbent_wasmtime::Candidate),
     Native(Candidate),
-    /// `incumbent run`, whose command says its process number.
+    /// `incumbent run`, whose command prints its process number.
     CommandLine(JsonProgram),
 }
 
@@ -42,7 +42,7 @@ impl Contender {
         }
     }
 
-    /// Under which token it leads now, if it does.
+    /// Returns the token under which it leads now, if it does.
     fn leads(&mut self) -> Option<String> {
         match self {
             Self::Component(election) => election.token().map(|token| token.to_string()),
@@ -58,7 +58,7 @@ impl Contender {
         }
     }
 
-    /// Leaves, and is gone.
+    /// Leaves, and waits for its end.
     async fn leave(self) {
         match self {
             Self::Component(election) => {
@@ -120,13 +120,13 @@ pub(crate) fn command_line() -> PathBuf {
     program
 }
 
-/// Who leads, after it was made sure that nobody else does.
+/// Returns the leader, after checking that no other contender leads.
 fn sole_leader(contenders: &mut [Contender]) -> Option<(usize, String)> {
     let mut found: Option<(usize, String)> = None;
     for place in 0..contenders.len() {
         let Some(token) = contenders[place].leads() else { continue };
         if let Some((other, before)) = &found {
-            // The first led before the second was asked; if it leads still, both did when the second was.
+            // The first led before the second was asked; if it still leads, both led when the second was asked.
             let still = contenders[*other].leads();
             assert_ne!(still.as_ref(), Some(before), "two lead: {token} and {before}");
         }

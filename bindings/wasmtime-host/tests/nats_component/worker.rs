@@ -1,4 +1,4 @@
-//! The example: an application composed with a campaigner, in processes of their own.
+//! The example: an application composed with a campaigner, each in its own process.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! Candidates that are components: the campaigner in Wasmtime, an instance each.
+//! Candidates that are components: the campaigner in Wasmtime, one instance each.
 
 use std::future::ready;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,12 +14,12 @@ use incumbent_wasmtime::{Campaigner, Candidate, Error, ErrorKind, Host, Stores};
 
 use crate::compiled::compiled;
 
-/// How the guests know their store.
+/// The name of the store for the guests.
 const BUCKET: &str = "elections";
-/// How often it is looked whether a campaign is over.
+/// The interval at which the end of a campaign is polled.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// The candidates of `incumbent-campaigner.wasm`, compiled when the first of them campaigns.
+/// The candidates of `incumbent-campaigner.wasm`, compiled for the first campaign.
 #[derive(Default)]
 pub(crate) struct Components(OnceLock<Campaigner>);
 
@@ -49,12 +49,12 @@ impl Troupe for Components {
     }
 
     fn cannot(&self, step: &Step) -> Option<&'static str> {
-        // A guest imports its bucket, and may let it go; what a closed store says to newcomers is its host's affair.
+        // A guest imports its bucket and may drop it; the host decides what a closed store answers to new guests.
         matches!(step, Step::CloseStore { .. }).then_some("a component has no store of its own to close")
     }
 }
 
-/// A store that guests are given.
+/// A store that is provided to guests.
 struct Provided {
     campaigner: Campaigner,
     stores: Stores,
@@ -103,7 +103,7 @@ impl Player for Guest {
                 Event::Won(_) => self.at_work.store(self.works, Ordering::Relaxed),
                 Event::Draining { .. } if !self.at_work.load(Ordering::Relaxed) => self.election.drained(),
                 Event::Lost { term, .. } => {
-                    // The work stops when it hears of the loss.
+                    // The work stops when the loss is reported.
                     if self.at_work.swap(false, Ordering::Relaxed) {
                         self.election.drained();
                     }
@@ -131,12 +131,12 @@ impl Player for Guest {
         self.election.leader()
     }
 
-    /// Returns when it is asked; the world has nothing that waits for the drain.
+    /// Returns when the request is made; the world has no call that waits for the drain.
     fn resign(&self) -> Call {
         Box::pin(ready(self.election.resign().map_err(refused)))
     }
 
-    /// Returns when it is taken, as [`resign`](Self::resign) does.
+    /// Returns when the request is accepted, like [`resign`](Self::resign).
     fn hand_over(&self, to: &str) -> Call {
         let (election, to) = (Arc::clone(&self.election), to.to_owned());
         Box::pin(async move { election.hand_over(&to).await.map_err(refused) })
@@ -173,12 +173,12 @@ async fn closed(election: Arc<Candidate>) {
     }
 }
 
-/// What the library would have said.
+/// Maps the error to the library's code.
 fn refused(error: Error) -> Refused {
     let code = match (error.kind(), error.setting()) {
         (ErrorKind::Refused, Some("name" | "successor")) => "INVALID_NAME",
         (ErrorKind::Refused, _) => "INVALID_SETTING",
-        // A store's fault has no kind of its own for a key that it cannot hold; no scenario asks for another one.
+        // A `Store` error has no separate kind for an invalid key; no scenario expects another one.
         (ErrorKind::Store, _) => "INVALID_NAME",
         (ErrorKind::NotLeader, _) => "NOT_LEADER",
         (ErrorKind::Closed, _) => "CLOSED",

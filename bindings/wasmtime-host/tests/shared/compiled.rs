@@ -19,10 +19,10 @@ pub(crate) fn compiled(host: &Host, name: &str) -> Component {
     if !file.exists() {
         let own = folder.join(format!("{name}-{}.part", std::process::id()));
         fs::write(&own, host.engine().precompile_component(&bytes).unwrap()).unwrap();
-        // There whole or not at all, whoever else does the same.
+        // The rename is atomic, even when another process does the same.
         fs::rename(own, &file).unwrap();
     }
-    // SAFETY: nothing but the lines above writes such a file, and its name says of which bytes and for which engine.
+    // SAFETY: nothing but the lines above writes such a file, and its name identifies the bytes and the engine.
     #[allow(unsafe_code, reason = "made by the lines above")]
     unsafe { Component::deserialize_file(host.engine(), file) }.unwrap()
 }

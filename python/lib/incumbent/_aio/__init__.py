@@ -1,4 +1,4 @@
-"""The asyncio face."""
+"""The API for asyncio."""
 
 from incumbent._aio._candidate import Candidate, Event, Terms
 from incumbent._aio._drain import DrainHandler

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
 Event = Union[Won[Term], Draining[Term], Lost[Term], LeaderChanged, StateChanged, Warning]
-"""Something the user of a candidate should know."""
+"""An event of a candidate."""
 
 
 class Terms(BaseTerms):
-    """The terms of a candidate, one after another, as an asynchronous iterator; see :meth:`Candidate.terms`."""
+    """The terms of a candidate, as an asynchronous iterator; see :meth:`Candidate.terms`."""
 
     __slots__ = ()
 
@@ -45,32 +45,32 @@ class Terms(BaseTerms):
 
 
 class Candidate(BaseCandidate[Term]):
-    """One participant of an election, made by :meth:`Store.campaign`.
+    """A participant of an election, made by :meth:`Store.campaign`.
 
-    It campaigns until it is closed, over and over: a candidate that lost a term is in the race for the next. As an
-    asynchronous context manager it closes itself at the end. One that is dropped without being closed ends its
-    term at once, and gives the seat back in the background.
+    It campaigns until it is closed: after a lost term it campaigns for the next. As an asynchronous context manager it
+    closes itself at the end. Dropping it without closing it ends its term at once, and releases the key in the
+    background.
     """
 
     __slots__ = ()
     _term_type = Term
 
     async def next_term(self) -> Term:
-        """Waits for the present or the next term. The term is not held: ``async with term`` does that.
+        """Waits for the current or the next term. Does not hold the term: ``async with term`` does that.
 
         Raises :class:`ClosedError` when the campaign is over.
         """
         return self._won(await answer(self._native.next_term(None)))
 
     def terms(self) -> Terms:
-        """Every term of this candidate, each once, until the campaign is over::
+        """Yields every term of this candidate once, until the campaign is over::
 
             async for term in candidate.terms():
                 async with term:
                     await work(term.token)
 
-        The body of the loop is work of the term: a drain waits for it. When it ends before the term does, the term
-        goes on, and the next turn begins with the next term.
+        The body of the loop is work of the term: a drain waits for it. When the body ends before the term does, the
+        term goes on, and the loop continues with the next term.
         """
         return Terms(self._native)
 
@@ -80,9 +80,9 @@ class Candidate(BaseCandidate[Term]):
             await candidate.lead(relay_the_outbox)
 
         The work is cancelled the moment its term ends. When it returns before that, the term goes on; call
-        :meth:`resign` as the last thing to leave instead. When it raises, the term ends with
-        :attr:`Reason.HANDLER_FAILED`, the error goes to the event loop's exception handler, and the candidate campaigns
-        again after a while. Cancelling this call cancels the work and resigns.
+        :meth:`resign` as the last step to leave instead. When it raises, the term ends with
+        :attr:`Reason.HANDLER_FAILED`, the event loop's exception handler gets the error, and the candidate campaigns
+        again after a delay. Cancelling this call cancels the work and resigns.
         """
         terms = self.terms()
         try:
@@ -98,12 +98,12 @@ class Candidate(BaseCandidate[Term]):
             async with term:
                 await work(term)
         except TermEnded:
-            # Of this term, or of what the work itself asked of it.
+            # Raised for this term, or for another one that the work used.
             if term.is_current():
                 term.fail()
         except CancelledError:
             if term.is_current():
-                # Sent at once; the caller that cancels does not wait for it.
+                # Sent at once; the cancelling caller does not wait for it.
                 self._native.resign(inside=True)
             raise
         except Exception as error:
@@ -112,32 +112,32 @@ class Candidate(BaseCandidate[Term]):
             get_running_loop().call_exception_handler({"message": message, "exception": error})
 
     def events(self) -> Stream[_incumbent.EventTuple, Event]:
-        """What happens from now on, beginning with what holds now, as an asynchronous iterator of its own for every
-        caller.
+        """Returns the events from now on, beginning with the current state, as an asynchronous iterator. Each call
+        returns an iterator of its own.
 
-        Nothing waits for a reader: one that falls 1024 events behind loses the oldest that are neither ``Won`` nor
+        Slow readers delay nothing: one that falls 1024 events behind loses the oldest events other than ``Won`` and
         ``Lost``, and ``missed`` counts them. Reading an event does not hold its term.
         """
         return Stream(self._native.events(), self._event)
 
     async def resign(self) -> None:
-        """Leaves the seat, if this candidate holds it, and stays in the race behind the others.
+        """Gives up leadership, if this candidate leads, and campaigns on behind the other candidates.
 
-        Returns once the work has drained and the seat is given back. Inside of that work, an ``async with term``
-        say, it returns as soon as the term is draining, since it cannot end before that very code does.
+        Returns once the work has drained and the key is released. Called inside of that work, for example in an
+        ``async with term``, it returns as soon as the term is draining, since the drain waits for that work.
         """
         await answer(self._native.resign(self._is_inside()))
 
     async def hand_over(self, to: str) -> None:
-        """Leaves the seat to the candidate named ``to``; otherwise as :meth:`resign`.
+        """Hands leadership over to the candidate named ``to``; otherwise like :meth:`resign`.
 
-        The others hold back for a moment; if the successor does not take the seat, one of them does. Raises
+        Other candidates hold back for a moment; if the successor does not acquire the key, one of them does. Raises
         :class:`NotLeaderError` where this candidate does not lead.
         """
         await answer(self._native.hand_over(to, self._is_inside()))
 
     async def close(self) -> None:
-        """Leaves the seat and the race for good; otherwise as :meth:`resign`. Closing twice is no error."""
+        """Gives up leadership and ends the campaign; otherwise like :meth:`resign`. Closing twice is no error."""
         await answer(self._native.close(self._is_inside()))
 
     async def __aenter__(self) -> Candidate:

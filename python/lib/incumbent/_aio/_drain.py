@@ -1,4 +1,4 @@
-"""A drain handler: the function that finishes the work of a term, where its leader leaves of its own will."""
+"""A drain handler: the function that finishes the work of a term when its leader leaves of its own accord."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from incumbent.errors import TermEnded
 
 DrainHandler = Callable[[Term, float], Awaitable[object]]
 """``async def drain(term, deadline)``: finishes the work of a term. The deadline is on the clock of the event loop, as
-``asyncio.timeout_at`` takes it."""
+for ``asyncio.timeout_at``."""
 
 
 def handler_of(drain: Any, drain_time: Any) -> tuple[Any, Any]:
-    """The handler and the limit of a drain."""
+    """Returns the handler and the time limit of a drain."""
     if callable(drain):
         return drain, drain_time
     if drain is not None and drain_time is not None:
@@ -29,8 +29,8 @@ def handler_of(drain: Any, drain_time: Any) -> tuple[Any, Any]:
 
 
 def start(candidate: _incumbent.Candidate, handler: DrainHandler, *, ends_term: bool) -> None:
-    """Calls the handler whenever a term of the candidate drains. It does not keep the candidate."""
-    # Held from the moment it is won: the leader may leave before this loop has read of the win.
+    """Calls the handler whenever a term of the candidate drains. Does not keep the candidate alive."""
+    # Held from the moment it is won: the leader may leave before this loop has read the win.
     events = Stream(candidate.holding_events(), lambda pair: pair)
     _tasks.start(_run(events, handler, ends_term=ends_term), f"incumbent-drain-{candidate.name}")
 
@@ -63,7 +63,7 @@ async def _drain(term: Term, handler: DrainHandler, *, ends_term: bool) -> None:
         async with term:
             await handler(term, running().time() + (term.drain_remaining or 0.0))
     except TermEnded:
-        # The time was over, before the handler was done or before it could be called.
+        # The time limit passed before the handler was done, or before its call.
         pass
     except Exception as error:
         _incumbent.report(error, handler)

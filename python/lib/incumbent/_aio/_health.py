@@ -1,4 +1,4 @@
-"""Whether a candidate is well, asked of the program again and again."""
+"""The health check of a candidate, called at each interval."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from incumbent._aio import _tasks
 from incumbent._aio._stream import Stream
 
 HealthCheck = Callable[[], Union[bool, Awaitable[bool]]]
-"""``async def health() -> bool``, or the same without ``async``: whether this candidate is well."""
+"""``async def health() -> bool``, or the same without ``async``: whether this candidate is healthy."""
 
 
 def start(candidate: _incumbent.Candidate, check: HealthCheck) -> None:
-    """Answers the questions of a candidate. It does not keep the candidate."""
+    """Answers the health questions of a candidate. Does not keep the candidate alive."""
     feed = candidate.questions()
     if feed is not None:
         questions = Stream(feed, lambda question: question)

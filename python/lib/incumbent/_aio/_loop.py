@@ -1,4 +1,4 @@
-"""How what is ready reaches an event loop."""
+"""Delivers wake-ups of the compiled part to an event loop."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ T = TypeVar("T")
 Source = Union["_incumbent.Operation[T]", "_incumbent.Feed[T]"]
 
 
-# Importing asyncio costs more than all of this package, and a program without a loop has no use for it.
+# Imported late: asyncio takes longer to import than this package, and a program without a loop does not need it.
 def running() -> asyncio.AbstractEventLoop:
-    """The event loop of whoever calls."""
+    """Returns the event loop of the caller."""
     from asyncio import get_running_loop
 
     return get_running_loop()
 
 
 class Post:
-    """Brings what rings to one event loop.
+    """Delivers wake-ups to one event loop.
 
-    The loop watches a file descriptor, which is written to wherever something rings: neither a thread of ours nor the
-    interpreter's lock comes in between. A loop that can watch none, as on Windows, is called back from a thread.
+    The loop watches a file descriptor, written directly by the thread that has the result: without another thread, and
+    without the interpreter's lock. A loop that cannot watch descriptors, as on Windows, is called back from a thread.
     """
 
     __slots__ = ("__weakref__", "_mailbox", "_pulse", "_waiting", "loop")
@@ -43,7 +43,7 @@ class Post:
         try:
             mailbox = _incumbent.Mailbox()
             pulse = _incumbent.Pulse.of_mailbox(mailbox)
-            # The loop keeps us by this, and its pulse, until it is closed.
+            # This makes the loop keep `self` and its pulse until it is closed.
             loop.add_reader(mailbox.fileno(), _deliver, self, pulse)
             self._mailbox = mailbox
         except (NotImplementedError, BrokenError):
@@ -52,13 +52,13 @@ class Post:
 
     @property
     def pulse(self) -> _incumbent.Pulse | None:
-        """Whether the loop turns; None once it is closed."""
+        """The pulse that checks whether the loop runs; None once the loop is closed."""
         return self._pulse()
 
     def listen(self, source: Source[T], callback: Callable[[], object]) -> int:
-        """Has the loop call back, once, when there may be something to take: a number by which to :meth:`forget` it.
+        """Has the loop call back, once, when there may be something to take. Returns a number for :meth:`forget`.
 
-        Zero where there may be something already: look.
+        Returns zero where there may be something already: the caller takes.
         """
         letter = next(_LETTERS)
         if self._mailbox is None:
@@ -70,15 +70,15 @@ class Post:
         return 0
 
     def forget(self, letter: int) -> None:
-        """Nobody waits for it any more."""
+        """Drops a callback that is waited for no more."""
         self._waiting.pop(letter, None)
 
     def is_of(self, loop: asyncio.AbstractEventLoop) -> bool:
-        """Whether it brings to that loop, in this process."""
+        """Whether it delivers to that loop, in this process."""
         return self.loop is loop and not (self._mailbox is not None and self._mailbox.is_forked)
 
     def deliver(self) -> None:
-        """Calls back who is written to. That the loop turns is known by this, too."""
+        """Calls the callbacks of the messages in the mailbox. Taking them also proves that the loop runs."""
         if self._mailbox is None:
             return
         for letter in self._mailbox.take():
@@ -88,18 +88,18 @@ class Post:
 
 
 def _deliver(post: Post, pulse: _incumbent.Pulse) -> None:
-    """There is something in the mailbox. The pulse is here to be kept by the loop and by nothing else."""
+    """Delivers the messages in the mailbox. The argument ``pulse`` makes the loop, and only the loop, keep it."""
     post.deliver()
 
 
 _LETTERS = count(1)
 _POSTS: WeakValueDictionary[int, Post] = WeakValueDictionary()
-# Those of loops that can watch no file descriptor.
+# The pulses of loops that cannot watch file descriptors.
 _PULSES: WeakKeyDictionary[asyncio.AbstractEventLoop, _incumbent.Pulse] = WeakKeyDictionary()
 
 
 def _called(loop: asyncio.AbstractEventLoop) -> _incumbent.Pulse:
-    """The pulse of a loop that is called back from a thread."""
+    """Returns the pulse of a loop that is called back from a thread."""
     pulse = _PULSES.get(loop)
     if pulse is None:
         pulse = _PULSES[loop] = _incumbent.Pulse.called(partial(_ask, ref(loop)))
@@ -107,7 +107,7 @@ def _called(loop: asyncio.AbstractEventLoop) -> _incumbent.Pulse:
 
 
 def _ask(at: ref[asyncio.AbstractEventLoop]) -> None:
-    """Has the loop say that it turns, from another thread."""
+    """Asks the loop from another thread to prove that it runs."""
     loop = at()
     pulse = None if loop is None else _PULSES.get(loop)
     if loop is None or pulse is None:
@@ -115,12 +115,12 @@ def _ask(at: ref[asyncio.AbstractEventLoop]) -> None:
     try:
         loop.call_soon_threadsafe(pulse.beat)
     except RuntimeError:
-        # It is closed.
+        # The loop is closed.
         pulse.stop()
 
 
 def post() -> Post:
-    """The post of the event loop of whoever calls."""
+    """Returns the post of the caller's event loop."""
     loop = running()
     present = _POSTS.get(id(loop))
     if present is None or not present.is_of(loop):
@@ -129,7 +129,7 @@ def post() -> Post:
 
 
 def _call(loop: asyncio.AbstractEventLoop, callback: Callable[[], object]) -> None:
-    """Has the loop call back, from another thread; a loop that is closed is left alone."""
+    """Has the loop call back, from another thread. Ignores a loop that is closed."""
     try:
         loop.call_soon_threadsafe(callback)
     except RuntimeError:
@@ -138,13 +138,13 @@ def _call(loop: asyncio.AbstractEventLoop, callback: Callable[[], object]) -> No
 
 
 def settle(future: asyncio.Future[None]) -> None:
-    """Wakes who waits for it."""
+    """Wakes the task that waits for ``future``."""
     if not future.done():
         future.set_result(None)
 
 
 async def answer(operation: _incumbent.Operation[T]) -> T:
-    """Waits for an operation; cancelled, it gives up what was asked for."""
+    """Waits for an operation, and cancels it when the caller is cancelled."""
     here, letter = post(), 0
     try:
         while (taken := operation.take()) is None:

@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class Opening(Generic[T]):
-    """Something that opens: to be awaited, or entered with ``async with``, which closes it at the end."""
+    """A resource that opens when it is awaited or entered with ``async with``; the latter closes it at the end."""
 
     __slots__ = ("_open", "_opened")
 
@@ -47,8 +47,8 @@ class Opening(Generic[T]):
 class Store:
     """A store that is open for elections, made by :func:`incumbent.connect`.
 
-    One connection, one watch and one thread, however many elections run on it. As an asynchronous context manager
-    it closes itself at the end.
+    It has one connection, one watch and one thread for all its elections. As an asynchronous context manager it closes
+    itself at the end.
     """
 
     __slots__ = ("__weakref__", "_native")
@@ -68,37 +68,38 @@ class Store:
         watch_loop: Length | bool = True,
         **settings: Unpack[CampaignSettings],
     ) -> Opening[Candidate]:
-        """Campaigns in the election of that key: ``async with store.campaign(…) as candidate``, or ``await`` it.
+        """Campaigns in the election of that key: use ``async with store.campaign(…) as candidate``, or ``await`` it.
 
-        ``drain`` is how long a leader that leaves of its own will may take to finish its work, 10 s by default; or
-        an async function that finishes it, ``drain(term, deadline)``, for which ``drain_time`` is the limit. When it
-        returns the term ends; when the deadline passes it is cancelled. One that raises is reported by
-        ``sys.unraisablehook``, and with ``error_ends_term`` the reason is ``HANDLER_FAILED``.
+        ``drain`` is the time that a leader has to finish its work when it leaves of its own accord, 10 s by default; or
+        an async function that finishes it, ``drain(term, deadline)``, with the limit ``drain_time``. When the function
+        returns the term ends; when the deadline passes it is cancelled. ``sys.unraisablehook`` reports an error that it
+        raises, and with ``error_ends_term`` the reason is ``HANDLER_FAILED``.
 
-        ``health`` is asked every ``health_interval``, 5 s by default, whether this candidate is well: a function, async or
-        not. Unwell, it does not campaign, and as the leader it drains and leaves. A check that raises, takes longer than
-        the interval, or cannot run because the event loop is blocked for so long, counts as a no.
+        ``health`` is a function, async or not, called every ``health_interval``, 5 s by default: it returns whether
+        this candidate is healthy. An unhealthy candidate does not campaign, and an unhealthy leader drains and leaves.
+        A check that raises, takes longer than the interval, or cannot run because the event loop is blocked for so
+        long, counts as false.
 
-        ``watch_loop`` is for how long the event loop may stand still while this candidate leads: the lease by default, or
-        a length of time of at least 100 ms; ``False`` switches it off. A loop that does not turn for so long, or up to a
-        quarter more, makes the candidate unhealthy until it turns again. The loop that campaigns is watched, and only
-        while it is not closed.
+        ``watch_loop`` is the time that the event loop may hang while this candidate leads: the lease by default, or a
+        length of time of at least 100 ms; ``False`` switches it off. A loop that hangs for this time, or up to a
+        quarter more, makes the candidate unhealthy until it runs again. The watched loop is the one of this call, until
+        it is closed.
 
         The settings, all of them optional:
 
-        - ``name``: the candidate's name, which others see; host and process by default
-        - ``lease``: how long nobody else leads after a leader crashed; the store's by default
+        - ``name``: the candidate's name, visible to other candidates; host and process by default
+        - ``lease``: the time for which no other candidate leads after a leader crashed; the store's by default
         - ``preset``: ``"standard"``, ``"fast"`` (leases of 1 s and more) or ``"go_compatible"``
         - ``metadata``: a dict of texts that the leader publishes about itself
         - ``splay``: the longest wait before the first campaign
-        - ``win_delay``: ``"automatic"``, ``"cautious"``, or at least so long
-        - ``skew``, ``drift_ppm``, ``slack``: how far clocks are trusted; ``drift_ppm`` is what each may gain or lose, in
-          parts per million, 5,000 (0.5 %) by default
-        - ``interval``, ``backoff``: how often a candidate looks though nothing is told, how long it waits after a
-          failure (one length, or one for each failure in a row)
+        - ``win_delay``: ``"automatic"``, ``"cautious"``, or a minimum length
+        - ``skew``, ``drift_ppm``, ``slack``: the bounds on clock errors; ``drift_ppm`` is how much each clock may gain
+          or lose, in parts per million, 5,000 (0.5 %) by default
+        - ``interval``, ``backoff``: how often a candidate polls without an event from the watch, and how long it waits
+          after a failure (one length, or one for each failure in a row)
 
         A length of time is a number of seconds, a timedelta, or a text such as ``"10s"``. Where the store does not
-        answer yet, the candidate is there all the same, and campaigns as soon as it does.
+        answer yet, the candidate is created all the same, and campaigns as soon as the store answers.
 
         Raises :class:`InvalidSettingError` or :class:`InvalidNameError`; when entered also :class:`PermissionDeniedError`,
         :class:`BrokenError`, :class:`ClosedError`, :class:`ForkedError`, and with ``fail_fast``
@@ -107,7 +108,7 @@ class Store:
         handler, length = _drain.handler_of(drain, drain_time)
         given: dict[str, object] = {**settings, "drain": length}
         interval = interval_of(health, health_interval)
-        # What can be refused at once is refused here, where it was written.
+        # Checked here, so that the traceback shows the call with the wrong setting.
         _incumbent.check_campaign(given, interval, watch_loop)
 
         async def campaign() -> Candidate:
@@ -126,20 +127,20 @@ class Store:
         return Opening(campaign)
 
     def observe(self, election: str) -> Observer:
-        """Watches the election of that key without taking part: an asynchronous iterator of
-        :class:`Observation`, beginning with who holds the seat now. It ends when the store is closed."""
+        """Watches the election of that key without taking part. Returns an asynchronous iterator of
+        :class:`Observation`, beginning with the current leader. It ends when the store is closed."""
         return Observer(self._native, election)
 
     async def leader(self, election: str) -> Leader | None:
-        """Who holds the seat of that election now, read from whoever leads the store."""
+        """Returns the leader of that election now, read from the leader of the store."""
         return leader_of(await answer(self._native.leader(election)))
 
     async def list(self) -> list[ElectionInfo]:
-        """All elections of the store, by key."""
+        """Returns all elections of the store, by key."""
         return election_of(await answer(self._native.list()))
 
     async def close(self) -> None:
-        """Closes every candidate in good order, and then the store. Closing twice is no error."""
+        """Closes every candidate cleanly, and then the store. Closing twice is no error."""
         await answer(self._native.close(_inside.is_inside(None)))
 
     async def __aenter__(self) -> Store:
@@ -150,7 +151,7 @@ class Store:
 
 
 class Observer:
-    """The changes of an election's seat, as an asynchronous iterator; see :meth:`Store.observe`."""
+    """The leaders of an election, as an asynchronous iterator; see :meth:`Store.observe`."""
 
     __slots__ = ("_election", "_store", "_stream")
 
@@ -169,7 +170,7 @@ class Observer:
         return await self._stream.__anext__()
 
     async def aclose(self) -> None:
-        """Nothing more is read; whoever waits is told that it is over."""
+        """Ends the iteration: nothing more is read, and waiters are notified."""
         if self._stream is not None:
             await self._stream.aclose()
 
@@ -181,9 +182,8 @@ def connect(url: str, **settings: Unpack[StoreSettings]) -> Opening[Store]:
     - ``sqlite:elections.db``: a file, for the processes of one machine
     - ``memory:`` and ``memory:NAME``: for one process, and for tests
 
-    What a URL can say as a parameter can be said as a setting instead: ``creds="app.creds"``, ``context="prod"``,
-    ``connect_timeout=5``. With ``fail_fast=True`` a store that does not answer is an error instead of being waited
-    for.
+    A parameter of the URL can also be a setting: ``creds="app.creds"``, ``context="prod"``, ``connect_timeout=5``. With
+    ``fail_fast=True`` a store that does not answer is an error; otherwise the store opens and waits for an answer.
 
     Raises :class:`InvalidUrlError`, :class:`InvalidSettingError`; when awaited also
     :class:`AuthenticationError`, :class:`NotFoundError`, :class:`UnsafeStoreError`, :class:`UnsupportedError`,
@@ -193,7 +193,7 @@ def connect(url: str, **settings: Unpack[StoreSettings]) -> Opening[Store]:
     _incumbent.check_opening(url, given)
 
     async def opened() -> Store:
-        # Here, because importing logging costs more than all of this package.
+        # Imported late: logging takes longer to import than this package.
         from incumbent import _log
 
         _log.start()

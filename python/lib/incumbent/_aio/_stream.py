@@ -1,4 +1,4 @@
-"""What comes again and again, for an event loop."""
+"""A feed as an asynchronous iterator."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ U = TypeVar("U")
 
 
 class Stream(Generic[T, U]):
-    """What comes again and again, as an asynchronous iterator."""
+    """A feed of the compiled part, as an asynchronous iterator."""
 
     __slots__ = ("__weakref__", "_convert", "_feed", "_letter", "_listening", "_waiting")
 
@@ -27,13 +27,13 @@ class Stream(Generic[T, U]):
         self._feed = feed
         self._convert = convert
         self._waiting: set[asyncio.Future[None]] = set()
-        # Where we are told when something comes. Once at a time, however many waits are cancelled.
+        # The post with our callback; registered once at a time, however many waits are cancelled.
         self._listening: Post | None = None
         self._letter = 0
 
     @property
     def missed(self) -> int:
-        """How many were left out because nobody read them in time."""
+        """The number of items that were dropped because they were not read in time."""
         return self._feed.missed
 
     def __aiter__(self) -> Stream[T, U]:
@@ -43,7 +43,7 @@ class Stream(Generic[T, U]):
         while (taken := self._feed.take()) is None:
             here = post()
             if self._listening is not here:
-                # Weak: whoever drops the stream without closing it has no more use for what comes.
+                # Weak: a stream that is dropped without being closed needs no wake-up.
                 letter = here.listen(self._feed, partial(_ring, ref(self), here))
                 if not letter:
                     continue
@@ -59,7 +59,7 @@ class Stream(Generic[T, U]):
         return self._convert(taken[0])
 
     async def aclose(self) -> None:
-        """Nothing more is read; whoever waits is told that it is over."""
+        """Ends the iteration: nothing more is read, and waiters are notified."""
         self._feed.close()
 
     def __del__(self) -> None:
@@ -68,7 +68,7 @@ class Stream(Generic[T, U]):
 
 
 def _ring(stream: ref[Stream[T, U]], at: Post) -> None:
-    """There may be something to read."""
+    """Wakes the readers, since there may be something to read."""
     me = stream()
     if me is None:
         return

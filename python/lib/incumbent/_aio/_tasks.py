@@ -1,4 +1,4 @@
-"""Tasks that run beside the program, until there is nothing more for them."""
+"""Background tasks, which run until their work is done."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import asyncio
 
-# An event loop itself keeps no task from being collected.
+# An event loop keeps only weak references to its tasks.
 _RUNNING: set[asyncio.Task[None]] = set()
 
 
 def start(work: Coroutine[Any, Any, None], name: str) -> None:
-    """Runs it on the event loop of whoever calls."""
+    """Runs ``work`` on the event loop of the caller."""
     from asyncio import create_task
 
     task = create_task(work, name=name)

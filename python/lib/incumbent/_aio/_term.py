@@ -31,7 +31,7 @@ class _Scope(_inside.Work):
         self._ended = term.ended()
         self._letter = self._post.listen(self._ended, self._end)
         if not self._letter:
-            # Not from here: the body has to be running to be cancelled.
+            # Deferred: the body has to run before it can be cancelled.
             self._post.loop.call_soon(self._end)
 
     def _end(self) -> None:
@@ -40,7 +40,7 @@ class _Scope(_inside.Work):
             self._task.cancel()
 
     def is_of(self, task: asyncio.Task[Any] | None) -> bool:
-        """Whether it was entered by that task."""
+        """Whether that task entered it."""
         return self._task is task
 
     def is_done(self) -> bool:
@@ -48,12 +48,12 @@ class _Scope(_inside.Work):
         return self._task.done()
 
     def leave(self, kind: type[BaseException] | None, task: asyncio.Task[Any] | None) -> bool:
-        """Whether the body was cancelled because the term ended, and for no other reason."""
+        """Ends the scope. Returns whether the body was cancelled because the term ended, and for no other reason."""
         self.finish()
         self._post.forget(self._letter)
         self._ended.cancel()
         if not self.fired or not self.is_of(task):
-            # What was cancelled then is the task that entered it, and not the one that leaves it.
+            # The task that entered was cancelled, and not the one that leaves.
             return False
         if sys.version_info >= (3, 11) and self._task.uncancel() > self._cancelling:
             return False
@@ -63,15 +63,14 @@ class _Scope(_inside.Work):
 
 
 class Term(BaseTerm):
-    """One uninterrupted leadership.
+    """An uninterrupted leadership.
 
-    ``async with term:`` is the work of a leader. Its body is cancelled the moment the term ends, as that of
-    ``asyncio.timeout`` is at its deadline, and then raises :class:`TermEnded` with the reason. When the leader
-    leaves of its own will, the term is drained first: it goes on until every such body is left, or the drain
-    time is over.
+    ``async with term:`` is the work of a leader. Its body is cancelled the moment the term ends, like the body of
+    ``asyncio.timeout`` at its deadline, and then raises :class:`TermEnded` with the reason. When the leader leaves of
+    its own accord, the term drains first: it goes on until every such body is left, or the drain time is over.
 
-    It may be left in another task than it was entered in, as what a framework does to a fixture or a dependency. It is
-    the task that entered it which is cancelled then, where it still runs.
+    One task may enter a term and another leave it, as when a framework runs a fixture or a dependency. The end of the
+    term then cancels the task that entered, if it still runs.
     """
 
     __slots__ = ("_scopes",)
@@ -102,17 +101,17 @@ class Term(BaseTerm):
         if not self._scopes:
             raise _inside.left_too_often()
         task = current_task()
-        # The innermost of this task's, as several may work for a term at once. Where it has none, another task has entered
-        # for it: most likely one that has ended since.
+        # Several bodies of a task may work for a term at once: takes the innermost. Where this task has none, another
+        # has entered for it, most likely one that has ended since.
         scope = max(reversed(self._scopes), key=lambda scope: (scope.is_of(task), scope.is_done()))
         self._scopes.remove(scope)
         if scope.leave(kind, task):
             raise TermEnded(self.reason or Reason.EXPIRED) from error
 
     async def ended(self) -> Reason:
-        """Waits until the term is over, and says why. It does not hold the term."""
+        """Waits until the term is over, and returns the reason. Does not hold the term."""
         return Reason(await answer(self._native.ended()))
 
     async def draining(self) -> None:
-        """Waits until the leader begins to leave of its own will, or the term is over. It does not hold the term."""
+        """Waits until the leader begins to leave of its own accord, or the term is over. Does not hold the term."""
         await answer(self._native.draining())

@@ -1,4 +1,4 @@
-"""The same nouns and verbs for threads: Celery, APScheduler, plain scripts.
+"""The same API for threads: Celery, APScheduler, plain scripts.
 
 ::
 
@@ -11,10 +11,10 @@
                     while term.is_current() and not term.is_draining:
                         work(term.token)
 
-What waits here releases the interpreter's lock, and on the main thread Ctrl-C ends it. A thread cannot be interrupted
-from outside, so work asks whether its term goes on: ``term.is_current()``, or ``term.check()``, which raises
-:class:`incumbent.TermEnded`. :func:`leader_only` guards a function, and ``candidate.attach`` calls functions on a
-thread of their own. Everything else, errors and events included, is in :mod:`incumbent`.
+Calls that wait release the interpreter's lock, and Ctrl-C interrupts them on the main thread. A thread cannot be
+interrupted from outside, so the work checks whether its term lasts: ``term.is_current()``, or ``term.check()``, which
+raises :class:`incumbent.TermEnded`. :func:`leader_only` guards a function, and ``candidate.attach`` calls functions on
+a separate thread. Everything else, errors and events included, is in :mod:`incumbent`.
 """
 
 from incumbent.sync._candidate import Candidate, Event, Terms

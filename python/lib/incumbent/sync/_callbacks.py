@@ -1,4 +1,4 @@
-"""Functions of the user's, called one after another on a thread of their own."""
+"""Callbacks of the program, called one after another on a separate thread."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Callbacks(NamedTuple):
-    """What to call, when."""
+    """The callbacks of a candidate, by event."""
 
     on_won: Callable[[Term], object] | None
     on_draining: Callable[[Term, float], object] | None
@@ -30,9 +30,9 @@ class Callbacks(NamedTuple):
         *,
         error_ends_term: bool,
     ) -> None:
-        """Calls them for what happens to a candidate, which this does not keep, until its campaign is over."""
+        """Calls them for the events of a candidate, until its campaign is over. Does not keep the candidate alive."""
         if self.on_draining is not None:
-            # Held from the moment it is won: the leader may leave before this thread has read of the win.
+            # Held from the moment it is won: the leader may leave before this thread has read the win.
             events: Iterator[_incumbent.HeldEventTuple] = Stream(candidate.holding_events(), lambda pair: pair)
         else:
             events = Stream(candidate.events(), lambda plain: (plain, None))
@@ -46,7 +46,7 @@ class Callbacks(NamedTuple):
         *,
         error_ends_term: bool,
     ) -> None:
-        # With a callback for it, a drain waits until that has been called and has returned.
+        # A drain waits until this callback, where there is one, has returned.
         held: _inside.Work | None = None
         for plain, hold in events:
             event = event_of(plain, term_of)

@@ -24,11 +24,11 @@ from incumbent.sync._term import Term
 from incumbent.sync._wait import Stream, answer
 
 Event = Union[Won[Term], Draining[Term], Lost[Term], LeaderChanged, StateChanged, Warning]
-"""Something the user of a candidate should know."""
+"""An event of a candidate."""
 
 
 class Terms(BaseTerms):
-    """The terms of a candidate, one after another, as an iterator; see :meth:`Candidate.terms`."""
+    """The terms of a candidate, as an iterator; see :meth:`Candidate.terms`."""
 
     __slots__ = ()
 
@@ -51,33 +51,33 @@ class Terms(BaseTerms):
 
 
 class Candidate(BaseCandidate[Term]):
-    """One participant of an election, made by :meth:`Store.campaign`.
+    """A participant of an election, made by :meth:`Store.campaign`.
 
-    It campaigns until it is closed, over and over: a candidate that lost a term is in the race for the next. As a
-    context manager it closes itself at the end. One that is dropped without being closed ends its term at once, and
-    gives the seat back in the background. Every method may be called on any thread.
+    It campaigns until it is closed: after a lost term it campaigns for the next. As a context manager it closes itself
+    at the end. Dropping it without closing it ends its term at once, and releases the key in the background. Every
+    method may be called on any thread.
     """
 
     __slots__ = ()
     _term_type = Term
 
     def next_term(self, timeout: float | None = None) -> Term:
-        """Waits for the present or the next term. The term is not held: ``with term`` does that.
+        """Waits for the current or the next term. Does not hold the term: ``with term`` does that.
 
         Raises :class:`ClosedError` when the campaign is over, :class:`TimedOutError` after ``timeout`` seconds.
         """
         return self._won(answer(self._native.next_term(None), timeout))
 
     def terms(self) -> Terms:
-        """Every term of this candidate, each once, until the campaign is over::
+        """Yields every term of this candidate once, until the campaign is over::
 
             for term in candidate.terms():
                 with term:
                     while term.is_current() and not term.is_draining:
                         work(term.token)
 
-        The body of the loop is work of the term: a drain waits for it. When it ends before the term does, the term
-        goes on, and the next turn begins with the next term.
+        The body of the loop is work of the term: a drain waits for it. When the body ends before the term does, the
+        term goes on, and the loop continues with the next term.
         """
         return Terms(self._native)
 
@@ -86,10 +86,10 @@ class Candidate(BaseCandidate[Term]):
 
             candidate.lead(relay_the_outbox)
 
-        A thread cannot be interrupted: the work asks :meth:`Term.check` between its steps. When it returns before the term
-        ends, the term goes on; call :meth:`resign` as the last thing to leave instead. When it raises, the term ends
-        with :attr:`Reason.HANDLER_FAILED`, the error is reported by ``sys.unraisablehook``, and the candidate campaigns
-        again after a while. What is no :class:`Exception`, as Ctrl-C, resigns and is raised.
+        A thread cannot be interrupted: the work calls :meth:`Term.check` between its steps. When it returns before the
+        term ends, the term goes on; call :meth:`resign` as the last step to leave instead. When it raises, the term
+        ends with :attr:`Reason.HANDLER_FAILED`, ``sys.unraisablehook`` reports the error, and the candidate campaigns
+        again after a delay. Other exceptions than :class:`Exception`, such as Ctrl-C, resign and propagate.
         """
         terms = self.terms()
         try:
@@ -103,7 +103,7 @@ class Candidate(BaseCandidate[Term]):
             with term:
                 work(term)
         except TermEnded:
-            # Of this term, or of what the work itself asked of it.
+            # Raised for this term, or for another one that the work used.
             if term.is_current():
                 term.fail()
         except Exception as error:
@@ -115,11 +115,11 @@ class Candidate(BaseCandidate[Term]):
             raise
 
     def events(self, timeout: float | None = None) -> Stream[_incumbent.EventTuple, Event]:
-        """What happens from now on, beginning with what holds now, as an iterator of its own for every caller.
+        """Returns the events from now on, beginning with the current state. Each call returns an iterator of its own.
 
-        Nothing waits for a reader: one that falls 1024 events behind loses the oldest that are neither ``Won`` nor
-        ``Lost``, and ``missed`` counts them. With ``timeout``, waiting longer than so many seconds for the next one
-        raises :class:`TimedOutError`; the iterator goes on after that.
+        Slow readers delay nothing: one that falls 1024 events behind loses the oldest events other than ``Won`` and
+        ``Lost``, and ``missed`` counts them. With ``timeout``, waiting longer than that many seconds for the next event
+        raises :class:`TimedOutError`; the iterator can be used after that.
         """
         return Stream(self._native.events(), self._event, timeout)
 
@@ -133,33 +133,34 @@ class Candidate(BaseCandidate[Term]):
         on_warning: Callable[[Warning], object] | None = None,
         error_ends_term: bool = False,
     ) -> None:
-        """Calls functions for what happens from now on, beginning with what holds now, until the campaign is over.
+        """Calls functions for the events from now on, beginning with the current state, until the campaign is over.
 
-        They are called one at a time, in order, on a thread of their own: one that is slow delays those after it
-        and nothing else. ``on_draining`` has the seconds it may take; the term is held until it has returned, also
-        where the leader leaves before any of them has heard of the win. One that raises is reported by ``sys.unraisablehook``, and with ``error_ends_term`` it ends the term.
+        They are called one at a time, in order, on a separate thread: a slow one only delays those after it.
+        ``on_draining`` gets the seconds it may take. The term is held until it has returned, even where the leader
+        leaves before any callback has learned of the win. ``sys.unraisablehook`` reports an error that a callback
+        raises, and with ``error_ends_term`` the error ends the term.
         """
         callbacks = Callbacks(on_won, on_draining, on_lost, on_state_changed, on_warning)
         callbacks.start(self._native, Term, error_ends_term=error_ends_term)
 
     def resign(self, timeout: float | None = None) -> None:
-        """Leaves the seat, if this candidate holds it, and stays in the race behind the others.
+        """Gives up leadership, if this candidate leads, and campaigns on behind the other candidates.
 
-        Returns once the work has drained and the seat is given back. Inside of that work, a ``with term`` say, it
-        returns as soon as the term is draining, since it cannot end before that very code does.
+        Returns once the work has drained and the key is released. Called inside of that work, for example in a
+        ``with term``, it returns as soon as the term is draining, since the drain waits for that work.
         """
         answer(self._native.resign(self._is_inside()), timeout)
 
     def hand_over(self, to: str, timeout: float | None = None) -> None:
-        """Leaves the seat to the candidate named ``to``; otherwise as :meth:`resign`.
+        """Hands leadership over to the candidate named ``to``; otherwise like :meth:`resign`.
 
-        The others hold back for a moment; if the successor does not take the seat, one of them does. Raises
+        Other candidates hold back for a moment; if the successor does not acquire the key, one of them does. Raises
         :class:`NotLeaderError` where this candidate does not lead.
         """
         answer(self._native.hand_over(to, self._is_inside()), timeout)
 
     def close(self, timeout: float | None = None) -> None:
-        """Leaves the seat and the race for good; otherwise as :meth:`resign`. Closing twice is no error."""
+        """Gives up leadership and ends the campaign; otherwise like :meth:`resign`. Closing twice is no error."""
         answer(self._native.close(self._is_inside()), timeout)
 
     def __enter__(self) -> Candidate:

@@ -1,4 +1,4 @@
-"""Whether a candidate is well, asked of the program again and again on a thread of its own."""
+"""The health check of a candidate, called at each interval on a separate thread."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from incumbent import _incumbent, _thread
 from incumbent.sync._wait import Stream
 
 HealthCheck = Callable[[], bool]
-"""``def health() -> bool``: whether this candidate is well."""
+"""``def health() -> bool``: whether this candidate is healthy."""
 
 
 def start(candidate: _incumbent.Candidate, check: HealthCheck) -> None:
-    """Answers the questions of a candidate. It does not keep the candidate."""
+    """Answers the health questions of a candidate. Does not keep the candidate alive."""
     feed = candidate.questions()
     if feed is not None:
         questions = Stream(feed, lambda question: question)

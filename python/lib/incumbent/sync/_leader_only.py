@@ -34,16 +34,16 @@ def leader_only(
 def leader_only(
     candidate: CandidateOrGetter, *, otherwise: Literal["raise", "skip"] = "raise"
 ) -> Callable[[Callable[P, R]], Callable[P, R | None]]:
-    """A decorator: the function runs only where ``candidate`` leads, and the term is held while it does.
+    """Decorates a function that runs only where ``candidate`` leads, and holds the term while it runs.
 
     Elsewhere a call raises :class:`NotLeaderError`, or with ``otherwise="skip"`` does nothing and returns None. For a
-    candidate that is made later, as in a worker that forks first, give a function that returns it::
+    candidate that is created later, as in a worker that forks first, pass a function that returns it::
 
         @leader_only(lambda: worker.candidate, otherwise="skip")
         def send_invoices() -> None: ...
 
-    What it cannot do is stop a function that runs when the term ends: inside, ``candidate.term`` has the token, and
-    ``term.check()`` raises.
+    The end of the term does not stop the function: inside, ``candidate.term`` has the token, and ``term.check()``
+    raises.
     """
     if otherwise not in ("raise", "skip"):
         message = f"otherwise is {otherwise!r}, and must be 'raise' or 'skip'"
@@ -58,7 +58,7 @@ def leader_only(
                 try:
                     term.__enter__()
                 except TermEnded:
-                    # It ended between the two lines.
+                    # The term ended between the two lines.
                     term = None
             if term is None:
                 if otherwise == "skip":

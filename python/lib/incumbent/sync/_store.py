@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class Store:
     """A store that is open for elections, made by :func:`incumbent.sync.connect`.
 
-    One connection, one watch and one thread, however many elections run on it. As a context manager it closes itself
-    at the end. Every method may be called on any thread.
+    It has one connection, one watch and one thread for all its elections. As a context manager it closes itself at the
+    end. Every method may be called on any thread.
     """
 
     __slots__ = ("__weakref__", "_native")
@@ -41,11 +41,11 @@ class Store:
     ) -> Candidate:
         """Campaigns in the election of that key, from now until the candidate is closed.
 
-        ``drain`` is how long a leader that leaves of its own will may take to finish its work, 10 s by default; to be
-        called then, see :meth:`Candidate.attach`. ``health`` is asked every ``health_interval``, 5 s by default and on a
-        thread of its own, whether this candidate is well: unwell, it does not campaign, and as the leader it drains and
-        leaves; a check that raises, or takes longer than that, counts as a no. The other settings, and what is raised, are those of
-        :meth:`incumbent.Store.campaign`.
+        ``drain`` is the time that a leader has to finish its work when it leaves of its own accord, 10 s by default;
+        for a callback then, see :meth:`Candidate.attach`. ``health`` returns whether this candidate is healthy; it is
+        called every ``health_interval``, 5 s by default, on a separate thread. An unhealthy candidate does not
+        campaign, and an unhealthy leader drains and leaves; a check that raises, or takes longer than the interval,
+        counts as false. The other settings, and the errors, are those of :meth:`incumbent.Store.campaign`.
         """
         _log.refresh()
         given: dict[str, object] = {**settings, "drain": drain}
@@ -57,23 +57,23 @@ class Store:
     def observe(
         self, election: str, timeout: float | None = None
     ) -> Stream[_incumbent.ObservedTuple, Observation]:
-        """Watches the election of that key without taking part: an iterator of :class:`Observation`, beginning with
-        who holds the seat now. It ends when the store is closed.
+        """Watches the election of that key without taking part. Returns an iterator of :class:`Observation`, beginning
+        with the current leader. It ends when the store is closed.
 
-        With ``timeout``, waiting longer than so many seconds for the next one raises :class:`TimedOutError`.
+        With ``timeout``, waiting longer than that many seconds for the next one raises :class:`TimedOutError`.
         """
         return Stream(answer(self._native.observe(election)), observation_of, timeout)
 
     def leader(self, election: str) -> Leader | None:
-        """Who holds the seat of that election now, read from whoever leads the store."""
+        """Returns the leader of that election now, read from the leader of the store."""
         return leader_of(answer(self._native.leader(election)))
 
     def list(self) -> list[ElectionInfo]:
-        """All elections of the store, by key."""
+        """Returns all elections of the store, by key."""
         return election_of(answer(self._native.list()))
 
     def close(self, timeout: float | None = None) -> None:
-        """Closes every candidate in good order, and then the store. Closing twice is no error."""
+        """Closes every candidate cleanly, and then the store. Closing twice is no error."""
         answer(self._native.close(_inside.is_inside(None)), timeout)
 
     def __enter__(self) -> Store:
@@ -86,7 +86,7 @@ class Store:
 def connect(url: str, **settings: Unpack[StoreSettings]) -> Store:
     """Opens the store that ``url`` names: ``with incumbent.sync.connect(url) as store``.
 
-    As :func:`incumbent.connect`, which lists what a URL and the settings can say, but that it waits.
+    It waits until the store is open; otherwise like :func:`incumbent.connect`, which lists the URLs and the settings.
     """
     given: dict[str, object] = {**settings}
     _log.start()

@@ -25,12 +25,12 @@ class _Body(_inside.Work):
 
 
 class Term(BaseTerm):
-    """One uninterrupted leadership.
+    """An uninterrupted leadership.
 
-    ``with term:`` is the work of a leader. A thread cannot be interrupted from outside, so the work asks: call
-    :meth:`check` between its steps, and send the token with every request. When the leader leaves of its own will,
-    the term goes on until every such body is left, or the drain time is over. It may be left in another thread than
-    it was entered in, as what a web framework does to a dependency.
+    ``with term:`` is the work of a leader. A thread cannot be interrupted from outside, so the work calls :meth:`check`
+    between its steps, and sends the token with every request. When the leader leaves of its own accord, the term goes
+    on until every such body is left, or the drain time is over. One thread may enter a term and another leave it, as
+    when a web framework runs a dependency.
     """
 
     __slots__ = ("_bodies",)
@@ -40,16 +40,16 @@ class Term(BaseTerm):
         self._bodies: list[_Body] = []
 
     def ended(self, timeout: float | None = None) -> Reason:
-        """Waits until the term is over, and says why; :class:`TimedOutError` after ``timeout`` seconds.
+        """Waits until the term is over, and returns the reason; :class:`TimedOutError` after ``timeout`` seconds.
 
-        It does not hold the term.
+        Does not hold the term.
         """
         return Reason(answer(self._native.ended(), timeout))
 
     def draining(self, timeout: float | None = None) -> None:
-        """Waits until the leader begins to leave of its own will, or the term is over.
+        """Waits until the leader begins to leave of its own accord, or the term is over.
 
-        :class:`TimedOutError` after ``timeout`` seconds. It does not hold the term.
+        :class:`TimedOutError` after ``timeout`` seconds. Does not hold the term.
         """
         answer(self._native.draining(), timeout)
 
@@ -68,8 +68,8 @@ class Term(BaseTerm):
     ) -> None:
         # No lock: a fork at that moment would leave it held in the child.
         while bodies := list(self._bodies):
-            # The innermost of this thread's, as several may work for a term at once. Where it has none, another thread
-            # has entered for it: the last that did.
+            # Several bodies of a thread may work for a term at once: takes the innermost. Where this thread has none,
+            # another has entered for it: takes the last.
             own = [body for body in bodies if body.owner == threading.get_ident()]
             body = (own or bodies)[-1]
             try:

@@ -1,4 +1,4 @@
-"""Waiting on a thread, with the interpreter's lock released."""
+"""Waits on a thread, with the interpreter's lock released."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ U = TypeVar("U")
 
 
 def _is_main() -> bool:
-    # The thread on which Python handles signals, Ctrl-C among them: it looks for them while it waits.
+    # Python handles signals, such as Ctrl-C, on this thread: its waits check for them.
     return threading.current_thread() is threading.main_thread()
 
 
 class _Deadline:
-    """A timeout that several waits share."""
+    """A time limit that several waits share."""
 
     __slots__ = ("_at", "_timeout")
 
@@ -36,7 +36,7 @@ class _Deadline:
 
 
 def answer(operation: _incumbent.Operation[T], timeout: float | None = None) -> T:
-    """Waits for an operation; interrupted, or out of time, it gives up what was asked for."""
+    """Waits for an operation, and cancels it when the wait is interrupted or times out."""
     deadline, is_main = _Deadline(timeout), _is_main()
     try:
         while (taken := operation.take()) is None:
@@ -49,7 +49,7 @@ def answer(operation: _incumbent.Operation[T], timeout: float | None = None) -> 
 
 
 class Stream(Generic[T, U]):
-    """What comes again and again, as an iterator."""
+    """A feed of the compiled part, as an iterator."""
 
     __slots__ = ("_convert", "_feed", "_timeout")
 
@@ -62,7 +62,7 @@ class Stream(Generic[T, U]):
 
     @property
     def missed(self) -> int:
-        """How many were left out because nobody read them in time."""
+        """The number of items that were dropped because they were not read in time."""
         return self._feed.missed
 
     def __iter__(self) -> Stream[T, U]:
@@ -78,5 +78,5 @@ class Stream(Generic[T, U]):
         return self._convert(taken[0])
 
     def close(self) -> None:
-        """Nothing more is read; whoever waits is told that it is over."""
+        """Ends the iteration: nothing more is read, and waiters are notified."""
         self._feed.close()

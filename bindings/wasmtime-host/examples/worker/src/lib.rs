@@ -1,7 +1,7 @@
 //! An application component that does its work only while it leads.
 //!
-//! It knows nothing of stores: it imports `elections` and is composed with `incumbent-campaigner.wasm`, whose imports the
-//! host fills.
+//! It depends on no store: it imports `elections` and is composed with `incumbent-campaigner.wasm`, whose imports the
+//! host provides.
 
 #[allow(missing_docs, unsafe_code, unused_qualifications, clippy::all, reason = "generated")]
 mod bindings {
@@ -15,7 +15,7 @@ use bindings::incumbent::election::settings::{BackOff, CampaignSettings, Preset,
 
 struct Worker;
 
-/// How long a step may wait for news when nothing is due: 50 ms.
+/// The longest time that a step may wait for events when nothing is due: 50 ms.
 const PATIENCE: u64 = 50_000_000;
 
 impl bindings::Guest for Worker {
@@ -27,14 +27,14 @@ impl bindings::Guest for Worker {
             let turn = candidate.step(PATIENCE);
             for event in &turn.events {
                 if let Event::Draining(_) = event {
-                    // Nothing is under way between two steps.
+                    // No work runs between two steps.
                     candidate.drained();
                 }
             }
             if turn.wake_at.is_none() {
                 return Ok(booked);
             }
-            // Asked right before the work, and sent with it.
+            // Read right before the work, and sent with it.
             if let Some(lease) = candidate.lease().filter(|_| done < pieces && candidate.is_leader()) {
                 booked += u32::from(ledger::book(&name, lease.token));
                 done += 1;

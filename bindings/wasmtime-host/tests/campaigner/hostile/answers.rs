@@ -1,4 +1,4 @@
-//! Answers that cannot be, or that come for something else.
+//! Answers that are impossible, or that belong to another request.
 
 use super::guest::{Guest, compiled};
 use super::host::Hostile;
@@ -21,7 +21,7 @@ fn leader() -> Guest {
     guest
 }
 
-/// Answers writes like this, and goes on until the next term's end.
+/// Answers writes with `answers`, and goes on until the end of the next term.
 fn lost_after(guest: &mut Guest, answers: impl IntoIterator<Item = Outcome>) -> Reason {
     guest.store.data_mut().answers.extend(answers);
     for _ in 0..1_000 {
@@ -41,7 +41,7 @@ fn lost_after(guest: &mut Guest, answers: impl IntoIterator<Item = Outcome>) -> 
 #[test]
 fn an_acknowledgement_that_goes_back_ends_the_term() {
     let mut guest = leader();
-    // The acquire's own was above it.
+    // The revision of the acquire was above it.
     assert_eq!(lost_after(&mut guest, [applied(SEEN - 1)]), Reason::StoreReset);
 }
 

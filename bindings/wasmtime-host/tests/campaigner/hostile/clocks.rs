@@ -1,4 +1,4 @@
-//! Clocks that are not fit, stand still for too long, or go back.
+//! Clocks that are unfit, stand still for too long, or go back.
 
 use super::guest::{Guest, compiled};
 use super::host::{Hostile, SECOND};

@@ -1,4 +1,4 @@
-//! The campaigner in a hostile host, a call at a time.
+//! The campaigner in a hostile host, one call at a time.
 
 use wasmtime::component::{Component, HasSelf, Linker, ResourceAny};
 use wasmtime::{Config, Engine, Store};
@@ -50,7 +50,7 @@ impl Guest {
         made.map(|election| Self { store, world, election })
     }
 
-    /// Another candidate on the same key, in the same instance.
+    /// Adds a candidate for the same key, in the same instance.
     pub(crate) fn another(&mut self, name: &str) -> ResourceAny {
         let elections = self.world.incumbent_election_elections().candidate();
         elections
@@ -59,12 +59,12 @@ impl Guest {
             .unwrap()
     }
 
-    /// A step, and what it tells; its wake-up.
+    /// Steps; returns the wake-up time and the events.
     pub(crate) fn step(&mut self) -> (Option<u64>, Vec<Event>) {
         self.step_of(self.election)
     }
 
-    /// A step of one of several candidates.
+    /// Steps one of several candidates.
     pub(crate) fn step_of(&mut self, election: ResourceAny) -> (Option<u64>, Vec<Event>) {
         let elections = self.world.incumbent_election_elections().candidate();
         let turn = elections.call_step(&mut self.store, election, 0).unwrap();

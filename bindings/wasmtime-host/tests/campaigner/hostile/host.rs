@@ -1,4 +1,4 @@
-//! A host that errs, lies and stalls, drawn from a seed.
+//! A host that fails, lies and stalls, drawn from a seed.
 
 use std::collections::VecDeque;
 
@@ -13,25 +13,25 @@ use crate::support::Nothing;
 
 pub(crate) const SECOND: u64 = 1_000_000_000;
 
-/// A host with one key, which it keeps more or less.
+/// A host with one key, which it stores unreliably.
 pub(crate) struct Hostile {
     rng: Rand64,
     pub(crate) now: u64,
-    /// Whether it counts suspension.
+    /// Whether its clock counts suspension.
     pub(crate) fit: bool,
-    /// How often out of 100 it lies or errs.
+    /// The percentage of calls in which it lies or fails.
     malice: u64,
     pub(crate) sequence: u64,
     pub(crate) key: Option<Message>,
-    /// What was under it before, all of it.
+    /// All former messages of the key.
     past: Vec<Message>,
-    /// What the next writes are answered, which change nothing.
+    /// The answers to the next writes, which change nothing.
     pub(crate) answers: VecDeque<Outcome>,
-    /// What it draws for each campaign; `None`: from its seed.
+    /// The random numbers of each campaign; `None`: drawn from its seed.
     pub(crate) random: Option<[u64; 3]>,
-    /// How many numbers it has drawn.
+    /// The number of random numbers that were drawn.
     drawn: usize,
-    /// What it was asked to put, answered late.
+    /// A put that was answered late.
     forgotten: Option<Put>,
     table: ResourceTable,
 }
@@ -80,7 +80,7 @@ impl Hostile {
         }
     }
 
-    /// A call takes its time, sometimes more than it was given.
+    /// Advances the clock for a call, sometimes beyond its limit.
     fn takes(&mut self, limit: u64) {
         let spent = match self.below(20) {
             0 => limit,
@@ -133,14 +133,14 @@ impl Hostile {
         Outcome::Applied(Applied { revision, incarnation: None })
     }
 
-    /// What is under the key, or was, or never was.
+    /// Returns a present, former or invented message of the key.
     fn seen(&mut self) -> Option<Message> {
         if let Some(late) = self.forgotten.take_if(|_| self.rng.rand_range(0..2) == 0) {
             self.put(Kind::Live, late.value.into_bytes(), late.headers);
         }
         let mut message = self.key.clone();
         if self.is_evil() && !self.past.is_empty() {
-            // An answer that was under way for long, or from a server that has not heard.
+            // An answer that was delayed, or from a server that lags.
             let place = self.below(self.past.len() as u64);
             return self.past.get(place as usize).cloned();
         }

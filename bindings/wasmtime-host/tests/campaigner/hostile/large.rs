@@ -1,4 +1,4 @@
-//! What is longer than a candidate's record.
+//! Values that are longer than a candidate's record.
 
 use wasmtime::Engine;
 use wasmtime::component::Component;
@@ -12,7 +12,7 @@ fn live(value: Vec<u8>, headers: Vec<(String, String)>, oversize: Option<u64>) -
     Message { revision: 1, kind: Kind::Live, value, headers, oversize }
 }
 
-/// What is told of a key that holds this, before it goes, and after.
+/// Returns the events for a key with this message, before and after its deletion.
 fn told_of(compiled: &(Engine, Component), message: Message) -> Vec<Event> {
     let mut host = Hostile::new(1, 0);
     (host.sequence, host.key) = (1, Some(message));

@@ -1,4 +1,4 @@
-//! Hosts that err, lie and stall. Whatever they do, no trap, and no second term beside or below the first.
+//! Hosts that fail, lie and stall. They cause no trap, and no second term beside or below the first.
 
 mod answers;
 mod clocks;

@@ -1,4 +1,4 @@
-//! What is told first.
+//! The order of events.
 
 use super::guest::{Guest, compiled};
 use super::host::Hostile;

@@ -1,4 +1,4 @@
-//! Everything at once, for many seeds.
+//! All faults at once, for many seeds.
 
 use super::guest::{Guest, compiled};
 use super::host::{Hostile, SECOND};
@@ -10,7 +10,7 @@ fn a_hostile_host_makes_no_trap_and_no_second_term() {
     let mut terms = 0;
     for seed in 0..120 {
         let malice = [2, 5, 11, 30, 60][seed as usize % 5];
-        // A host that errs at the very beginning is told so, and that is that.
+        // A failure at the very beginning is returned as an error, and ends this run.
         let Ok(mut guest) = Guest::campaign(&compiled, Hostile::new(seed, malice)) else { continue };
         let mut held = None;
         let mut last = (0, 0);
@@ -35,7 +35,7 @@ fn a_hostile_host_makes_no_trap_and_no_second_term() {
             assert!(held.is_some() || !guest.is_leader(), "seed {seed}, turn {turn}: it leads untold");
             let Some(wake) = wake else { break };
             let host = guest.store.data_mut();
-            // Now and then it sleeps for too long, or too short.
+            // Now and then the step comes too late or too early.
             host.now = match host.below(50) {
                 0 => host.now.saturating_add(5 * SECOND),
                 1..10 => host.now + 1_000_000,

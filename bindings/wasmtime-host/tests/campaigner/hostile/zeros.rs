@@ -5,14 +5,14 @@ use super::host::{Hostile, SECOND};
 use crate::bindings::exports::incumbent::election::elections::Error;
 use crate::bindings::incumbent::election::events::{Event, WarningKind};
 
-/// Two candidates of one instance, the second of this name, on an honest store and on one clock, whose random numbers
-/// are the same. Steps both until a lease and a half have passed; what the second is told.
+/// Two candidates of one instance, the second with this name, on an honest store and one clock, with the same random
+/// numbers. Steps both until a lease and a half have passed; returns the events of the second.
 fn beside_each_other(second: &str) -> Vec<Event> {
     let mut host = Hostile::new(1, 0);
     host.random = Some([11, 22, 33]);
     let began = host.now;
     let mut guest = Guest::campaign(&compiled(), host).unwrap();
-    // As the clock of a machine that was cloned.
+    // Like the clock of a cloned machine.
     guest.store.data_mut().now = began;
     let candidates = [guest.election, guest.another(second)];
     let (mut told, mut led) = (Vec::new(), 0);

@@ -1,4 +1,4 @@
-//! A candidate that is a process, and what it has written down.
+//! A candidate that is a process, and its records.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,25 +12,25 @@ use super::parts;
 use crate::shared::command_line;
 
 const KEY: &str = "jobs.processes";
-/// A leader is followed when it has said so often that it leads.
+/// The number of records after which a leader is replaced.
 const ENOUGH: usize = 20;
 
-/// The Python of an environment with the package; empty: none of Python's, as asked.
+/// The Python of an environment with the package; empty: the test runs without Python.
 const PYTHON: &str = "INCUMBENT_PYTHON";
-/// The folder of the built npm package; empty: none of Node's, as asked.
+/// The folder of the built npm package; empty: the test runs without Node.
 const NODE: &str = "INCUMBENT_NODE";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A campaigner in Wasmtime.
     Component,
-    /// `incumbent run`, whose command writes for as long as it lives.
+    /// `incumbent run`, whose command writes as long as it runs.
     CommandLine,
     Python,
     Node,
 }
 
-/// How a candidate leaves.
+/// The way in which a candidate leaves.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Exit {
     Killed,
@@ -43,7 +43,7 @@ pub(crate) struct Contender {
 }
 
 impl Kind {
-    /// All of them, less those that the caller does without.
+    /// Returns all kinds, less those that the caller excludes.
     pub(crate) fn at_hand() -> Vec<Self> {
         let mut kinds = vec![Self::Component, Self::CommandLine];
         kinds.extend(named(PYTHON).map(|_| Self::Python));
@@ -77,7 +77,7 @@ impl Kind {
     }
 }
 
-/// What a variable names; `None` where it is empty.
+/// Returns the value of a variable as a path; `None` where it is empty.
 fn named(variable: &str) -> Option<PathBuf> {
     let value = std::env::var_os(variable);
     let value = value.unwrap_or_else(|| panic!("{variable} is not set; run `cargo xtask test component`"));
@@ -93,14 +93,14 @@ impl Contender {
         Self { name, program }
     }
 
-    /// Waits until it campaigns; the command line's own command says nothing before it leads.
+    /// Waits until it campaigns; the command line's command writes nothing before it leads.
     pub(crate) fn await_ready(&self, limit: Duration) {
         if !self.name.starts_with("CommandLine") {
             self.program.await_event("ready", limit);
         }
     }
 
-    /// The token of its newest term, once it has led in it for a while.
+    /// Returns the token of its newest term, once it has led in it for a while.
     pub(crate) fn leads(&self) -> Option<String> {
         let views = self.views();
         let newest = views.last()?.token.clone();
@@ -117,14 +117,14 @@ impl Contender {
         assert!(in_order, "{} ended with {status}", self.name);
     }
 
-    /// Its terms' tokens, in order.
+    /// Returns the tokens of its terms, in order.
     pub(crate) fn tokens(&self) -> Vec<String> {
         let mut tokens: Vec<_> = self.views().into_iter().map(|view| view.token).collect();
         tokens.dedup();
         tokens
     }
 
-    /// When it certainly led: from its first answer in a term to its last.
+    /// Returns the times at which it certainly led: from its first answer in a term to its last.
     pub(crate) fn leaderships(&self) -> Vec<Leadership<String>> {
         let views = self.views();
         let of = |token: String| {

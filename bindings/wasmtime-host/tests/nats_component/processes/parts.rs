@@ -1,4 +1,4 @@
-//! The parts of children that are this test binary again.
+//! The parts of child processes that run this test binary again.
 
 use std::process::Command;
 use std::time::Duration;
@@ -12,12 +12,12 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::compiled::compiled;
 
-/// Tells a child its part's words.
+/// The variable with the arguments of a child's part.
 const WORDS: &str = "INCUMBENT_TEST_WORDS";
-/// How often a leader writes that it leads.
+/// The interval at which a leader writes that it leads.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// A child that plays this part.
+/// Returns the command for a child that plays this part.
 pub(crate) fn command(part: &str, words: &[&str]) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--ignored", "--exact", "--nocapture", "--test-threads=1"]);
@@ -26,7 +26,7 @@ pub(crate) fn command(part: &str, words: &[&str]) -> Command {
     command
 }
 
-/// The words of this part; `None` where nobody has told it one.
+/// Returns the arguments of this part; `None` outside of a child.
 fn words() -> Option<Vec<String>> {
     let words = std::env::var(WORDS).ok()?;
     // The test harness leaves its first line unfinished.
@@ -34,7 +34,7 @@ fn words() -> Option<Vec<String>> {
     Some(words.lines().map(str::to_owned).collect())
 }
 
-/// The clock that Python calls monotonic and Node high-resolution, in nanoseconds.
+/// Reads the clock that Python calls monotonic and Node high-resolution, in nanoseconds.
 fn now() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     u64::try_from(now.tv_sec).unwrap() * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap()

@@ -1,4 +1,4 @@
-// A candidate that writes down its own view, a line of JSON each time that it leads:
+// A candidate that records its own view, a line of JSON each time that it leads:
 // node contender.mjs PACKAGE URL KEY NAME, where PACKAGE is the folder of the built package.
 
 import path from 'node:path';
@@ -14,7 +14,7 @@ const looking = setInterval(() => {
   const term = candidate.term;
   if (term !== null && candidate.isLeader && term.isCurrent()) {
     const after = process.hrtime.bigint();
-    // Of more digits than a number has here.
+    // A token has more digits than a JavaScript number.
     process.stdout.write(`{"event":"leads","token":"${term.token}","before":${before},"after":${after}}\n`);
   }
 }, 5);

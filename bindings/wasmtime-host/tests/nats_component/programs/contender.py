@@ -1,4 +1,4 @@
-"""A candidate that writes down its own view, a line of JSON each time that it leads: contender.py URL KEY NAME."""
+"""A candidate that records its own view, a line of JSON each time that it leads: contender.py URL KEY NAME."""
 
 import json
 import signal
