@@ -47,7 +47,7 @@ async fn a_leader_that_closes_is_followed_at_once() {
     never_two_processes(&[&leader, &successor]);
 }
 
-/// The leader hands over to a named process: that one succeeds, and earlier requests to unknown names have no effect.
+/// The leader hands over to a named process: that one succeeds, and no other candidate does.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_hands_over_to_the_process_it_names() {
     let bench = Bench::start(LONG).await;
