@@ -81,8 +81,7 @@ impl World {
         // A candidate that learns only now that the store was made again may have a record in it that it does not know
         // of, and must wait for it.
         let present = Some(self.cluster.bucket.incarnation);
-        // And a candidate after the Go library's rules leads without a stated term, so the end of the wait would be
-        // unknown.
+        // A candidate after the Go library's rules leads without a report, so the end of the wait would be unknown.
         if self.plan.choice.peers > 0 || self.nodes.iter().any(|node| node.inspected() != present) {
             return None;
         }
