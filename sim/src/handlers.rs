@@ -233,7 +233,7 @@ impl World {
         let who = self.dice.below(CANDIDATES as u64) as usize;
         match self.dice.below(6) {
             0 => self.say(who, Message::Error),
-            // A message that says nothing new.
+            // A message that changes nothing.
             1 => {
                 let leads = self.seat.as_ref().is_some_and(|seat| seat.holder == who && !seat.leaves);
                 self.say(who, if leads { Message::Leader } else { Message::NotLeader })

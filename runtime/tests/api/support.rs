@@ -68,7 +68,7 @@ pub(crate) struct Switches {
     pub(crate) silent: AtomicBool,
     /// The next write panics.
     pub(crate) panics: AtomicBool,
-    /// How many times a connection was closed.
+    /// The number of times that a connection was closed.
     pub(crate) closed: AtomicUsize,
     /// Inspections so far.
     pub(crate) inspections: AtomicUsize,

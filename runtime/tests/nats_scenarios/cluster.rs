@@ -197,7 +197,7 @@ async fn candidates_do_not_stay_with_an_isolated_server() {
     let cluster = NatsCluster::start_partitionable(3, Options::new());
     make_bucket(&cluster, SHORT).await;
     let isolated = cluster.stream_leader(STREAM);
-    // The next connection is to a server not tried before: the isolated one, before the others have elected.
+    // The next connection is to a server not tried before: the isolated one, before the other servers have elected.
     let ways = Ways::at_first_to(&cluster, (isolated + 1) % 3);
     let a = join(&ways.servers(), "a", SHORT).await;
     let token = a.won(1).await.token;

@@ -1,4 +1,4 @@
-//! Events in the life of a SQLite file: reboots, locks, damage, deletion, wrong files.
+//! Events that a SQLite file survives or reports: reboots, locks, damage, deletion, wrong files.
 
 use std::fs;
 use std::path::PathBuf;

@@ -115,7 +115,7 @@ fn explore(worlds: &[World], args: &Args) -> bool {
                     } else {
                         report::line(world, &found, took)
                     };
-                    // A thread that panicked has printed less than it could; the others go on.
+                    // A thread that panicked has printed less than it could; the other threads go on.
                     let mut lines = lines.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                     let (printed, texts) = &mut *lines;
                     texts[place] = Some(line);

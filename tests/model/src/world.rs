@@ -55,7 +55,7 @@ pub struct World {
 pub(crate) enum Start {
     /// There is no candidate yet, and the key was never written.
     Empty,
-    /// The first candidate has just begun to lead; the others have observed it.
+    /// The first candidate has just begun to lead; the other candidates have observed it.
     Led,
 }
 
@@ -203,15 +203,15 @@ impl World {
         text
     }
 
-    /// This world with records that vanish `seconds` before the end of their lease: beyond one second, more than the
-    /// candidates' settings allow for.
+    /// This world with records that vanish this many seconds before the end of their lease: beyond one second, more than
+    /// the candidates' settings allow for.
     #[must_use]
     pub fn expiring_early(mut self, seconds: u32) -> Self {
         self.early = seconds.min(LEASE - 1);
         self
     }
 
-    /// This world with a first candidate whose clock is slow by `ppm` parts per million: beyond 10,000, more than its
+    /// This world with a first candidate whose clock is slow by `parts_per_million`: beyond 10,000, more than its
     /// settings allow for.
     #[must_use]
     pub fn with_a_slow_clock(mut self, parts_per_million: u32) -> Self {

@@ -1,5 +1,6 @@
 //! A workspace whose core can be broken: copies of the core, the simulator, the model and this hunt, under the target
-//! folder, with a switch where the table has an edit. It is compiled once; the environment says which mutant is on.
+//! folder, with a switch where the table has an edit. It is compiled once; the environment selects the mutant that is
+//! on.
 
 use std::collections::BTreeMap;
 use std::env;
