@@ -1,14 +1,14 @@
-// The page's world and its time: it goes on with the frames of the screen, or by steps.
+// The page's world and its time, which advances with the frames of the screen or by steps.
 
 import { History } from './model/history.js';
 import { World } from './model/world.js';
 import { MILLISECOND } from './model/time.js';
 import { Book } from './story/book.js';
 
-/** After this long without a frame, as of a page that was hidden, no time is made up for. In milliseconds. */
+/** Milliseconds. A longer gap between frames, as of a hidden page, is not made up for. */
 const LONGEST_FRAME = 250;
 
-/** How often the picture is renewed for who wants little motion. In milliseconds. */
+/** Milliseconds between two pictures where the user prefers reduced motion. */
 const CALM_FRAME = 500;
 
 export class Game {
@@ -25,7 +25,7 @@ export class Game {
   #drawn = 0;
   #calm = matchMedia('(prefers-reduced-motion: reduce)');
 
-  /** `draw` renews the picture. Lease in microseconds; speed 1 is as fast as the spectator's own time. */
+  /** `draw` renews the picture. `lease` is in microseconds; speed 1 is real time. */
   constructor({ Engine, seed, lease, speed, draw }) {
     this.#Engine = Engine;
     this.#seed = seed;
@@ -44,7 +44,7 @@ export class Game {
     this.draw();
   }
 
-  /** Lets so many milliseconds of the world pass, at once. */
+  /** Lets `milliseconds` of the world pass at once. */
   step(milliseconds) {
     this.world.advance(Math.round(milliseconds * MILLISECOND));
     this.draw();
@@ -55,7 +55,7 @@ export class Game {
     this.draw();
   }
 
-  /** Everything from the start, with the next seed, and the lease and the network as they are. */
+  /** Starts over with the next seed, and the same lease and network. */
   startOver() {
     const { lease, network } = this.world;
     this.#lease = lease;

@@ -1,4 +1,4 @@
-//! A forked child never believes that it leads; its parent is untouched.
+//! A forked child never believes that it leads; its parent is unaffected.
 
 #![cfg(unix)]
 #![allow(
@@ -23,8 +23,8 @@ fn now<F: Future>(work: F) -> Option<F::Output> {
     work.now_or_never()
 }
 
-/// Everything a child may ask, each answered at once: it has no thread that could answer later. The
-/// number of the first wrong answer, or 0.
+/// Asks everything that a child may ask, each answered at once: it has no thread that could answer
+/// later. Returns the number of the first wrong answer, or 0.
 fn wrong_answer(store: &Store, candidate: &Candidate, term: &Term) -> i32 {
     let is_forked = |error: &incumbent::Error| error.kind() == ErrorKind::Forked;
     let mut events = candidate.events();
@@ -52,15 +52,14 @@ fn wrong_answer(store: &Store, candidate: &Candidate, term: &Term) -> i32 {
     wrong.map_or(0, |place| i32::try_from(place).unwrap_or(i32::MAX) + 1)
 }
 
-/// Runs `child` in a forked child: its answer, which is an exit code.
+/// Runs `child` in a forked child. Returns its answer, an exit code.
 fn in_a_child(child: impl FnOnce() -> i32) -> i32 {
-    // SAFETY: the child makes no use of what other threads may have locked, beyond what is under test
-    // here, and leaves by `_exit`.
+    // SAFETY: the child uses nothing that other threads may have locked, except the code under test, and leaves by `_exit`.
     let pid = unsafe { libc::fork() };
     assert!(pid >= 0, "cannot fork");
     if pid == 0 {
         let code = std::panic::catch_unwind(std::panic::AssertUnwindSafe(child)).unwrap_or(255);
-        // SAFETY: ends the child without running anything of the parent's.
+        // SAFETY: ends the child without running any of the parent's code.
         unsafe { libc::_exit(code) }
     }
     let mut status = 0;

@@ -1,4 +1,4 @@
-//! What is logged: a leader's terms, and nothing of a candidate that waits and is well.
+//! Logs: a leader's terms, and nothing of a healthy candidate that waits.
 
 #![allow(
     clippy::unwrap_used,
@@ -21,8 +21,7 @@ const LEASE: Duration = Duration::from_millis(800);
 
 type Fields = BTreeMap<&'static str, String>;
 
-/// All that is logged by this process. One subscriber for all tests: the interest in a line is cached
-/// for the process, whoever asks.
+/// All log lines of this process. One subscriber serves all tests: the interest in a line is cached for the process.
 static KEPT: LazyLock<Mutex<Vec<(tracing::Level, Fields)>>> = LazyLock::new(|| {
     tracing::subscriber::set_global_default(Registry::default().with(Keep)).unwrap();
     Mutex::default()
@@ -47,7 +46,7 @@ impl<S: tracing::Subscriber> Layer<S> for Keep {
     }
 }
 
-/// What was logged of a candidate, or of none.
+/// The log lines of one candidate, or of none.
 fn logged(candidate: &str) -> Vec<(tracing::Level, Fields)> {
     let kept = KEPT.lock().unwrap();
     let is_of = |fields: &Fields| fields.get("candidate").is_none_or(|name| name == candidate);
@@ -98,7 +97,7 @@ async fn a_term_is_logged_when_it_begins_and_when_it_ends() {
     let store = Store::open("memory:").await.unwrap();
     let candidate = store.campaign("jobs", options("a")).await.unwrap();
     let token = soon(candidate.next_term()).await.unwrap().token().to_string();
-    // Once the store is closed, everything is with the subscriber.
+    // Once the store is closed, the subscriber has all lines.
     soon(store.close()).await.unwrap();
     let told = |message: &str| -> Fields {
         let fields = [("message", message), ("election", "jobs"), ("candidate", "a"), ("term", &*token)];

@@ -1,5 +1,4 @@
-//! The NATS adapter put through the contract of every store, with and without expiry markers, and
-//! with lease times per record.
+//! The NATS adapter under the contract of every store, with and without expiry markers, and with lease times per record.
 #![cfg(all(unix, feature = "nats"))]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers fail their test")]
 
@@ -13,7 +12,7 @@ use incumbent::store::nats::{InitOptions, init};
 use incumbent::store::{Adapter, Nats, NatsSettings, StoreAdmin};
 use incumbent_testkit::nats::{NatsServer, Options};
 
-/// Long enough that a busy machine renews it in time.
+/// Long enough to be renewed in time on a busy machine.
 const LEASE: Duration = Duration::from_secs(2);
 
 struct Bucket {

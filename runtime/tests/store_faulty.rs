@@ -1,4 +1,4 @@
-//! The store with faults: no different without them, and each fault exactly as described.
+//! The store with faults: unchanged without them, and each fault exactly as described.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 

@@ -1,4 +1,4 @@
-//! The memory store: the contract, with and without markers, and what is its own.
+//! The memory store: the contract, with and without markers, and its own properties.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -213,7 +213,7 @@ async fn a_deletion_says_the_lease_of_the_last_live_record() {
     let (store, operator) = (fixture.connect().await, fixture.operator().await);
     take(&*store, "jobs", "a", LEASE * 3).await;
     operator.delete("jobs").await.unwrap();
-    // Over a tombstone, too: whoever led before it may still not have heard.
+    // Over a tombstone, too: the leader before it may still not have learned of it.
     let revision = operator.delete("jobs").await.unwrap();
     assert_eq!(store.read("jobs").await.unwrap(), Entry::Deleted { revision, lease: Some(LEASE * 3) });
     let revision = operator.delete("never led").await.unwrap();

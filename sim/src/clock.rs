@@ -1,4 +1,4 @@
-//! A machine's own clock: where it stands and how fast it runs.
+//! A machine's own clock: its reading, and its rate.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use incumbent_core::Instant;
 
 const MILLION: i128 = 1_000_000;
 
-/// A clock that runs at a constant rate until it is set otherwise.
+/// A clock that runs at a constant rate until another rate is set.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
-    /// A moment of the world, and what the clock showed then.
+    /// A moment of the world, and the clock's reading then.
     anchor: (Instant, Instant),
     /// Parts per million by which it runs fast; minus a million is a clock that stands still.
     ppm: i64,
@@ -20,14 +20,14 @@ impl Clock {
         Self { anchor: (now, shows), ppm }
     }
 
-    /// What it shows at a moment of the world.
+    /// The reading at a moment of the world.
     pub(crate) fn at(&self, now: Instant) -> Instant {
         let elapsed = i128::from(now.since(self.anchor.0).as_nanos() as u64);
         let shown = elapsed * (MILLION + i128::from(self.ppm)) / MILLION;
         self.anchor.1 + Duration::from_nanos(shown as u64)
     }
 
-    /// The first moment of the world at which it shows `reading` or more.
+    /// The first moment of the world at which the reading is `reading` or more.
     pub(crate) fn when(&self, reading: Instant) -> Instant {
         let ahead = i128::from(reading.since(self.anchor.1).as_nanos() as u64);
         let rate = MILLION + i128::from(self.ppm);

@@ -1,8 +1,8 @@
 //! Candidates whose handlers take their time, fail and hang, in a small world of their own.
 //!
-//! What runs is [`incumbent_core::reconcile::Reconciler`], one for each candidate. The election is an ideal one:
-//! a seat with a lease, given to one of those who stand. What goes wrong are the handlers, renewals, operators
-//! and the system; then a calm time comes in which nothing does, and somebody has to work.
+//! Each candidate runs a [`incumbent_core::reconcile::Reconciler`]. The election is an ideal one: a lease that is
+//! given to one of the candidates. Handlers, renewals, operators and the system fail; then a calm time comes
+//! without faults, and a candidate has to work.
 
 use std::fmt;
 use std::time::Duration;
@@ -18,34 +18,34 @@ const STREAM: u64 = 0x4841;
 const CANDIDATES: usize = 3;
 const LEASE: Duration = Duration::from_secs(10);
 const RENEW: Duration = Duration::from_secs(3);
-/// How long a leader that leaves may keep the seat.
+/// The longest time that a leader that leaves may keep the lease.
 const DRAIN: Duration = Duration::from_secs(10);
 const STORM: Duration = Duration::from_secs(600);
-/// The longest that anything of the storm lasts: a cool-down, an *end* and all of its retries.
+/// The longest effect of the faults: a cool-down, an *end* and all of its retries.
 const CALM: Duration = Duration::from_secs(900);
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Handled {
-    /// How often a *begin* has succeeded.
+    /// The number of *begin* runs that succeeded.
     pub begun: u64,
-    /// How often an *end* has succeeded.
+    /// The number of *end* runs that succeeded.
     pub ended: u64,
-    /// How often a handler failed.
+    /// The number of handlers that failed.
     pub failed: u64,
-    /// How often a *begin* was stopped.
+    /// The number of *begin* runs that were stopped.
     pub stopped: u64,
-    /// How often work went on though its lease was over.
+    /// The number of times that work went on though its lease was over.
     pub overdue: u64,
-    /// How often there were two that worked.
+    /// The number of times that two worked at once.
     pub together: u64,
-    /// How often a candidate gave up.
+    /// The number of times that a candidate gave up.
     pub gave_up: u64,
-    /// How many messages were dropped.
+    /// The number of messages that were dropped.
     pub dropped: u64,
-    /// A number that depends on everything that happened, in its order.
+    /// A number that depends on all events, in their order.
     pub digest: u64,
-    /// What did not hold.
+    /// The rule that was broken.
     pub violation: Option<String>,
 }
 
@@ -62,7 +62,7 @@ pub fn run_handlers(seed: u64) -> Handled {
 }
 
 enum Happens {
-    /// Time for this candidate.
+    /// A tick for this candidate.
     Tick(usize),
     /// A handler returns.
     Returns { who: usize, run: RunId, succeeded: bool },
@@ -72,11 +72,11 @@ enum Happens {
     Expires { who: usize, term: u64 },
     /// The drain of a term is over.
     Drained { who: usize, term: u64 },
-    /// One of those who stand takes the seat.
+    /// One of the candidates acquires the lease.
     Seat,
-    /// Something goes wrong.
+    /// A fault happens.
     Strikes,
-    /// Somebody has looked at the system of a candidate that gave up, and starts it again.
+    /// A person has repaired the system of a candidate that gave up, and starts it again.
     Restarts(usize),
 }
 
@@ -85,17 +85,17 @@ struct Node {
     /// It takes part in the election.
     stands: bool,
     gave_up: bool,
-    /// The handler that runs.
+    /// The running handler.
     running: Option<(RunId, Handler)>,
-    /// The truth: what a *begin* began may be going on.
+    /// The truth: work from a *begin* may be going on.
     works: bool,
     lease: Instant,
     overdue: bool,
     failed_ends: u32,
-    /// The error it is in began with an *end* that failed.
+    /// Its present error began with an *end* that failed.
     failed_by_end: bool,
     sent_in_error: u32,
-    /// The tick that is on its way.
+    /// The next tick.
     wake: Option<Instant>,
 }
 
@@ -182,7 +182,7 @@ impl World {
                 self.say(who, Message::NotLeader)
             }
             Happens::Drained { who, term } if self.holds(who, term) && self.nodes[who].works => {
-                // Its term is lost; nothing is given back while it works, and nothing is renewed.
+                // Its term is lost; it releases nothing while it works, and renews nothing.
                 if let Some(seat) = &mut self.seat {
                     seat.is_over = true;
                 }
@@ -233,7 +233,7 @@ impl World {
         let who = self.dice.below(CANDIDATES as u64) as usize;
         match self.dice.below(6) {
             0 => self.say(who, Message::Error),
-            // A message that says nothing new.
+            // A message that changes nothing.
             1 => {
                 let leads = self.seat.as_ref().is_some_and(|seat| seat.holder == who && !seat.leaves);
                 self.say(who, if leads { Message::Leader } else { Message::NotLeader })
@@ -245,7 +245,7 @@ impl World {
                 Ok(())
             }
             3 => self.leave(),
-            // An operator deletes the key: the next may lead at once.
+            // An operator deletes the key: the next candidate may lead at once.
             4 => {
                 let Some(seat) = self.vacate() else { return Ok(()) };
                 self.nodes[seat.holder].lease = self.now;
@@ -256,7 +256,7 @@ impl World {
         }
     }
 
-    /// The holder leaves of its own will.
+    /// The holder leaves voluntarily.
     fn leave(&mut self) -> Result<(), String> {
         let Some(seat) = self.seat.as_mut().filter(|seat| !seat.leaves) else { return Ok(()) };
         seat.leaves = true;
@@ -285,7 +285,7 @@ impl World {
 
     fn returns(&mut self, who: usize, run: RunId, succeeded: bool) -> Result<(), String> {
         let node = &mut self.nodes[who];
-        // One that was stopped has returned already; so has one of a life before.
+        // A stopped handler has returned already; so has one of a former process.
         let Some((_, handler)) = node.running.take_if(|running| running.0 == run) else {
             return Ok(());
         };
@@ -334,7 +334,7 @@ impl World {
                 self.handled.stopped += 1;
                 let (running, handler) = self.nodes[who].running.ok_or("nothing to stop")?;
                 must(running == run && handler == Handler::Begin, || format!("stop of {handler}"))?;
-                // Some cannot be stopped.
+                // Some handlers cannot be stopped.
                 if self.dice.percent(80) {
                     let (wait, succeeded) = (self.dice.millis(0, 500), self.dice.percent(30));
                     self.after(wait, Happens::Returns { who, run, succeeded });
@@ -347,7 +347,7 @@ impl World {
                 if let Some(seat) = self.seat.as_mut().filter(|seat| seat.holder == who && !seat.leaves) {
                     seat.leaves = true;
                     let term = seat.term;
-                    // Where nothing was begun there is nothing to wait for.
+                    // Without begun work there is nothing to wait for.
                     let wait = if self.nodes[who].works { DRAIN } else { Duration::ZERO };
                     self.after(wait, Happens::Drained { who, term });
                 }
@@ -371,7 +371,7 @@ impl World {
                 node.gave_up = true;
                 node.stands = false;
                 self.handled.gave_up += 1;
-                // The run that was itself the error is not one of those in it.
+                // The run that was itself the error is not counted in it.
                 let runs =
                     if node.failed_by_end { self.settings.retries + 1 } else { self.settings.retries.max(1) };
                 must(gave_up.failed == runs && node.failed_ends == runs, || gave_up.to_string())?;
@@ -425,7 +425,7 @@ impl World {
             Event::Resumed { dropped } => {
                 self.handled.dropped += u64::from(dropped);
                 let sent = std::mem::take(&mut node.sent_in_error);
-                // Beside those, one may have waited for the handler that failed.
+                // Besides those, one may have waited for the handler that failed.
                 must(dropped == sent || dropped == sent + 1, || format!("{dropped} dropped of {sent}"))?;
             }
             Event::State(State::Error) => {
@@ -437,7 +437,7 @@ impl World {
         Ok(())
     }
 
-    /// What must hold at every moment.
+    /// Checks the rules that hold at every moment.
     fn judge(&mut self) -> Result<(), String> {
         for (who, node) in self.nodes.iter().enumerate().filter(|(_, node)| !node.gave_up) {
             let over = node.works && node.lease <= self.now;
@@ -449,7 +449,7 @@ impl World {
         must(in_time <= 1, || format!("{in_time} work, each of them with a lease"))
     }
 
-    /// Adds what happened to the digest.
+    /// Adds an event to the digest.
     fn note(&mut self, who: usize, output: &dyn fmt::Debug) {
         for byte in format!("{:?} {who} {output:?}\n", self.now).bytes() {
             self.handled.digest = (self.handled.digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);

@@ -1,19 +1,18 @@
-//! The kinds of faults, and what is promised under each.
+//! The kinds of faults, and the promise that holds under each.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// What holds while a fault of some kind may happen.
+/// The promise that holds while a fault of some kind may happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Promise {
     /// Everything.
     Full,
-    /// Everything, as long as every candidate was watching without a gap; otherwise for one lease only
-    /// the order of tokens.
+    /// Everything, as long as every candidate watched without a gap; otherwise, for one lease, only the order of tokens.
     Watching,
     /// Fencing tokens still order the terms; two may believe that they lead.
     Tokens,
-    /// Nothing but what a campaign keeps on its own.
+    /// Only the rules that a campaign keeps on its own.
     Nothing,
 }
 
@@ -29,17 +28,17 @@ macro_rules! kinds {
             /// Every kind.
             pub const ALL: &[Self] = &[$(Self::$kind,)*];
 
-            /// Its name, as a command line spells it.
+            /// The name, as a command line spells it.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$kind => $name,)* }
             }
 
-            /// What it is, in a sentence.
+            /// The description, in a sentence.
             pub const fn says(self) -> &'static str {
                 match self { $(Self::$kind => $says,)* }
             }
 
-            /// What holds in spite of it.
+            /// The promise that holds in spite of it.
             pub const fn promise(self) -> Promise {
                 match self { $(Self::$kind => Promise::$promise,)* }
             }
@@ -93,14 +92,14 @@ kinds! {
 }
 
 impl Kind {
-    /// Whether candidates of the Go library survive it: they do not defend themselves against what is deleted
-    /// or overwritten, nor against a store that forgets.
+    /// Whether candidates of the Go library survive it: they have no defence against deletions, overwritings,
+    /// or a store that loses data.
     pub const fn spares_go_peers(self) -> bool {
         matches!(self.promise(), Promise::Full)
             && !matches!(self, Self::Delete | Self::Overwrite | Self::Recreate | Self::RaiseAge)
     }
 
-    /// Whether only what candidates keep on their own account or by their tokens is promised.
+    /// Whether only the order of tokens, or a campaign's own rules, are promised under it.
     pub const fn breaks_an_assumption(self) -> bool {
         matches!(self.promise(), Promise::Tokens | Promise::Nothing)
     }

@@ -1,18 +1,18 @@
 //! Runs the real rules of an election, with many candidates, on a simulated store, network and clocks, under
-//! faults drawn from a seed, and checks after every step that what is promised holds.
+//! faults drawn from a seed, and checks the promises after every step.
 //!
-//! It has no rules of its own: what runs is [`incumbent_core::campaign::Campaign`]. Everything that happens
+//! It has no rules of its own: it runs [`incumbent_core::campaign::Campaign`]. Everything that happens
 //! follows from a [`Choice`], so the same choice gives the same run, byte for byte, on every machine; a run that
 //! fails is replayed from its seed and [shrunk](shrink()) to the faults that matter. `incumbent sim` on the
 //! command line is this crate.
 //!
-//! A run has a stormy phase, in which faults of the kinds that the seed has switched on come and go, and a calm
-//! one, in which there are none and somebody has to lead before long. The invariants are in `oracle`, one a file.
+//! A run has a stormy phase, in which faults of the seed's kinds come and go, and a calm one without faults, in
+//! which a candidate has to lead before long. The invariants are in `oracle`, one a file.
 //!
 //! # What it does not do
 //!
 //! No real servers, sockets or threads, and no code of the runtime: its part between campaign and store is
-//! modelled in `world`. What is simulated of the store is one key of one bucket.
+//! modelled in `world`. The simulated store is one key of one bucket.
 
 mod clock;
 mod dice;
@@ -50,10 +50,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use plan::Plan;
 use world::World;
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// What happened, counted.
+    /// The counts of the run.
     pub tally: Tally,
     /// The first invariant that did not hold.
     pub violation: Option<Violation>,
@@ -64,7 +64,7 @@ pub fn run(choice: &Choice) -> Outcome {
     look(choice, false, false).outcome
 }
 
-/// Makes a run, and records what went into its campaigns and what came out.
+/// Makes a run, and records its campaigns' inputs and outputs.
 pub fn record(choice: &Choice) -> (Outcome, Vec<Recorded>) {
     let mut world = World::new(Plan::new(choice), false, false);
     world.tape = Some(Vec::new());
@@ -75,18 +75,18 @@ pub fn record(choice: &Choice) -> (Outcome, Vec<Recorded>) {
     )
 }
 
-/// What was looked at in a run.
+/// A run with its trace and picture.
 #[derive(Clone, Debug)]
 pub struct Seen {
-    /// What came of it.
+    /// The outcome of the run.
     pub outcome: Outcome,
-    /// Everything that happened, a line for each thing; empty where it was not asked for.
+    /// All events, a line each; empty where it was not asked for.
     pub trace: String,
     /// An SVG picture; empty where it was not asked for.
     pub picture: String,
 }
 
-/// Makes a run and writes down, or draws, what happens in it.
+/// Makes a run and writes down, or draws, its events.
 pub fn look(choice: &Choice, trace: bool, picture: bool) -> Seen {
     let mut world = World::new(Plan::new(choice), trace, picture);
     run_to_the_end(&mut world);
@@ -100,7 +100,7 @@ pub fn look(choice: &Choice, trace: bool, picture: bool) -> Seen {
 
 fn run_to_the_end(world: &mut World) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| world.run())) {
-        // The world is only looked at from now on.
+        // After a panic the world is only read.
         world.audience.violation = Some(Violation::of_panic(world.now, panic.as_ref()));
     }
 }

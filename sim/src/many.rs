@@ -1,4 +1,4 @@
-//! Many seeds, on as many threads as one likes: what comes of them does not depend on how many those are.
+//! Many seeds, on any number of threads: the result does not depend on that number.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -8,7 +8,7 @@ use std::thread;
 
 use crate::{Choice, Outcome, Tally, Violation, run};
 
-/// Which seeds to run.
+/// The seeds to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seeds {
     first: u64,
@@ -16,24 +16,24 @@ pub struct Seeds {
 }
 
 impl Seeds {
-    /// So many seeds from `first` on; `None` where that is none, or more than there are.
+    /// `count` seeds from `first` on; `None` where that is none, or more than there are.
     pub fn new(first: u64, count: u64) -> Option<Self> {
         let last = first.checked_add(count.checked_sub(1)?)?;
         Some(Self { first, last })
     }
 
-    /// The first of them.
+    /// The first seed.
     pub fn first(self) -> u64 {
         self.first
     }
 
-    /// How many there are.
+    /// The number of seeds.
     pub fn count(self) -> u64 {
         (self.last - self.first).saturating_add(1)
     }
 }
 
-/// What came of many seeds.
+/// The result of many seeds.
 #[derive(Clone, Debug)]
 pub struct Summary {
     /// All runs together; where one failed, those of smaller seeds and that one.
@@ -44,7 +44,7 @@ pub struct Summary {
 
 /// Runs seeds until one fails, on `jobs` threads.
 ///
-/// `ran` sees the sum after each run, in the order of the seeds.
+/// `ran` is called with the sum after each run, in the order of the seeds.
 pub fn run_seeds(seeds: Seeds, like: &Choice, jobs: NonZeroUsize, ran: impl FnMut(&Tally)) -> Summary {
     run_each(seeds, like, jobs, run, ran)
 }
@@ -75,7 +75,7 @@ fn run_each(
             });
         }
         drop(give);
-        // They come in any order and count in that of the seeds.
+        // They end in any order and count in that of the seeds.
         let mut early: BTreeMap<u64, Outcome> = BTreeMap::new();
         let mut next = Some(seeds.first);
         for (seed, outcome) in outcomes {
@@ -86,7 +86,7 @@ fn run_each(
                 next = seed.checked_add(1);
                 if let Some(violation) = outcome.violation {
                     summary.failed = Some((Choice { seed, ..like.clone() }, violation));
-                    // Larger seeds may be on their way still; they do not count.
+                    // Larger seeds may still run; they do not count.
                     return;
                 }
             }
@@ -112,7 +112,7 @@ impl Line {
         (seed <= self.last.load(Ordering::Relaxed)).then_some(seed)
     }
 
-    /// No seed above this one is begun any more.
+    /// Begins no seed above this one any more.
     fn stop_after(&self, seed: u64) {
         self.last.fetch_min(seed, Ordering::Relaxed);
     }

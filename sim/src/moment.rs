@@ -1,4 +1,4 @@
-//! What there is to see in a run, for those who judge it and those who draw it.
+//! The events of a run, for its oracles and for its drawing.
 
 use std::time::Duration;
 
@@ -14,29 +14,29 @@ use crate::report::Tally;
 use crate::store::Bucket;
 use crate::timeline::Timeline;
 
-/// Something that just happened.
+/// An event that just happened.
 pub(crate) enum Moment<'a> {
     /// A process of this nonce begins to campaign.
     Begins { node: usize, nonce: Nonce },
-    /// The process is gone, and with it whatever it believed.
+    /// The process is gone, and with it all that it believed.
     Ends { node: usize },
     /// An input is about to be handed to a campaign, whose clock shows `clock`.
     Hands { node: usize, clock: Instant, input: &'a Input },
-    /// The campaign has taken it in. `until` is when, in the world's time, its `is_leader` will turn false.
+    /// The campaign has handled it. `until` is the world's time at which its `is_leader` turns false.
     Stands { node: usize, clock: Instant, campaign: &'a Campaign, until: Option<Instant> },
-    /// The campaign wants something done.
+    /// The campaign emits an output.
     Says { node: usize, campaign: &'a Campaign, output: &'a Output },
     /// The clock of a campaign runs at another rate, so that its `is_leader` turns false at another time.
     Clock { node: usize, until: Option<Instant> },
     /// The store applied a write of a campaign.
     Applied { nonce: Nonce, attempt: Attempt, life: Incarnation, revision: Revision },
-    /// The key holds something else.
+    /// The key's entry changed.
     Key { entry: &'a Entry },
-    /// A candidate of the Go library is told that it won, or that it lost.
+    /// A candidate of the Go library reports that it won or lost.
     Peer { peer: usize, leads: bool },
-    /// The store is another one, which keeps records for so long at most.
+    /// The store was made again, with this maximum age.
     Remade { max_age: Duration },
-    /// The store is what it was a while ago.
+    /// The store went back to an earlier state.
     WentBack,
     /// An operator accepted that tokens start again.
     Accepted,
@@ -46,18 +46,18 @@ pub(crate) enum Moment<'a> {
     Fault { kind: Kind, node: Option<usize>, place: usize, begins: bool },
     /// There are no faults from now on.
     Calm,
-    /// Something orderly happens in the calm.
+    /// An orderly change in the calm.
     Order(Order),
     /// The run is over.
     Over,
 }
 
-/// What happens to the leader when there are no faults.
+/// An orderly change that happens to the leader when there are no faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     /// It resigns.
     Resign { leader: usize },
-    /// It hands over to another one.
+    /// It hands over to another candidate.
     HandOver { leader: usize, successor: usize },
     /// Its process dies.
     Crash { leader: usize },
@@ -67,15 +67,15 @@ pub(crate) enum Order {
     Isolate { leader: usize },
 }
 
-/// What is known besides.
+/// The state of the world around an event.
 pub(crate) struct View<'a> {
     pub(crate) now: Instant,
     pub(crate) plan: &'a Plan,
     pub(crate) promises: &'a Promises,
-    /// The present life of the store, and when it began.
+    /// The present incarnation of the store, and the time of its creation.
     pub(crate) life: Incarnation,
     pub(crate) made: Instant,
-    /// An operator stated that the present life is the first.
+    /// An operator stated that the present incarnation is the first.
     pub(crate) never_used: bool,
 }
 
@@ -86,7 +86,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// Everybody who looks on: who judges, who counts and who draws.
+/// All observers of a run: the oracles, the counts and the drawing.
 pub(crate) struct Audience {
     pub(crate) judges: Judges,
     pub(crate) tally: Tally,

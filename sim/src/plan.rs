@@ -1,4 +1,4 @@
-//! What a run will do: the world it takes place in, and the script of its faults, all from one seed.
+//! The plan of a run: its world, and the script of its faults, all from one seed.
 
 use std::time::Duration;
 
@@ -13,33 +13,33 @@ use crate::scenario::Scenario;
 use crate::setting::Setting;
 use crate::store::cluster::START;
 
-/// By how many parts per million a clock may drift, as the default settings have it.
+/// Parts per million that a clock may drift by the default settings.
 pub(crate) const DRIFT: i64 = 5_000;
 
-/// How long after its time a message may still be there.
+/// The longest time that an expired message may still be there.
 pub(crate) const GRANULARITY: Duration = Duration::from_millis(250);
 
-/// How far the servers' clocks are set when they are set wrong.
+/// The error of the servers' clocks when they are set wrong.
 pub(crate) const CLOCK_STEP: Duration = Duration::from_secs(10);
 
-/// How many tenths of itself a raised maximum age may be; the last is the most.
+/// Tenths of the maximum age that a raised one may be; the last is the most.
 pub(crate) const RAISED: [u32; 3] = [12, 15, 30];
 
-/// Which run to make. It decides everything that happens in the run.
+/// The choice of a run. It decides everything that happens in the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// The seed.
     pub seed: u64,
-    /// How many candidates.
+    /// The number of candidates.
     pub candidates: usize,
-    /// The kinds of faults a seed may choose from; `None`: from all, those that break an assumption seldom.
+    /// The kinds of faults that a seed may choose from; `None`: from all, those that break an assumption seldom.
     pub faults: Option<Vec<Kind>>,
-    /// How many candidates of the Go library `nats-kv-leader-elect` are in the election besides. It does not defend
-    /// itself against some faults: where there are any, those are left out.
+    /// The number of candidates of the Go library `nats-kv-leader-elect` besides. It has no defence against some
+    /// faults: with such candidates, those are left out.
     pub peers: usize,
     /// Every candidate has the default settings.
     pub plain: bool,
-    /// The places in the script of the faults that are kept; `None`: all.
+    /// The indices of the kept faults in the script; `None`: all.
     pub keep: Option<Vec<usize>>,
 }
 
@@ -53,15 +53,15 @@ impl Choice {
 /// One fault of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
-    /// Its place in the script.
+    /// Its index in the script.
     pub(crate) place: usize,
     pub(crate) kind: Kind,
-    /// When it begins and how long it lasts, from the run's beginning.
+    /// Its beginning, from the run's beginning, and its duration.
     pub(crate) from: Duration,
     pub(crate) lasts: Duration,
-    /// Decides whom it hits and how hard.
+    /// Decides its victim and its severity.
     pub(crate) roll: u64,
-    /// Whom it hits, where that is written down.
+    /// Its victim, where a scenario names it.
     pub(crate) victim: Option<usize>,
 }
 
@@ -70,9 +70,9 @@ pub(crate) struct Plan {
     pub(crate) choice: Choice,
     /// The longest lease of any candidate.
     pub(crate) lease: Duration,
-    /// What each candidate wants.
+    /// The settings of each candidate.
     pub(crate) settings: Vec<Setting>,
-    /// By how much the servers' clocks may disagree, as the candidates' settings have it.
+    /// The largest difference of the servers' clocks by the candidates' settings.
     pub(crate) skew: Duration,
     pub(crate) max_age: Duration,
     /// Records have a lease time of their own.
@@ -81,17 +81,17 @@ pub(crate) struct Plan {
     pub(crate) acked: bool,
     pub(crate) replicas: usize,
     pub(crate) never_used: bool,
-    /// In how many cases of a hundred other keys are written between two writes of this one.
+    /// The percentage of writes after which other keys are written.
     pub(crate) other_keys: u64,
     /// Parts per million by which the servers' clocks run fast.
     pub(crate) store_rate: i64,
-    /// How fast each candidate's clock runs, and when its process begins, where that is written down.
+    /// The rate of each candidate's clock, and the beginning of its process, where a scenario names them.
     pub(crate) rates: Option<Vec<i64>>,
     pub(crate) begins: Option<Vec<Duration>>,
     /// The kinds that this seed switched on.
     pub(crate) kinds: Vec<Kind>,
     pub(crate) script: Vec<Fault>,
-    /// How long there are faults.
+    /// The length of the phase with faults.
     pub(crate) stormy: Duration,
 }
 
@@ -101,7 +101,7 @@ impl Plan {
         let mut lease = Duration::from_secs(dice.pick(&[5, 10, 10, 15, 30]));
         let long = dice.percent(5);
         if long {
-            // Of these the drift is the larger part of the margin.
+            // With these the drift is the larger part of the margin.
             lease = Duration::from_secs(dice.pick(&[120, 300, 900, 3600]));
         } else if dice.percent(10) {
             lease += Duration::from_millis(900);
@@ -122,7 +122,7 @@ impl Plan {
             };
             let drawn = dice.percent(chance);
             match &choice.faults {
-                // Where few are named, all of them are meant.
+                // With fewer than six named kinds, all of them are used.
                 Some(named) if named.contains(kind) && (drawn || named.len() < 6) => kinds.push(*kind),
                 None if drawn => kinds.push(*kind),
                 _ => {}
@@ -172,15 +172,15 @@ impl Plan {
         }
     }
 
-    /// How long there are no faults at the end: until somebody leads, then for an orderly change of leaders, then for
-    /// one that is not.
+    /// The length of the phase without faults at the end: until a candidate leads, then for an orderly change of
+    /// leaders, then for one that is not.
     pub(crate) fn calm(&self) -> Duration {
         let orders =
             self.drain() + self.delay() * 3 + self.max_age + self.longest_age() + Duration::from_secs(30);
         SomebodyLeads::worst(self) * 2 + orders
     }
 
-    /// The run of a scenario.
+    /// The plan of a scenario.
     pub(crate) fn of(scenario: &Scenario) -> Self {
         let count = scenario.candidates.len();
         let mut kinds: Vec<_> = scenario.faults.iter().map(|fault| fault.kind).collect();
@@ -217,7 +217,7 @@ impl Plan {
         }
     }
 
-    /// What the store can do.
+    /// The capabilities of the store.
     pub(crate) fn capabilities(&self) -> Capabilities {
         Capabilities {
             own_lease: self.own_lease,
@@ -231,7 +231,7 @@ impl Plan {
         }
     }
 
-    /// What the candidate at a place wants, as a campaign takes it.
+    /// The settings of the candidate with this index, as a campaign takes them.
     pub(crate) fn settings_of(&self, node: usize) -> Settings {
         let mut settings = self.settings[node].settings(format!("c{node}"), self.skew);
         if self.choice.peers > 0 {
@@ -241,7 +241,7 @@ impl Plan {
     }
 
     /// The worst fail-over that `incumbent doctor` prints for any candidate: after a crash, or after a deletion, which
-    /// counts on the longest maximum age that was ever seen. Settings that the store refuses have no forecast.
+    /// counts on the longest maximum age so far. Settings that the store refuses have no forecast.
     pub(crate) fn forecast(&self) -> Duration {
         let info = StoreInfo {
             asked_at: START,
@@ -257,7 +257,7 @@ impl Plan {
         (0..self.choice.candidates).filter_map(forecast).map(worst).max().unwrap_or_default()
     }
 
-    /// The longest time that a user wants a candidate to wait after a failure.
+    /// The longest wait after a failure in any candidate's settings.
     pub(crate) fn backoff(&self) -> Duration {
         self.settings.iter().map(Setting::longest_backoff).max().unwrap_or_default()
     }
@@ -275,12 +275,12 @@ impl Plan {
         self.settings.iter().map(|setting| setting.drain).max().unwrap_or_default()
     }
 
-    /// The longest time that any candidate wants to wait before it is told a win, beyond what the rules want.
+    /// The longest win delay in any candidate's settings, beyond that of the rules.
     pub(crate) fn delay(&self) -> Duration {
         self.settings.iter().map(Setting::delay).max().unwrap_or_default()
     }
 
-    /// The skew that a candidate is told, where it is not the default.
+    /// The skew in a candidate's settings, where it is not the default.
     pub(crate) fn skew_of(&self, node: usize) -> Option<Duration> {
         self.settings[node].own_skew(self.skew)
     }
@@ -290,7 +290,7 @@ impl Plan {
         self.kinds.contains(&kind)
     }
 
-    /// What to type to see this run again.
+    /// The command that shows this run again.
     pub(crate) fn command(&self) -> String {
         let Choice { seed, candidates, faults, peers, plain, keep } = &self.choice;
         let list = |words: Vec<String>| if words.is_empty() { "none".into() } else { words.join(",") };
@@ -317,7 +317,7 @@ fn script(dice: &mut Dice, kinds: &[Kind], lease: Duration, stormy: Duration, ch
         return script;
     }
     let lease_millis = lease.as_millis() as u64;
-    // Sometimes a storm, sometimes one thing after the other.
+    // A gap is sometimes a storm, sometimes one fault after the other.
     let gap = lease_millis * dice.pick(&[1, 4, 8]) / 4;
     let mut from = dice.millis(0, lease_millis);
     while from < stormy {

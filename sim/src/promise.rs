@@ -1,9 +1,9 @@
-//! What is promised at present, where an assumption of the design does not hold.
+//! The promises of the moment, where an assumption of the design does not hold.
 //!
 //! A fault that breaks an assumption is excused for a time and for the candidates concerned, not for a run: a clock
 //! beyond its setting excuses the candidate that reads it, until the leases that count on it are over; a record that
-//! vanished before its time excuses the candidates that had not seen it. What an excused candidate writes passes its
-//! error on, so whoever takes the seat next is excused as long. Two that lead at once are a violation unless one of
+//! vanished before its time excuses the candidates that had not seen it. The writes of an excused candidate pass its
+//! error on, so the next candidate to acquire is excused as long. Two that lead at once are a violation unless one of
 //! them is excused.
 
 use std::time::Duration;
@@ -14,30 +14,31 @@ use crate::plan::Plan;
 
 #[derive(Debug)]
 pub(crate) struct Promises {
-    /// The longest time for which a leader counts on what it knew.
+    /// The longest time for which a leader counts on old knowledge.
     span: Duration,
-    /// How long what is under way, or held by a process that is stopped, may speak of the past.
+    /// The longest age of a message under way, or one held by a stopped process.
     echo: Duration,
-    /// Any two may believe that they lead, before this.
+    /// Before this, any two may believe that they lead.
     waived: Instant,
-    /// Of each candidate: how many faults falsify what it knows, and until when it may lead beside another one.
+    /// For each candidate: the number of faults that falsify its knowledge, and the time until it may lead beside another
+    /// one.
     falsified: Vec<u32>,
     excused: Vec<Instant>,
-    /// Before this, whoever takes the seat is excused: an excused candidate wrote what was there.
+    /// Before this, a candidate that acquires is excused: an excused candidate wrote the last entry.
     passed_on: Instant,
-    /// A candidate that comes new before this was not watching.
+    /// A candidate that begins before this was not watching.
     fragile: Instant,
     /// The store went back, and gives revisions for the second time.
     doubt: Option<Doubt>,
-    /// The store went back in this run: tokens are in order as long as everybody remembers.
+    /// The store went back in this run: tokens are in order as long as all candidates remember.
     tokens_fragile: bool,
     tokens_waived: bool,
-    /// Somebody came after the newest token was told, and may know nothing of it.
+    /// A candidate came after the newest token was reported, and may not know it.
     newcomers: bool,
     largest: Option<Token>,
 }
 
-/// Up to which revision, and in which life of the store.
+/// The last doubtful revision, and its incarnation of the store.
 #[derive(Clone, Copy, Debug)]
 struct Doubt {
     life: Incarnation,
@@ -76,7 +77,7 @@ impl Promises {
         self.falsified[node] > 0 || now < self.excused[node]
     }
 
-    /// Whether at most one may lead, whichever it is.
+    /// Whether at most one of all candidates may lead.
     pub(crate) fn excuses_none(&self, now: Instant) -> bool {
         self.one_leader(now) && (0..self.excused.len()).all(|node| !self.excuses(now, node))
     }
@@ -86,18 +87,18 @@ impl Promises {
         !self.tokens_waived
     }
 
-    /// What a candidate knows is false as long as a fault lasts.
+    /// Marks a candidate's knowledge as false as long as a fault lasts.
     pub(crate) fn falsify(&mut self, node: usize) {
         self.falsified[node] += 1;
     }
 
-    /// Such a fault is over; what was counted on meanwhile lasts a lease longer.
+    /// Ends such a fault; leases from its time last a lease longer.
     pub(crate) fn rectify(&mut self, now: Instant, node: usize) {
         self.falsified[node] = self.falsified[node].saturating_sub(1);
         self.excused[node] = self.excused[node].max(now + self.span);
     }
 
-    /// A write of a candidate was applied.
+    /// Notes that a write of a candidate was applied.
     pub(crate) fn wrote(&mut self, now: Instant, node: usize) {
         if now < self.passed_on {
             self.excused[node] = self.excused[node].max(self.passed_on);
@@ -108,15 +109,15 @@ impl Promises {
         }
     }
 
-    /// A fault after which any candidate may be wrong for a while.
+    /// Notes a fault after which any candidate may be wrong for a while.
     pub(crate) fn waive(&mut self, now: Instant, span: Duration) {
         self.waived = self.waived.max(now + span);
     }
 
-    /// Something vanished before its time, of which a leader may not know for as long as it counts on it.
+    /// Notes an entry that vanished before its time. A leader may not know of it for as long as it counts on the entry.
     pub(crate) fn vanished(&mut self, now: Instant, unaware: impl Iterator<Item = usize>) {
         let until = now + self.span;
-        // After the store went back, what was seen may be of the time that is undone.
+        // After the store went back, observations may be of the time that is undone.
         if self.doubt.is_some() {
             self.waived = self.waived.max(until);
         }
@@ -126,9 +127,9 @@ impl Promises {
         self.fragile = self.fragile.max(until);
     }
 
-    /// The store went back, and gives the revisions up to `highest` again. A revision that is given twice is not told
-    /// apart by a candidate that saw only one of the two: it may write over what has the revision now, as its own or as a
-    /// tombstone. So the doubt lasts until the key is beyond it.
+    /// The store went back, and gives the revisions up to `highest` again. A candidate that saw only one of two entries
+    /// with the same revision cannot distinguish them: it may write over the present one, as its own or as a tombstone.
+    /// So the doubt lasts until the key is beyond it.
     pub(crate) fn went_back(&mut self, life: Incarnation, highest: u64, all_saw_it: bool) {
         let before = self.doubt.filter(|doubt| doubt.life == life);
         self.doubt = Some(Doubt { life, highest: highest.max(before.map_or(0, |doubt| doubt.highest)) });
@@ -137,14 +138,14 @@ impl Promises {
         self.waived = Instant::NEVER;
     }
 
-    /// The store began a life that does not come after the last one.
+    /// The store began an incarnation that does not come after the last one.
     pub(crate) fn began_before(&mut self, now: Instant) {
         self.waive(now, self.echo * 2);
         self.tokens_fragile = true;
         self.tokens_waived = true;
     }
 
-    /// What the key holds now, and how far the sequence is.
+    /// Notes the present entry of the key, and the present sequence.
     pub(crate) fn holds(&mut self, now: Instant, life: Incarnation, sequence: u64, revision: Revision) {
         let Some(doubt) = self.doubt else { return };
         let beyond = revision.0 == 0 || revision.0 > doubt.highest;
@@ -156,7 +157,7 @@ impl Promises {
         }
     }
 
-    /// A candidate comes that has seen nothing yet.
+    /// Notes a candidate that has observed nothing yet.
     pub(crate) fn newcomer(&mut self, now: Instant, node: usize) {
         if now < self.fragile {
             self.excused[node] = self.excused[node].max(self.fragile);
@@ -165,13 +166,13 @@ impl Promises {
         self.newcomers = true;
     }
 
-    /// Not even the order of tokens is promised any more: a server answered from a life that is over, or an operator
+    /// Promises not even the order of tokens any more: a server answered from a former incarnation, or an operator
     /// accepted that tokens start again.
     pub(crate) fn waive_tokens(&mut self) {
         self.tokens_waived = true;
     }
 
-    /// A term was told.
+    /// Notes that a term was reported.
     pub(crate) fn told(&mut self, token: Token) {
         self.largest = self.largest.max(Some(token));
         self.newcomers = false;
@@ -182,7 +183,7 @@ impl Promises {
         self.tokens_fragile
     }
 
-    /// The largest token told.
+    /// The largest token reported.
     pub(crate) fn largest(&self) -> Option<Token> {
         self.largest
     }

@@ -1,11 +1,11 @@
-//! What will happen, in the order of time.
+//! Future events, in the order of time.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use incumbent_core::Instant;
 
-/// A queue of events; those of one instant come in the order they were put in.
+/// A queue of events; those of one instant come in the order in which they were put in.
 #[derive(Debug)]
 pub(crate) struct Queue<E> {
     heap: BinaryHeap<Due<E>>,
@@ -36,7 +36,7 @@ impl<E> Queue<E> {
 
 impl<E> Ord for Due<E> {
     fn cmp(&self, other: &Self) -> Ordering {
-        // The heap's greatest is the earliest.
+        // The greatest item of the heap is the earliest.
         (other.at, other.number).cmp(&(self.at, self.number))
     }
 }

@@ -1,4 +1,4 @@
-//! What a number of runs went through.
+//! The counts of one or more runs.
 
 use std::fmt;
 use std::time::Duration;
@@ -19,15 +19,15 @@ pub struct Tally {
     pub time: Duration,
     /// Faults, by kind.
     pub faults: [u64; Kind::ALL.len()],
-    /// Terms that were told.
+    /// Terms that were reported.
     pub terms: u64,
     /// Terms of candidates of the Go library, by their `OnWon`.
     pub peer_terms: u64,
-    /// How often two led at once, where that is not promised never to happen.
+    /// The number of times that two led at once, where the promise does not exclude it.
     pub overlaps: u64,
     /// Writes that the store applied.
     pub writes: u64,
-    /// The longest time in which nobody led: while there were faults, and after them.
+    /// The longest vacancy: while there were faults, and after them.
     pub longest_vacancy: (Duration, Duration),
     led: Led,
 }
@@ -51,7 +51,7 @@ impl Default for Tally {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Led {
     until: Vec<Option<Instant>>,
-    /// Until when somebody was leading at the latest.
+    /// The latest time at which a candidate led.
     last: Option<Instant>,
     calm: bool,
 }
@@ -92,7 +92,7 @@ impl Tally {
         if self.led.until.iter().flatten().filter(|until| **until > view.now).count() > 1 {
             self.overlaps += 1;
         }
-        // What was led until now has been led, whatever comes.
+        // Leadership until now counts, no matter what comes.
         self.led.last = self
             .led
             .until
@@ -104,7 +104,7 @@ impl Tally {
             .max(self.led.last.map(|last| last.min(view.now)));
     }
 
-    /// Somebody begins to lead, or the time is over: it was vacant since the last one stopped.
+    /// A candidate begins to lead, or the time is over: it was vacant since the last one stopped.
     fn vacancy(&mut self, now: Instant) {
         let vacant = now.since(self.led.last.unwrap_or(START));
         let longest = if self.led.calm { &mut self.longest_vacancy.1 } else { &mut self.longest_vacancy.0 };

@@ -1,7 +1,7 @@
 //! A run that is written down: its candidates, their clocks and its faults, none of them drawn.
 //!
-//! A seed shows one interleaving until what is drawn changes; a scenario goes on showing it. What happens within
-//! milliseconds is still drawn, always in the same way.
+//! A seed shows one interleaving until the drawing changes; a scenario goes on showing it. Events within
+//! milliseconds are still drawn, always in the same way.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub struct Scenario {
     pub max_age: Duration,
     /// The faults, in the order of time.
     pub faults: Vec<PlannedFault>,
-    /// How long there are faults; then everything has to come right.
+    /// The length of the phase with faults; then everything has to recover.
     pub lasts: Duration,
 }
 
@@ -28,7 +28,7 @@ pub struct Scenario {
 pub struct Candidate {
     /// Its lease.
     pub lease: Duration,
-    /// When its process begins, from the run's beginning.
+    /// The beginning of its process, from the run's beginning.
     pub begins: Duration,
     /// Parts per million by which its clock runs fast.
     pub rate: i64,
@@ -37,13 +37,13 @@ pub struct Candidate {
 /// A fault of a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlannedFault {
-    /// What happens.
+    /// The kind of the fault.
     pub kind: Kind,
-    /// To which candidate, where it happens to one.
+    /// The candidate it happens to, if to one.
     pub candidate: Option<usize>,
-    /// When it begins, from the run's beginning.
+    /// Its beginning, from the run's beginning.
     pub from: Duration,
-    /// How long it lasts.
+    /// Its duration.
     pub lasts: Duration,
 }
 
@@ -53,7 +53,7 @@ impl Scenario {
         self.look().outcome
     }
 
-    /// Makes the run and writes down what happens in it.
+    /// Makes the run and writes down its events.
     pub fn look(&self) -> Seen {
         let mut world = World::new(Plan::of(self), true, false);
         run_to_the_end(&mut world);

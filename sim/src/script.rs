@@ -1,4 +1,4 @@
-//! A run in words: its world, its faults, and what to type to see it again.
+//! A run in words: its world, its faults, and the command that shows it again.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,29 +6,29 @@ use std::time::Duration;
 use crate::kind::Kind;
 use crate::plan::{Choice, Plan};
 
-/// What a choice comes to.
+/// The run that a choice decides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Script {
     /// The run.
     pub choice: Choice,
-    /// The world it takes place in, in a line.
+    /// Its world, in a line.
     pub world: String,
-    /// The faults that are made, in the order of time.
+    /// The faults of the run, in the order of time.
     pub faults: Vec<ScriptedFault>,
-    /// What to type to see it again.
+    /// The command that shows it again.
     pub command: String,
 }
 
 /// A fault of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScriptedFault {
-    /// Its place in the seed's whole script.
+    /// Its index in the seed's whole script.
     pub place: usize,
-    /// What happens.
+    /// The kind of the fault.
     pub kind: Kind,
-    /// When it begins, from the run's beginning.
+    /// Its beginning, from the run's beginning.
     pub from: Duration,
-    /// How long it lasts.
+    /// Its duration.
     pub lasts: Duration,
 }
 

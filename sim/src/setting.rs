@@ -1,4 +1,4 @@
-//! What the candidates of a run want: the settings in which they differ from the defaults and from each other.
+//! The settings of a run's candidates where they differ from the defaults and from each other.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::dice::Dice;
 /// The shortest lease that the standard preset takes.
 const SHORTEST: Duration = Duration::from_secs(5);
 
-/// The stream of the first candidate's dice. They are their own, so that what is drawn here changes nothing else.
+/// The stream of the first candidate's random numbers, separate so that draws here change nothing else.
 const STREAM: u64 = 0x1_0000;
 
 /// The settings of one candidate.
@@ -17,7 +17,7 @@ const STREAM: u64 = 0x1_0000;
 pub(crate) struct Setting {
     pub(crate) lease: Duration,
     pub(crate) win_delay: WinDelay,
-    /// How long a leader that leaves may take.
+    /// The longest time that a leader takes to leave.
     pub(crate) drain: Duration,
     backoff: Wait,
     splays: bool,
@@ -25,12 +25,12 @@ pub(crate) struct Setting {
     metadata: bool,
 }
 
-/// How long a candidate waits after a failure.
+/// The wait of a candidate after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wait {
     Standard,
     Fixed(Duration),
-    /// So much more after every failure, up to ten times.
+    /// This much more after every failure, up to ten times.
     Growing(Duration),
 }
 
@@ -53,7 +53,7 @@ impl Setting {
         Self { splays: false, ..Self::plain(lease) }
     }
 
-    /// What the candidate at a place wants; a lease other than `longest` only where records have their own.
+    /// Draws the settings of the candidate with this index; a lease other than `longest` only where records have their own.
     pub(crate) fn drawn(
         seed: u64,
         place: usize,
@@ -94,7 +94,7 @@ impl Setting {
         setting
     }
 
-    /// Least time before a win is told, beyond what the rules want.
+    /// The least time before a win is reported, beyond that of the rules.
     pub(crate) fn delay(&self) -> Duration {
         match self.win_delay {
             WinDelay::Automatic => Duration::ZERO,
@@ -112,16 +112,15 @@ impl Setting {
         }
     }
 
-    /// By how much it is told that the servers' clocks may disagree; the default follows the lease, also where that
-    /// is shortened later.
+    /// The skew in its settings; the default follows the lease, also where that is shortened later.
     pub(crate) fn own_skew(&self, skew: Duration) -> Option<Duration> {
         (skew != (self.lease / 20).min(Duration::from_secs(1))).then_some(skew)
     }
 
-    /// As a campaign takes them. `skew` is by how much the servers' clocks may disagree.
+    /// The settings as a campaign takes them. `skew` is the largest difference of the servers' clocks.
     pub(crate) fn settings(&self, name: String, skew: Duration) -> Settings {
         let mut settings = Settings::new(name);
-        // Said, so that nobody comes with a shorter one while the maximum age is lowered.
+        // Explicit, so that no candidate comes with a shorter one while the maximum age is lowered.
         settings.lease = Some(self.lease);
         settings.skew = self.own_skew(skew);
         settings.drain = self.drain;

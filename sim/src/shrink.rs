@@ -1,10 +1,10 @@
-//! Makes the script of a failing run as short as it gets, so that a person can read what happened.
+//! Shortens the script of a failing run, so that a person can read what happened.
 
 use crate::oracle::Violation;
 use crate::plan::{Choice, Plan};
 use crate::run;
 
-/// The same run with as few faults as still break the same invariant, and what it then says.
+/// The same run with as few faults as still break the same invariant, and its violation.
 pub fn shrink(choice: &Choice, violation: &Violation) -> (Choice, Violation) {
     let mut kept: Vec<usize> = Plan::new(choice).script.iter().map(|fault| fault.place).collect();
     let mut best = violation.clone();

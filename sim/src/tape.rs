@@ -1,22 +1,22 @@
-//! Everything that went into the campaigns of a run, and what came out, so that another machine can be given the same.
+//! A recording of the inputs and outputs of a run's campaigns, so that another machine can be given the same.
 
 use incumbent_core::Instant;
 use incumbent_core::campaign::{Input, Lease, Output, Settings};
 use incumbent_core::record::Nonce;
 use incumbent_core::store::{Capabilities, StoreInfo};
 
-/// Something that was handed to a campaign, or came from it. Processes are numbered over the whole run.
+/// An input or output of a campaign. Processes are numbered over the whole run.
 #[derive(Clone, Debug)]
 pub enum Recorded {
     /// The campaign of a process is made.
     Begins {
-        /// Whose.
+        /// The number of the process.
         process: u64,
-        /// What it wants; boxed, being much larger than all else.
+        /// The settings; boxed, being much larger than all else.
         settings: Box<Settings>,
-        /// What the store can do.
+        /// The capabilities of the store.
         store: Capabilities,
-        /// What the store said of itself.
+        /// The store's inspection.
         info: StoreInfo,
         /// The campaign's nonce.
         nonce: Nonce,
@@ -27,7 +27,7 @@ pub enum Recorded {
     },
     /// An input was handed in.
     Hands {
-        /// To whom.
+        /// The number of the process.
         process: u64,
         /// Its clock.
         now: Instant,
@@ -38,7 +38,7 @@ pub enum Recorded {
     },
     /// An output came out.
     Says {
-        /// From whom.
+        /// The number of the process.
         process: u64,
         /// The output.
         output: Output,

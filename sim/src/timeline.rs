@@ -18,14 +18,14 @@ const ROW: f64 = 44.0;
 const BAR: f64 = 22.0;
 const TOP: f64 = 96.0;
 
-/// What a candidate is doing, as far as the picture cares.
+/// The state of a candidate in the picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Doing {
     Gone,
     Racing,
     Holding,
     Leading,
-    /// It leads, and no longer renews: it is draining, or cut off and living on what it has proved.
+    /// It leads, and no longer renews: it is draining, or cut off with a lease that is still proved.
     Doubt,
 }
 
@@ -41,7 +41,7 @@ impl Doing {
     }
 }
 
-/// A fault, by its place in the script, and whom it hits.
+/// A fault, by its index in the script, and its victim.
 #[derive(Clone, Copy, Debug)]
 struct Fault {
     place: usize,
@@ -118,7 +118,7 @@ impl Timeline {
                     }
                     _ => None,
                 };
-                // A place beyond the candidates is an operator's.
+                // An index beyond the candidates is an operator's.
                 let owner = owner.map(|owner: Option<usize>| owner.unwrap_or(usize::MAX));
                 follow(&mut self.record, now, owner);
             }
@@ -143,7 +143,7 @@ impl Timeline {
         }
     }
 
-    /// Until when a candidate's `is_leader` answers yes.
+    /// Sets until when a candidate's `is_leader` answers yes.
     fn lead(&mut self, node: usize, now: Instant, until: Option<Instant>) {
         let spans = &mut self.leads[node];
         match (spans.last_mut().filter(|span| span.until.is_some_and(|end| end > now)), until) {
@@ -161,7 +161,7 @@ impl Timeline {
     }
 }
 
-/// Ends what was and begins what is, unless it is the same.
+/// Ends the last span and begins one of this value, unless that is the same.
 fn follow<T: PartialEq>(spans: &mut Vec<Span<T>>, now: Instant, what: T) {
     if let Some(last) = spans.last_mut() {
         if last.what == what && last.until.is_none() {
@@ -257,7 +257,7 @@ impl Picture {
             self.bar(span, y, height, "fault", kind.name())?;
             let x = self.x(span.from);
             let wide = 6.0 * kind.name().len() as f64 + 6.0;
-            // Where there is no room for a name, the shade says enough.
+            // Where a name does not fit, the shade is enough.
             if let Some(lane) = free.iter().position(|free| *free <= x) {
                 free[lane] = x + wide;
                 let y = 56.0 + 12.0 * lane as f64;

@@ -1,19 +1,19 @@
-//! The same seed gives the same run on every machine and in every build: what a trace comes to is written down.
+//! The same seed gives the same run on every machine and in every build: the digests of traces are written down.
 //!
-//! Where the rules, the model or what is drawn were changed on purpose, the test prints the new file; where none of
-//! that was meant to change, a difference is a bug.
+//! Where the rules, the model or the drawing were changed on purpose, the test prints the new file; otherwise a
+//! difference is a bug.
 
 use incumbent_sim::{Choice, Kind, look};
 
-/// FNV-1a, which no library can change.
+/// FNV-1a, so that no update of a library changes it.
 fn digest(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })
 }
 
-/// A line for each run: its seed, how many candidates, whether they have the default settings, how long the trace is,
-/// and what that comes to.
+/// A line for each run: its seed, the number of candidates, whether they have the default settings, and the length
+/// and the digest of the trace.
 fn line(choice: &Choice) -> String {
     let trace = look(choice, true, false).trace;
     let settings = if choice.plain { "plain" } else { "drawn" };

@@ -1,4 +1,4 @@
-//! Interleavings that once made two leaders, written down: what was drawn for them does not matter any more.
+//! Interleavings that once made two leaders, written down: the seeds' drawing does not matter for them any more.
 
 #![allow(clippy::panic, reason = "a test may panic; it says why")]
 
@@ -16,7 +16,7 @@ const fn fault(kind: Kind, candidate: Option<usize>, from: u64, until: u64) -> P
     PlannedFault { kind, candidate, from: Duration::from_millis(from), lasts }
 }
 
-/// Runs a scenario and returns everything that happened.
+/// Runs a scenario and returns its trace.
 fn holds(scenario: &Scenario) -> String {
     let seen = scenario.look();
     if let Some(violation) = seen.outcome.violation {
@@ -25,19 +25,19 @@ fn holds(scenario: &Scenario) -> String {
     seen.trace
 }
 
-/// Where something happens for the first time, which it must.
+/// The position of the first occurrence, which must exist.
 fn first(trace: &str, what: &str) -> usize {
     trace.lines().position(|line| line.contains(what)).unwrap_or_else(|| panic!("no {what:?} in\n{trace}"))
 }
 
-/// A leader with a long lease is deleted and does not hear of it; its successor, with a short one, waits, and is cut
-/// off; then comes one that saw the leader's record last.
+/// A leader with a long lease is deleted and does not learn of it; its successor, with a short one, waits, and is
+/// cut off; then comes a candidate that last observed the leader's record.
 fn a_short_record_over_a_deletion(deleted_at: u64) -> Scenario {
     Scenario {
         candidates: vec![candidate(10, 0), candidate(5, 2), candidate(10, 2)],
         max_age: Duration::from_secs(30),
         faults: vec![
-            // The leader renews three more times, and its last watcher hears none of it.
+            // The leader renews three more times, and its last watcher sees none of it.
             fault(Kind::CutReplies, Some(2), 20_500, deleted_at + 5_600),
             fault(Kind::CutReplies, Some(0), deleted_at - 50, deleted_at + 20_000),
             fault(Kind::Delete, None, deleted_at, deleted_at + 1),
@@ -49,7 +49,7 @@ fn a_short_record_over_a_deletion(deleted_at: u64) -> Scenario {
 
 #[test]
 fn a_record_does_not_expire_before_the_wait_that_its_holder_owes_is_over() {
-    // Wherever between two renewals the deletion falls.
+    // The deletion at any time between two renewals.
     for deleted_at in (30_500..33_800).step_by(300) {
         let trace = holds(&a_short_record_over_a_deletion(deleted_at));
         let deleted = first(&trace, "deleted");
@@ -64,7 +64,7 @@ fn two_clocks_that_drift_apart_as_far_as_the_setting_allows_never_make_two_leade
         let drift = i64::from(incumbent_core::campaign::Settings::new("c0").drift_ppm);
         let (mut slow, mut fast) = (candidate(lease, 0), candidate(lease, 2));
         (slow.rate, fast.rate) = (-drift, drift);
-        // A third of a lease after its win the leader renews; then it is deleted, and does not hear of it.
+        // A third of a lease after its win the leader renews; then it is deleted, and does not learn of it.
         let renewed = 1_000 * lease / 3 * 1_000_000 / (1_000_000 - drift as u64) + 500;
         let trace = holds(&Scenario {
             candidates: vec![slow, fast],
@@ -85,7 +85,7 @@ fn a_candidate_that_knew_a_leader_does_not_believe_that_the_name_was_never_used(
         candidates: vec![candidate(30, 0), candidate(30, 2)],
         max_age: Duration::from_secs(30),
         faults: vec![
-            // The other one asks over a new connection what the store is, for it has heard nothing for a lease.
+            // The other candidate inspects the store over a new connection, for it has received nothing for a lease.
             fault(Kind::CutReplies, Some(1), 5_000, 33_000),
             fault(Kind::Cut, Some(0), 30_300, 90_000),
             fault(Kind::RecreateNew, None, 30_500, 31_000),

@@ -1,10 +1,10 @@
-//! Many seeds, some of them chosen: whatever goes wrong, what is promised holds.
+//! Many seeds, some of them chosen: the promises hold under all their faults.
 
 #![allow(clippy::panic, reason = "a test may panic; it says why")]
 
 use incumbent_sim::{Choice, Kind, Script, Tally, look, run, shrink};
 
-/// Runs a choice, and says how to see the failure again where there is one.
+/// Runs a choice; a failure prints the command that shows it again.
 fn holds(choice: &Choice) {
     if let Some(violation) = run(choice).violation {
         let (shrunk, shorter) = shrink(choice, &violation);
@@ -130,8 +130,8 @@ fn the_same_seed_gives_the_same_trace() {
 
 #[test]
 fn without_a_promise_two_do_lead_at_once() {
-    // The oracle can fail: a clock that stands still while its machine is paused breaks the promise, and where
-    // that is not excused, it says so.
+    // The oracle can fail: a clock that stands still while its machine is paused breaks the promise, and the
+    // oracle reports it where that is not excused.
     let outcomes = (0..60).map(|seed| {
         run(&Choice { faults: Some(vec![Kind::Freeze]), ..Choice::of_seed(seed) }).tally.overlaps
     });

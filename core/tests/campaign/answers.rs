@@ -1,4 +1,4 @@
-//! Answers to writes: what each outcome means for a candidate and for a leader.
+//! Answers to writes: the meaning of each outcome for a candidate and for a leader.
 
 use incumbent_core::campaign::{Input, Timer};
 use incumbent_core::record::{Attempt, Entry};
@@ -211,7 +211,7 @@ fn busy_is_waited_out_and_ends_a_term_only_at_its_deadline() {
     bench.inspected();
     let mut attempt = 2;
     loop {
-        // Again and again it may be the server: another is asked.
+        // Several in a row may be the server's fault: another server is asked.
         let reported = bench.wrote(attempt, Outcome::Busy);
         assert!(reported == NOTHING || (reported == ["reconnect"] && attempt >= 4), "{reported:?}");
         bench.inspected();

@@ -1,5 +1,5 @@
-//! Tokens only grow, also in a store that lost what it had acknowledged: a few missing numbers are used up, for many a
-//! candidate stays out.
+//! Tokens only grow, also in a store that lost acknowledged writes: a candidate uses up a few missing numbers, and
+//! stays out where many are missing.
 
 use incumbent_core::campaign::{Event, Input, Output, State, Warning};
 use incumbent_core::record::{Claim, Entry, Record};
@@ -12,7 +12,7 @@ fn token(sequence: u64) -> Token {
     Token { incarnation: INCARNATION, sequence: Revision(sequence) }
 }
 
-/// Another's record, of a term with this token.
+/// A record of another candidate, of a term with this token.
 fn of_term(revision: u64, sequence: u64) -> Entry {
     match theirs(revision) {
         Entry::Live(record) => {
@@ -31,7 +31,7 @@ fn after_a_power_cut(revision: u64, sequence: u64, next: u64) -> (Bench, Vec<Str
     (bench, outputs)
 }
 
-/// What happened, when, until the win is reported or this time is over; the store answers at once, from `newest` on.
+/// Lists the reports with their times, until the win or until `lasts` is over. The store answers at once, from `newest` on.
 fn goes_on(
     bench: &mut Bench,
     first: Vec<String>,
@@ -104,7 +104,7 @@ fn a_gap_is_used_up_with_a_short_rest_between_two_acquires() {
     assert_eq!(won, Some(302), "{:?}", seen.last());
 }
 
-/// The warning that a store gives which goes back from this token to this revision.
+/// The warning about a store that goes back from this token to this revision.
 fn warning(sequence: u64, next: u64) -> Warning {
     let mut bench = Bench::candidate(of_term(sequence, sequence));
     bench.watched(Entry::Vacant);
@@ -182,7 +182,7 @@ fn between_other_candidates_that_use_the_gap_up_as_well_it_rests_all_the_same() 
     assert_eq!(bench.pass(ms(100))[0], "acquire 2 over 1");
     assert!(bench.applied(2, 2).contains(&"release 3 over 2 owing 29900ms".to_owned()));
     bench.applied(3, 3);
-    // Another one was faster, and released at once.
+    // Another candidate was faster, and released at once.
     bench.watched(of_term(4, 4));
     assert_eq!(bench.watched(released(5, secs(29))), ["leader vacant"]);
     assert_eq!(bench.pass(ms(99)), NOTHING);

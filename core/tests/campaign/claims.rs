@@ -1,4 +1,4 @@
-//! What a holder's records state about its term, for observers.
+//! The statements of a holder's records about its term, for observers.
 
 use incumbent_core::campaign::{Input, Output, ReadId};
 use incumbent_core::record::{Claim, Entry, Headers, Kind};
@@ -17,7 +17,7 @@ fn written(bench: &mut Bench, input: Input) -> Headers {
     bench.give_in_full(input).into_iter().find_map(record).expect("a record")
 }
 
-/// What is read of the term once a store has written those headers at `revision`.
+/// The claim that is read from those headers, written by a store at `revision`.
 fn claim(revision: u64, headers: &Headers) -> Option<Claim> {
     let headers = headers.iter().map(|(name, text)| (name.as_str(), text.as_str()));
     Entry::decode(Revision(revision), Kind::Live, b"me", headers).live().and_then(|record| record.claim)

@@ -1,5 +1,5 @@
 //! Two clocks that drift apart as far as the setting allows, the leader's slow and the other one fast: the leader's
-//! lease is over before the other clock has counted it.
+//! lease ends before the other clock has counted it.
 
 use incumbent_core::Instant;
 use incumbent_core::campaign::Settings;
@@ -21,7 +21,7 @@ fn bench(settings: &Settings, lease: Duration) -> Bench {
     Bench::with_info(settings.clone(), bucket(), first).expect("settings that fit the store")
 }
 
-/// For how long by its own clock a leader leads that has just sent a renewal, and hears nothing after its answer.
+/// The time by its own clock that a leader leads on after it sent a renewal whose answer is the last input it gets.
 fn leads_on(settings: &Settings, lease: Duration) -> Duration {
     let aged = |info: StoreInfo| StoreInfo { max_age: Some(lease), ..info };
     let mut leader = bench(settings, lease);
@@ -34,7 +34,7 @@ fn leads_on(settings: &Settings, lease: Duration) -> Duration {
     leader.remaining().expect("it leads")
 }
 
-/// After how long by its own clock a candidate leads that sees the leader's record deleted now.
+/// The time by its own clock until a candidate leads, which sees the leader's record deleted now.
 fn waits(settings: &Settings, lease: Duration) -> Duration {
     let mut waiter = bench(settings, lease);
     waiter.begin(with_lease(theirs(11), lease));
@@ -43,8 +43,8 @@ fn waits(settings: &Settings, lease: Duration) -> Duration {
     reported_after(&mut waiter, 13, |info| StoreInfo { max_age: Some(lease), ..info })
 }
 
-/// By how much the leader's lease is over before the other leads, in real nanoseconds, the clocks drifting apart by
-/// what the setting allows each; the negative is for how long two lead.
+/// The time from the end of the leader's lease to the other's leadership, in real nanoseconds, where the clocks
+/// drift apart by the allowed amount each. A negative time is one in which two lead.
 fn apart(settings: &Settings, lease: Duration) -> i128 {
     let drift = u128::from(settings.drift_ppm);
     let leads = leads_on(settings, lease).as_nanos() * MILLION / (MILLION - drift);
@@ -67,7 +67,7 @@ fn the_drift_of_two_clocks_alone_is_enough_of_a_margin_for_it() {
         for lease in LEASES {
             let apart = apart(&bare, lease);
             assert!(apart >= 0, "{drift_ppm} ppm, {lease:?}: two lead for {} µs", -apart / 1_000);
-            // No more is kept clear than the square of the drift, so any smaller margin is found out.
+            // The margin leaves out the square of the drift only, so the test finds any smaller margin.
             let square = lease.as_nanos() * 3 * u128::from(drift_ppm).pow(2) / MILLION.pow(2) + 2;
             assert!(apart as u128 <= square, "{drift_ppm} ppm, {lease:?}: {apart} ns");
         }

@@ -1,4 +1,4 @@
-//! One candidate on a bench: a clock that is set by hand, inputs given one by one, outputs listed.
+//! One candidate in a test bench: a clock that is set by hand, inputs given one by one, outputs listed.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ pub fn bucket_with_markers() -> Capabilities {
     Capabilities { expiry_pushed: true, ..bucket() }
 }
 
-/// What an inspection of an old store of lease [`T`] says.
+/// The inspection of an old store of lease [`T`].
 pub fn store_info(asked_at: Instant) -> StoreInfo {
     StoreInfo {
         asked_at,
@@ -106,14 +106,14 @@ impl Bench {
         bench
     }
 
-    /// Enters the race without a splay, and finds `entry`.
+    /// Enters the election without a splay, and finds `entry`.
     pub fn begin(&mut self, entry: Entry) -> Vec<String> {
         self.give(Input::Campaign);
         self.read(1, entry)
     }
 
-    /// Leaves the acquires of a candidate that found nothing without an answer, until what is known of the first is
-    /// forgotten; the number of the one that is awaited now.
+    /// Leaves the acquires of a candidate that found nothing unanswered, until the first attempt is forgotten.
+    /// Returns the number of the acquire that is awaited now.
     pub fn forget_the_first_attempt(&mut self) -> u64 {
         for attempt in 1..=128 {
             let mut outputs = self.wrote(attempt, Outcome::Unknown);
@@ -138,8 +138,8 @@ impl Bench {
         129
     }
 
-    /// Observes a record of the first attempt at revision 10, which is forgotten, while `awaited` is
-    /// under way, and takes it again: when it was seen.
+    /// Shows a record of the forgotten first attempt at revision 10 while `awaited` is under way, and lets the
+    /// candidate retake it. Returns the time of the observation.
     pub fn retake_a_forgotten_record(&mut self, record: Entry, awaited: u64) -> Instant {
         let seen = self.now;
         self.watched(record);
@@ -176,8 +176,8 @@ impl Bench {
         Self::leader_at(1_000, settings(), bucket())
     }
 
-    /// A holder whose acquire was attempt 1 over an operator's tombstone and has revision 10: it
-    /// waits `T`, and for a renewal.
+    /// A holder whose acquire was attempt 1 over an operator's tombstone and has revision 10: it waits `T`, and for
+    /// a renewal.
     pub fn holder() -> Self {
         let mut bench = Self::candidate(deleted(5));
         bench.applied(1, 10);
@@ -203,7 +203,7 @@ impl Bench {
         self.give_in_full(input).iter().map(in_short).collect()
     }
 
-    /// What the campaign wants to be woken for, and how long from now.
+    /// The next wake-up: its timer, and the time until then.
     pub fn wake(&mut self) -> Option<(Timer, Duration)> {
         match self.campaign.poll() {
             Output::WakeAt(wake) => wake.map(|wake| (wake.timer, wake.at.since(self.now))),
@@ -229,7 +229,7 @@ impl Bench {
         outputs
     }
 
-    /// Sleeps until the campaign wants to be woken, and wakes it.
+    /// Sleeps until the campaign's next wake-up, and wakes it.
     pub fn next(&mut self) -> Vec<String> {
         let (_, wait) = self.wake().expect("a wake-up");
         self.sleep(wait);
@@ -264,12 +264,12 @@ impl Bench {
         self.give(Input::Reconnected)
     }
 
-    /// An inspection asked and answered now, of the incarnation known.
+    /// An inspection, asked and answered now, of the known incarnation.
     pub fn inspected(&mut self) -> Vec<String> {
         self.inspected_as(|info| info)
     }
 
-    /// An inspection asked and answered now that says something else.
+    /// An inspection, asked and answered now, with another content.
     pub fn inspected_as(&mut self, change: impl FnOnce(StoreInfo) -> StoreInfo) -> Vec<String> {
         self.give(Input::Inspected(Ok(change(store_info(self.now)))))
     }
@@ -278,13 +278,13 @@ impl Bench {
         self.campaign.is_leader(self.now)
     }
 
-    /// How long from now the lease lasts; `None` where none is held.
+    /// The time left of the lease; `None` where none is held.
     pub fn remaining(&self) -> Option<Duration> {
         self.campaign.lease().map(|lease| lease.deadline.since(self.now))
     }
 }
 
-/// What is said where nothing is.
+/// No outputs.
 pub const NOTHING: [&str; 0] = [];
 
 pub fn acknowledged(revision: u64, incarnation: Option<Incarnation>) -> Outcome {
@@ -369,7 +369,7 @@ pub fn expired(revision: u64) -> Entry {
     Entry::Expired { revision: Revision(revision) }
 }
 
-/// An output in short: a few words, with what matters.
+/// An output in a few words, with the parts that matter.
 pub fn in_short(output: &Output) -> String {
     match output {
         Output::Write(write) => write_in_short(write),

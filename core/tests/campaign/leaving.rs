@@ -1,4 +1,4 @@
-//! Leaving of one's own will: the drain, the release, the end.
+//! Leaving voluntarily: the drain, the release, the end.
 
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ fn the_drain_says_until_when_and_ends_then_by_itself() {
     assert_eq!(bench.campaign.lease(), None);
 }
 
-/// A leader whose drain is over without a word about its work. Its newest record is attempt 1's, at revision 10.
+/// A leader whose drain is over without a report about its work. Its newest record is attempt 1's, at revision 10.
 fn overdrawn(asked: Input) -> Bench {
     let mut bench = Bench::leader_with(Settings { drain: secs(5), ..settings() }, bucket());
     bench.give(asked);
@@ -121,7 +121,7 @@ fn while_the_work_of_an_ended_term_goes_on_a_renewal_without_an_answer_is_not_re
 #[test]
 fn a_lease_that_has_run_out_is_not_released_and_the_candidate_goes_on_behind_other_candidates() {
     let mut bench = overdrawn(Input::Resign);
-    // The lease, what the store may be late by, and what one that resigned holds back.
+    // The lease, the store's granularity, and the wait of a candidate that resigned.
     let gone = T + ms(250) + secs(1);
     assert_eq!(bench.wake(), Some((Timer::Release, gone)));
     assert_eq!(bench.pass(gone - ms(1)), NOTHING);

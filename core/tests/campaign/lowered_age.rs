@@ -1,5 +1,5 @@
-//! The store's maximum age is lowered while a leader may still count on the lease that was agreed on: what is
-//! waited for on account of a leader that is not known is not shortened with it.
+//! The store's maximum age is lowered while a leader may still count on the agreed lease: the wait for an
+//! unknown leader is not shortened with it.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use incumbent_core::{Incarnation, Revision};
 
 use crate::harness::*;
 
-/// To what the maximum age is lowered, from `T`.
+/// The lowered maximum age; it was `T`.
 const LOW: Duration = secs(12);
-/// The lease of a holder that was seen, which is longer than any of ours.
+/// The lease of an observed holder, longer than any of ours.
 const LONG: Duration = secs(50);
 
 fn lowered(info: StoreInfo) -> StoreInfo {
@@ -37,7 +37,7 @@ pub fn unreadable(entry: Entry) -> Entry {
     }
 }
 
-/// From now on everything is answered at once: after how long the win is reported.
+/// Answers everything at once from now on. Returns the time until the win is reported.
 pub fn reported_after(
     bench: &mut Bench,
     mut revision: u64,
@@ -110,7 +110,7 @@ fn a_record_of_ours_of_which_nothing_is_known_is_retaken_for_the_lease_that_was_
 
 #[test]
 fn a_record_of_ours_of_which_nothing_is_known_is_waited_for_when_it_has_vanished() {
-    // Where there are markers such a record is never retaken.
+    // With markers such a record is never retaken.
     let mut bench = Bench::with(settings(), bucket_with_markers());
     assert_eq!(bench.inspected_as(lowered), ["warning MaxAgeChanged"]);
     bench.begin(Entry::Vacant);

@@ -1,4 +1,4 @@
-//! Records of our own outside a term: retaken or removed, and never in the way of other candidates for long.
+//! Records of our own outside a term: retaken or removed, so that they never delay other candidates for long.
 
 use incumbent_core::campaign::{Input, Timer};
 use incumbent_core::record::Entry;
@@ -20,7 +20,7 @@ fn an_orphan_is_retaken_with_the_wait_of_the_attempt_that_wrote_it() {
     assert_eq!(won_at(&mut bench, wait_ends, 3, 12), "won 11");
 }
 
-/// Renews until a win is reported; returns which, and how long before or after `at` that was.
+/// Renews until a win is reported. Returns the win, and the time from `at` to it, before or after.
 fn won_at(bench: &mut Bench, at: Instant, mut attempt: u64, mut revision: u64) -> String {
     for _ in 0..1000 {
         let mut outputs = bench.next();
@@ -283,7 +283,7 @@ fn a_record_of_ours_of_which_nothing_is_known_is_waited_for_also_when_it_vanishe
     let mut bench = Bench::with(settings(), bucket_with_markers());
     bench.begin(deleted(5));
     bench.applied(1, 6);
-    // It was applied in another incarnation, over another candidate's record; and then the server's marker erases it.
+    // It was applied in another incarnation, over another candidate's record; then the server's marker erases it.
     bench.inspected_as(elsewhere);
     bench.read(2, mine(6, 1));
     let seen = bench.now;

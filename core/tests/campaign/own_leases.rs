@@ -1,5 +1,5 @@
 //! A store whose records have leases of their own: those of other candidates may be longer than ours, up to the
-//! store's maximum age, and a leader that was not seen may have any of them.
+//! store's maximum age, and a leader that was not observed may have any of them.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ fn a_incarnation_of_the_store_is_trusted_after_the_longest_lease_there_may_be() 
     assert_eq!(reported_after(&mut bench, 1, aged), AGE);
 }
 
-/// The lease that an acquire or a renewal says, in milliseconds.
+/// The lease in the headers of an acquire or a renewal, in milliseconds.
 fn said(output: &Output) -> Option<&str> {
     let (Output::Write(Write { action: Action::Acquire(put), .. })
     | Output::Write(Write { action: Action::Renew(put), .. })) = output
@@ -113,7 +113,7 @@ fn where_records_have_no_maximum_age_a_tombstone_states_how_long_a_leader_never_
     assert_eq!(reported_after(&mut bench, 6, |info| StoreInfo { max_age: None, ..info }), AGE);
 }
 
-/// How long a write's record is to live in the store.
+/// The lifetime of a write's record in the store.
 fn lives(output: &Output) -> Option<Duration> {
     match output {
         Output::Write(Write { action: Action::Acquire(put) | Action::Renew(put), .. }) => Some(put.lease),
@@ -127,7 +127,7 @@ fn a_record_stands_as_long_as_it_states_that_other_candidates_wait() {
     let outputs = bench.give_in_full(Input::Campaign);
     assert_eq!(outputs.iter().find_map(lives), None);
     bench.read(1, with_lease(theirs(10), AGE));
-    // An operator deletes it: a candidate that comes later observes no more than the record of the one that follows.
+    // An operator deletes it: a candidate that comes later observes only the record of its successor.
     let outputs = bench.give_in_full(Input::Watched(deleted(11)));
     assert_eq!(outputs.iter().find_map(lives), Some(AGE));
     bench.applied(1, 12);

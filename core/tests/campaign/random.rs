@@ -1,18 +1,18 @@
-//! One candidate given nonsense: answers that are repeated, late, out of order or made up, whatever
-//! an operator may do, and a clock that jumps. What must hold, holds after every step. The run and its
-//! oracle are those of the fuzz target, which reads bytes where this throws dice.
+//! One candidate with random inputs: answers that are repeated, late, out of order or invented, any
+//! act of an operator, and a clock that jumps. The invariants are checked after every step. The run
+//! and its oracle are those of the fuzz target, which reads bytes where this draws random numbers.
 
 use incumbent_fuzz::campaign::{Plan, Run};
 use incumbent_fuzz::choices::Choices;
 
 use crate::harness::in_short;
 
-/// How many seeds are tried; `RANDOM_SEEDS` sets another number.
+/// The number of seeds that are tried; `RANDOM_SEEDS` sets another.
 fn seeds() -> u64 {
     std::env::var("RANDOM_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(100)
 }
 
-/// With settings as they usually are.
+/// A run with the usual settings.
 fn run(seed: u64) -> Run<'static> {
     let mut choices = Choices::of_dice(seed);
     let plan = Plan::usual(&mut choices);

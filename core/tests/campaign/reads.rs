@@ -1,4 +1,4 @@
-//! Answers to reads, and what is read when.
+//! Answers to reads, and when the key is read.
 
 use incumbent_core::campaign::{Input, ReadId, Timer};
 use incumbent_core::record::Entry;

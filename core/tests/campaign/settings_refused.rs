@@ -8,7 +8,7 @@ use incumbent_core::store::{Capabilities, StoreInfo};
 
 use crate::harness::*;
 
-/// A store that gives every record a lease of its own, and has no maximum age.
+/// A store that gives every record its own lease, and has no maximum age.
 fn free() -> (Capabilities, StoreInfo) {
     (Capabilities { own_lease: true, ..bucket() }, StoreInfo { max_age: None, ..store_info(Instant::ZERO) })
 }

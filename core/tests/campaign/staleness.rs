@@ -1,4 +1,4 @@
-//! Answers that are older than what is known, and a store that really went back.
+//! Answers older than the candidate's knowledge, and a store that really went back.
 
 use incumbent_core::Revision;
 use incumbent_core::campaign::{Input, ReadId, Timer};
@@ -7,8 +7,7 @@ use incumbent_core::store::{FaultKind, Outcome, StoreInfo};
 
 use crate::harness::*;
 
-/// Answers every question stale for `span`, over one new connection after another; lists what is
-/// said, without the questions.
+/// Answers every question stale for `span`, on one new connection after another. Lists the outputs except the questions.
 fn all_stale(bench: &mut Bench, span: std::time::Duration, stale: &Entry) -> Vec<String> {
     let end = bench.now + span;
     let mut said = Vec::new();

@@ -1,4 +1,4 @@
-//! Time: the deadline, and what holds when the caller comes late.
+//! Time: the deadline, and the rules that hold when the caller comes late.
 
 use incumbent_core::Instant;
 use incumbent_core::campaign::{Event, Input, Output, Timer};

@@ -17,7 +17,7 @@ fn with_our_nonce(name: &str, revision: u64, attempt: u64) -> Entry {
     }
 }
 
-/// An acquire that is refused for what is under the key.
+/// An acquire that is refused because of the record under the key.
 fn late_candidate() -> Bench {
     let mut bench = Bench::candidate(Entry::Vacant);
     bench.refused(1, 10);
@@ -81,7 +81,7 @@ fn a_record_of_an_attempt_that_was_a_release_is_not_ours() {
     assert_eq!(writes(&outputs), Vec::<&String>::new(), "{outputs:?}");
 }
 
-/// When both begin.
+/// The time at which both begin.
 const START: Instant = Instant::from_nanos(3_600_000_000_000);
 
 /// An honest store with one key and no expiry, which answers at once, and two campaigns on it.
@@ -127,7 +127,7 @@ impl Pair {
         acknowledged(self.newest, None)
     }
 
-    /// Hands an input in and everything that comes of it, and sees that no two lead.
+    /// Hands in an input and all that follows from it, and checks that no two lead.
     fn give(&mut self, place: usize, input: Input) {
         let mut inputs = VecDeque::from([(place, input)]);
         while let Some((place, input)) = inputs.pop_front() {

@@ -1,4 +1,4 @@
-//! The watch: an accelerator, and never the word that decides a win.
+//! The watch: it accelerates, and never decides a win.
 
 use incumbent_core::Incarnation;
 use incumbent_core::campaign::{Input, Timer};

@@ -1,4 +1,4 @@
-//! The win delay: until when the win of a new holder is not reported.
+//! The win delay: the time for which the win of a new holder is not reported.
 
 use incumbent_core::campaign::{Backoff, Input, Output, ReadId, Settings, Timer, WinDelay};
 use incumbent_core::record::Entry;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::harness::*;
 
-/// Holds and renews until the win is reported; returns how long that took, and the token's sequence.
+/// Holds and renews until the win is reported. Returns the time since `since`, and the token's sequence.
 fn reported_after(bench: &mut Bench, since: Instant) -> (Duration, String) {
     reported_after_from(bench, since, 1)
 }
@@ -329,7 +329,7 @@ fn no_win_is_reported_whose_lease_would_be_over_already() {
     assert!(bench.leads());
 }
 
-/// How long the record stands that is written once this is observed: as long as its holder waits.
+/// The lifetime of the record that is written after this observation: it equals its holder's wait.
 fn lives_over(bench: &mut Bench, input: Input) -> Option<Duration> {
     bench.give_in_full(input).iter().find_map(|output| match output {
         Output::Write(Write { action: Action::Acquire(put), .. }) => Some(put.lease),
@@ -365,7 +365,7 @@ fn without_a_maximum_age_a_wait_is_believed_up_to_the_longest_lease_of_all() {
     let store = Capabilities { own_lease: true, ..bucket() };
     let mut bench = Bench::with_info(settings(), store, ageless).expect("settings that fit");
     bench.begin(with_lease(theirs(4), endless));
-    // When the record should be gone, it is looked for.
+    // The candidate reads the key when the record should be gone.
     let (timer, wait) = bench.wake().expect("a wake-up");
     assert_eq!((timer, wait), (Timer::Poll, secs(365 * 24 * 3600) + ms(250)));
 }

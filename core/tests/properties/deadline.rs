@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use crate::draw::*;
 use crate::settings::Parts;
 
-/// A candidate that has just sent an acquire, at `now`. When all time is over no candidate does anything.
+/// A candidate that has just sent an acquire, at `now`. At the end of time no candidate does anything.
 fn acquiring(parts: Parts, now: Instant) -> Option<Campaign> {
     let mut campaign = parts.campaign(now).ok().filter(|_| now < Instant::NEVER)?;
     campaign.handle(now, Input::Campaign).expect("no misuse");
@@ -21,7 +21,7 @@ fn acquiring(parts: Parts, now: Instant) -> Option<Campaign> {
     Some(campaign)
 }
 
-/// Carries nothing out; the newest attempt.
+/// Carries nothing out; returns the newest attempt.
 fn drain(campaign: &mut Campaign) -> Option<Attempt> {
     let mut newest = None;
     for _ in 0..100 {
@@ -39,7 +39,7 @@ fn acknowledge(campaign: &mut Campaign, now: Instant, attempt: u64) {
     campaign.handle(now, Input::Wrote { attempt: Attempt(attempt), outcome }).expect("no misuse");
 }
 
-/// When a lease that was sent then ends, in numbers that cannot overflow.
+/// The end of a lease sent at this time, in numbers that cannot overflow.
 fn end(sent: Instant, campaign: &Campaign) -> u128 {
     u128::from(sent.as_nanos()) + campaign.lease_time().as_nanos() - campaign.margin().as_nanos()
 }
@@ -101,7 +101,7 @@ proptest! {
         let sent = start + parts.lease / 3;
         let now = sent + parts.lease / 1000 * u32::try_from(under_way).unwrap_or(0);
         if now >= before.deadline {
-            // All time is over before the lease is.
+            // Time ends before the lease does.
             prop_assert!(start + parts.lease == Instant::NEVER);
             return Ok(());
         }

@@ -15,7 +15,7 @@ fn cases() -> u32 {
     std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(2048)
 }
 
-/// Any number of 64 bits: of any size, and close to where things change.
+/// Any number of 64 bits: of any size, and often near the edges.
 pub fn numbers() -> BoxedStrategy<u64> {
     prop_oneof![
         any::<u64>(),

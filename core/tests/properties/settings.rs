@@ -1,4 +1,4 @@
-//! Leases and margins: what is accepted leaves room, and what does not is refused.
+//! Leases and margins: accepted settings leave enough time, and the rest is refused.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use crate::draw::*;
 
-/// What a margin is made of.
+/// The parts of a margin.
 #[derive(Clone, Copy, Debug)]
 pub struct Parts {
     pub lease: Duration,
@@ -20,7 +20,7 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// Any at all.
+    /// Any parts.
     pub fn any() -> BoxedStrategy<Self> {
         let part = || prop_oneof![2 => Just(None), 1 => spans().prop_map(Some)].boxed();
         let lease = || prop_oneof![spans(), (1u64..3600).prop_map(Duration::from_secs)];
@@ -30,7 +30,7 @@ impl Parts {
             .boxed()
     }
 
-    /// Such as most are accepted, from 1 s to a year.
+    /// Parts that are mostly accepted, from 1 s to a year.
     pub fn usual() -> BoxedStrategy<Self> {
         let lease = prop_oneof![1_000_000_000u64..60_000_000_000, 1_000_000_000u64..31_536_000_000_000_000];
         let part = || prop::option::of(0u64..80);

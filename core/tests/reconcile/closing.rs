@@ -1,4 +1,4 @@
-//! Stopping for good.
+//! Closing.
 
 use incumbent_core::reconcile::{Input, Message, State};
 

@@ -1,4 +1,4 @@
-//! What the caller may and may not do.
+//! The contract of the caller.
 
 use incumbent_core::reconcile::{Input, Message, Misuse, Output, RunId};
 

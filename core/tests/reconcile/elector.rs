@@ -1,6 +1,6 @@
-//! What elector promised of its reconciliation, and what it got wrong.
+//! The promises of elector's reconciliation, and its mistakes.
 //!
-//! Its own tests, and where what they say is asserted here:
+//! Its own tests, and the tests here that assert the same:
 //!
 //! | elector | here |
 //! |---|---|

@@ -1,10 +1,10 @@
-//! *Error*, the cool-down, and what comes meanwhile.
+//! *Error*, the cool-down, and messages that come meanwhile.
 
 use incumbent_core::reconcile::{Message, Settings, State, Timer};
 
 use crate::harness::*;
 
-/// One whose *error*, run 1, runs.
+/// A reconciler whose *error*, run 1, runs.
 fn handling() -> Bench {
     let mut bench = Bench::new();
     assert_eq!(bench.says(Message::Error), ["stand down", "state ERROR", "run error 1"]);

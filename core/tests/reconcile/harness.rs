@@ -19,7 +19,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// One that does not lead, an hour after the clock's origin.
+    /// A reconciler that does not lead, an hour after the clock's origin.
     pub fn new() -> Self {
         Self::with(Settings::default())
     }
@@ -29,7 +29,7 @@ impl Bench {
         Self { reconciler: Reconciler::new(settings, now), now }
     }
 
-    /// One whose *begin*, run 1, has succeeded.
+    /// A reconciler whose *begin*, run 1, has succeeded.
     pub fn leader() -> Self {
         Self::leader_with(Settings::default())
     }
@@ -41,7 +41,7 @@ impl Bench {
         bench
     }
 
-    /// One that led, whose *end*, run 2, has failed: it is run again at once, as run 3.
+    /// A reconciler that led, whose *end*, run 2, has failed: it is run again at once, as run 3.
     pub fn mending() -> Self {
         let mut bench = Self::leader();
         bench.says(Message::NotLeader);
@@ -49,7 +49,7 @@ impl Bench {
         bench
     }
 
-    /// One whose run 3 has failed too.
+    /// A reconciler whose run 3 has failed too.
     pub fn retrying() -> Self {
         let mut bench = Self::mending();
         assert_eq!(bench.fails(3), ["end failed"]);
@@ -68,12 +68,12 @@ impl Bench {
         self.give(Input::Returned { run: RunId(run), succeeded: false })
     }
 
-    /// The lease allows the work for so long from now.
+    /// The lease allows the work for `left` from now.
     pub fn lease(&mut self, left: Duration) -> Vec<String> {
         self.give(Input::Lease { until: self.now + left })
     }
 
-    /// Time passes.
+    /// Lets time pass.
     pub fn pass(&mut self, span: Duration) -> Vec<String> {
         self.now = self.now + span;
         self.give(Input::Tick)
@@ -94,7 +94,7 @@ impl Bench {
         }
     }
 
-    /// The next wake-up, and how long until then.
+    /// The next wake-up: its timer, and the time until then.
     pub fn wake(&mut self) -> Option<(Timer, Duration)> {
         match self.reconciler.poll() {
             Output::WakeAt(wake) => wake.map(|Wake { at, timer }| (timer, at.since(self.now))),
@@ -122,7 +122,7 @@ fn text(output: Output) -> String {
     }
 }
 
-/// All of them.
+/// All handlers.
 pub fn handlers() -> [Handler; 3] {
     [Handler::Begin, Handler::End, Handler::Error]
 }

@@ -1,4 +1,4 @@
-//! One session on a bench: a clock that is set by hand, inputs given one by one, outputs listed.
+//! One session in a test bench: a clock that is set by hand, inputs given one by one, outputs listed.
 
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ impl Bench {
         Self { session: Session::new(store), now: Instant::ZERO + secs(3600) }
     }
 
-    /// A session whose campaign 1 waits in election `jobs`, whose key is vacant by its first read; the watch stands.
+    /// A session whose campaign 1 waits in election `jobs`, after its first read found the key vacant; the watch is ready.
     pub fn with_a_candidate() -> Self {
         let mut bench = Self::new();
         bench.enter(1, "jobs");
@@ -84,7 +84,7 @@ impl Bench {
         }
     }
 
-    /// The next wake-up: how long from now, and for what.
+    /// The next wake-up: the time until then, and its timer.
     pub fn wake(&mut self) -> Option<(Duration, Timer)> {
         match self.session.poll() {
             Output::WakeAt(wake) => wake.map(|Wake { at, timer }| (at.since(self.now), timer)),
@@ -154,7 +154,7 @@ pub fn nonce(id: CampaignId) -> Nonce {
     Nonce(0xa0 + u128::from(id))
 }
 
-/// A live record of a candidate that is not of this session.
+/// A live record of a candidate outside this session.
 pub fn foreign(revision: u64) -> Entry {
     Entry::Live(Record {
         revision: Revision(revision),

@@ -1,4 +1,4 @@
-//! Requests of an operator are considered once by each campaign.
+//! Each campaign considers an operator's request once.
 
 use incumbent_core::session::{Input, Request};
 use incumbent_core::store::StoreInfo;

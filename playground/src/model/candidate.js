@@ -6,19 +6,19 @@ import { DOUBT, WORK } from './settings.js';
 import { MILLISECOND, SECOND } from './time.js';
 
 export class Candidate {
-  /** The running process; none while the candidate is dead, or still asks the store for its settings. */
+  /** The running process; none while the candidate is dead, or still waits for the store's settings. */
   process = undefined;
   isAlive = false;
   isPaused = false;
   /** The moment at which its `is-leader` turns false unless it renews; none where it does not lead. */
   leadsUntil = undefined;
-  /** When the oldest renewal that is not answered was sent; none where all are. */
+  /** The time at which the oldest unanswered renewal was sent; none where all are answered. */
   unanswered = undefined;
-  /** It waits for the answer to a renewal for so long that something must be wrong. */
+  /** The answer to a renewal is so late that something must be wrong. */
   isDoubting = false;
-  /** When it first saw what is under the key now. */
+  /** The time at which it first saw the present entry of the key. */
   sawAt = undefined;
-  /** Its clock when it last saw that somebody had deleted the record; none where nobody did. */
+  /** Its clock when it last saw that another party had deleted the record; none where that never happened. */
   sawDeletion = undefined;
   #world;
   #life = 0;
@@ -42,7 +42,7 @@ export class Candidate {
     return this.#world.network.isCut(this.name);
   }
 
-  /** Whether there is anything that could make it lead. */
+  /** Whether it holds something that could make it lead. */
   get holdsLease() {
     return this.process?.held !== undefined;
   }
@@ -51,7 +51,7 @@ export class Candidate {
     return this.process?.isLeader(this.reading) ?? false;
   }
 
-  /** A new process starts; it campaigns as soon as the store has told it about itself. */
+  /** Starts a new process, which campaigns as soon as the store has answered its inspection. */
   start() {
     this.#life += 1;
     this.isAlive = true;
@@ -64,7 +64,7 @@ export class Candidate {
     this.#askToBegin(this.#life);
   }
 
-  /** The process is gone, and with it whatever it believed. */
+  /** Ends the process, and with it all that it believed. */
   die() {
     this.#life += 1;
     this.isAlive = false;
@@ -74,7 +74,7 @@ export class Candidate {
     this.#settled();
   }
 
-  /** Leaves in order, and at once: what is held is given back by a last message. */
+  /** Leaves in order and at once: a last message gives back the lease. */
   leave() {
     if (this.process && !this.isPaused) {
       this.#give({ tag: 'close' });
@@ -87,7 +87,7 @@ export class Candidate {
     this.isPaused = true;
   }
 
-  /** Goes on: it looks at its clock before it reads what came meanwhile. Whether it still leads. */
+  /** Goes on: looks at its clock before it reads the messages that came meanwhile. Returns whether it still leads. */
   resume() {
     this.isPaused = false;
     const leads = this.isLeader();
@@ -98,7 +98,7 @@ export class Candidate {
     return leads;
   }
 
-  /** The candidate's line is whole again, so its client connects anew. */
+  /** The candidate's line is whole again, so its client reconnects. */
   reconnectLater() {
     this.#watch = { number: this.#watch.number + 1, stands: false };
     const life = this.#life;
@@ -117,7 +117,7 @@ export class Candidate {
     if (this.process && !this.isPaused) this.#give({ tag: 'resign' });
   }
 
-  /** Whether `life` is the running process's number, and the line to the store still its own. */
+  /** Whether `life` is the number of the running process, and the line to the store is still its own. */
   #lives(life) {
     return this.isAlive && this.#life === life;
   }
@@ -142,7 +142,7 @@ export class Candidate {
     this.#give({ tag: 'campaign' });
   }
 
-  /** Asks for a watch over a new connection, until one stands. */
+  /** Asks for a watch over a new connection, until one is ready. */
   #connect(life) {
     if (!this.#lives(life) || !this.process) return;
     this.#watch = { number: this.#watch.number + 1, stands: false };
@@ -153,13 +153,13 @@ export class Candidate {
     });
   }
 
-  /** The store tells its watchers of a change. */
+  /** Takes in a change that the store sends to its watchers. */
   tell(message) {
     const { number } = this.#watch;
     if (this.process) this.#answer(this.#life, { watched: number, message });
   }
 
-  /** Sends a question, which the store answers when it gets there. */
+  /** Sends a question; the store answers when it arrives. */
   #ask(question) {
     const life = this.#life;
     const { name } = this;
@@ -217,14 +217,14 @@ export class Candidate {
     this.#world.tell({ kind: 'state', who: this.name, state, before, until: this.holdsUntil });
   }
 
-  /** Until when a holder waits before it is told that it leads, because it saw the record deleted; none where it did not. */
+  /** The end of a holder's win delay, which it owes to a deletion that it saw; none where it saw none. */
   get holdsUntil() {
     if (this.sawDeletion === undefined) return undefined;
     const until = this.clock.when(this.sawDeletion + this.process.lease);
     return until > this.#world.now ? until : undefined;
   }
 
-  /** When the engine wants to be woken, and for which timer; none for never, or where nothing runs. */
+  /** The time and the timer of the engine's next wake-up; none where there is none, or nothing runs. */
   get wakesAt() {
     const wake = this.process?.wake;
     return wake && { at: this.clock.when(wake.at), timer: wake.timer };
@@ -242,7 +242,7 @@ export class Candidate {
     });
   }
 
-  /** What the engine wants done. */
+  /** Carries out the engine's requests. */
   #host() {
     return {
       leads: () => this.#led(),
@@ -290,7 +290,7 @@ export class Candidate {
     });
   }
 
-  /** No renewal is waited for. */
+  /** No renewal is awaited. */
   #settled() {
     this.#renewals.clear();
     this.unanswered = undefined;

@@ -1,4 +1,4 @@
-// A machine's own clock: it runs at a constant rate until it is set to another one.
+// A machine's own clock: it runs at a constant rate until another rate is set.
 
 const MILLION = 1_000_000;
 
@@ -13,17 +13,17 @@ export class Clock {
     this.#shows = shows;
   }
 
-  /** By how many parts per million it runs fast; less than zero is slow. */
+  /** Parts per million by which it runs fast; less than zero is slow. */
   get ppm() {
     return this.#ppm;
   }
 
-  /** What it shows at a moment of the world. */
+  /** The reading at a moment of the world. */
   at(now) {
     return this.#shows + Math.floor(((now - this.#moment) * (MILLION + this.#ppm)) / MILLION);
   }
 
-  /** The first moment of the world at which it shows `reading` or more. */
+  /** The first moment of the world at which the reading is `reading` or more. */
   when(reading) {
     const ahead = reading - this.#shows;
     if (ahead <= 0) return this.#moment;

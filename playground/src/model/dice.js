@@ -28,7 +28,7 @@ export class Dice {
     return least + Math.floor((this.#draw() / 2 ** 32) * (most - least + 1));
   }
 
-  /** One of a list. */
+  /** A random item of a list. */
   pick(list) {
     return list[this.between(0, list.length - 1)];
   }

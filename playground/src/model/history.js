@@ -1,4 +1,4 @@
-// What happened, as spans of time: the timeline's data. A span without an end goes on.
+// The history as spans of time: the timeline's data. A span without an end goes on.
 
 import { DRIFT_PPM } from './settings.js';
 
@@ -15,13 +15,13 @@ const DOING = {
 };
 
 export class History {
-  /** What every candidate was doing, when it led, doubted, was frozen and cut off; and what is written beside it. */
+  /** The states of every candidate: leading, in doubt, frozen, cut off; and the notes beside them. */
   rows;
-  /** Whose the record was. */
+  /** The owner of the record. */
   record = [];
-  /** Every write of the record. */
+  /** All writes of the record. */
   writes = [];
-  /** When two led at once. */
+  /** The spans in which two led at once. */
   overlaps = [];
 
   constructor(world) {
@@ -109,7 +109,7 @@ function end(spans, at) {
   if (last && last.until === undefined) last.until = at;
 }
 
-/** Ends what was and begins what is, unless it is the same. */
+/** Ends the last span and begins one of `what`, unless that is the same. */
 function follow(spans, at, what) {
   const last = spans.at(-1);
   if (last?.until === undefined && last?.what === what) return;
@@ -117,7 +117,7 @@ function follow(spans, at, what) {
   spans.push({ from: at, until: undefined, what });
 }
 
-/** Until when a candidate's `is-leader` answers yes. A span's end may lie ahead, and moves while it does. */
+/** Sets until when a candidate's `is-leader` answers yes. A span's end may lie ahead, and moves while it does. */
 function lead(spans, at, until) {
   const last = spans.at(-1);
   if (last && last.until > at) last.until = until ?? at;

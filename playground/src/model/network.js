@@ -3,7 +3,7 @@
 
 import { MILLISECOND } from './time.js';
 
-/** How long a message takes one way, from and to. */
+/** The time that a message takes one way, from and to. */
 export const NETWORKS = {
   quick: { least: 5 * MILLISECOND, most: 40 * MILLISECOND },
   slow: { least: 150 * MILLISECOND, most: 350 * MILLISECOND },

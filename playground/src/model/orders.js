@@ -1,4 +1,4 @@
-// What a spectator can do to the world. Each is an order for `world.order`; one that does not apply does nothing.
+// The actions of a spectator. Each is an order for `world.order`; one that does not apply does nothing.
 
 export const kill = (name) => (world) => {
   const candidate = world.candidate(name);

@@ -1,18 +1,18 @@
-// One process that campaigns: the engine, and the loop that hands inputs in and carries outputs out.
+// One process that campaigns: the engine, and the loop that hands in inputs and carries out outputs.
 
 import { campaignSettings } from './settings.js';
 import { capabilities } from './store.js';
 import { micros, nanos } from './time.js';
 
-/** The states in which a candidate has a lease, or is about to. */
+/** The states in which a candidate has a lease, or is about to have one. */
 const SEATED = ['holding', 'leading', 'draining'];
 
 export class Process {
-  /** When the engine wants to be woken, by the candidate's own clock, and for which timer; none for never. */
+  /** The time of the engine's next wake-up by the candidate's own clock, and its timer; none where there is none. */
   wake = undefined;
-  /** Where the campaign stands, as the engine told. */
+  /** The state of the campaign, as the engine reported it. */
   state = 'idle';
-  /** The name of the holder, as far as it has seen. */
+  /** The name of the holder, as far as the candidate has observed. */
   holder = undefined;
   /** Its lease: the token, and the deadline by its own clock; none outside a term. */
   held = undefined;
@@ -20,8 +20,8 @@ export class Process {
   #host;
 
   /**
-   * `host` carries out what the engine wants: `leads()` when its lease may be another, then `write`, `read`, `inspect`,
-   * `reconnect` and `event`, each with what goes with it.
+   * `host` carries out the engine's requests: `leads()` when its lease may have changed, then `write`, `read`,
+   * `inspect`, `reconnect` and `event`, each with its arguments.
    */
   constructor({ Engine, name, lease, info, askedAt, nonce, seed, reading, host }) {
     this.lease = lease;
@@ -30,7 +30,7 @@ export class Process {
     this.#engine = Engine.create(settings, capabilities, info, nanos(askedAt), nonce, seed, nanos(reading));
   }
 
-  /** Hands in what happened when the candidate's clock showed `reading`. */
+  /** Hands in an input at the reading `reading` of the candidate's clock. */
   give(reading, input) {
     this.#engine.handle(nanos(reading), input);
     const wants = [];
@@ -43,7 +43,7 @@ export class Process {
       if (output.tag === 'event') this.#note(output.val);
       wants.push(output);
     }
-    // The lease is made known before anything is carried out.
+    // The lease is published before anything is carried out.
     if (this.held || SEATED.includes(this.state)) {
       this.held = held(this.#engine);
       this.#host.leads();
@@ -51,12 +51,12 @@ export class Process {
     for (const { tag, val } of wants) this.#host[tag](val);
   }
 
-  /** Whether it leads when its clock shows `reading`: the engine compares with its deadline and asks nobody. */
+  /** Whether it leads when its clock shows `reading`: the engine compares with its deadline and sends no request. */
   isLeader(reading) {
     return this.#engine.isLeader(nanos(reading));
   }
 
-  /** The same as is noted, from the engine itself. */
+  /** The noted values, from the engine itself. */
   ask() {
     return { state: this.#engine.state(), holder: this.#engine.leader()?.name, held: held(this.#engine) };
   }

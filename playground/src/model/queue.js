@@ -1,4 +1,4 @@
-// What is going to happen: tasks in the order of their moments, and of one moment in the order they were put in.
+// Future tasks in the order of their moments; tasks of one moment come in the order in which they were put in.
 
 export class Queue {
   #heap = [];
@@ -16,7 +16,7 @@ export class Queue {
     }
   }
 
-  /** The first task that is due by `until`, taken out; none where nothing is. */
+  /** Removes and returns the first task that is due by `until`; none where none is due. */
   take(until) {
     const heap = this.#heap;
     if (heap.length === 0 || heap[0].at > until) return undefined;

@@ -1,4 +1,4 @@
-// What the candidates are set to, and what follows from it. Leases are microseconds.
+// The candidates' settings, and values that follow from them. Leases are microseconds.
 
 import { nanos, MILLISECOND, SECOND } from './time.js';
 
@@ -7,19 +7,19 @@ export const NAMES = ['Ada', 'Ben', 'Cleo', 'Dora', 'Emil'];
 /** The leases on offer. */
 export const LEASES = [5, 10, 20, 30].map((seconds) => seconds * SECOND);
 
-/** By how many parts per million the settings let each clock drift. */
+/** Parts per million by which the settings let each clock drift. */
 export const DRIFT_PPM = 5_000;
 
-/** How fast a clock may be made to run: within what the settings allow, and far beyond it. */
+/** The rates that a clock can be given: within the settings' limits, and far beyond them. */
 export const RATES = [-500_000, -DRIFT_PPM, 0, DRIFT_PPM, 500_000];
 
-/** How long a leader's work takes to finish when it leaves of its own will. */
+/** The time that a leader's work takes to finish when it leaves voluntarily. */
 export const WORK = 1_500 * MILLISECOND;
 
-/** How long a leader waits for the answer to a renewal before the page says that it doubts. */
+/** The time without an answer to a renewal after which the page shows a leader as in doubt. */
 export const DOUBT = 1_000 * MILLISECOND;
 
-/** What the engine keeps clear of the end of a lease by default: skew, the drift of two clocks, and slack. */
+/** The engine's default distance from the end of a lease: skew, the drift of two clocks, and slack. */
 export const margin = (lease) =>
   Math.min(SECOND, lease / 20) + (2 * lease * DRIFT_PPM) / 1_000_000 + Math.min(250 * MILLISECOND, lease / 20);
 

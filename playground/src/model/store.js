@@ -1,12 +1,12 @@
 // The store: one key, changed by compare-and-swap only. Every change has a revision, and revisions only grow. A live
-// record expires by the store's own clock; what is left of it is a marker, what is left of a deletion a tombstone.
+// record expires by the store's own clock; an expired record leaves a marker, a deleted one a tombstone.
 
 import { micros, nanos, SECOND } from './time.js';
 
-/** Which life of the store this is; it has only one. */
+/** The incarnation of the store; it has only one. */
 const INCARNATION = 1n;
 
-/** What the store can do, as the engine asks it. */
+/** The capabilities of the store, as the engine asks for them. */
 export const capabilities = {
   ownLease: true,
   leaseStep: 0n,
@@ -19,11 +19,11 @@ export const capabilities = {
 };
 
 export class Store {
-  /** What is under the key, as the engine takes it; none before the first write. */
+  /** The entry under the key, as the engine takes it; none before the first write. */
   message = undefined;
   /** The moment at which the live record expires; none where there is no live record. */
   expires = undefined;
-  /** The revision at which the present holder took the seat: its token, once it leads. */
+  /** The revision at which the present holder acquired the key: its token, once it leads. */
   taken = 0n;
   #sequence = 0n;
   #changed;
@@ -33,7 +33,7 @@ export class Store {
     this.#changed = changed;
   }
 
-  /** What the store says of itself. */
+  /** The answer to an inspection. */
   info() {
     const newest = this.#sequence;
     return { incarnation: INCARNATION, age: undefined, neverUsed: true, maxAge: undefined, newest };
@@ -48,7 +48,7 @@ export class Store {
     return this.message?.revision ?? 0n;
   }
 
-  /** Writes if the key is as expected; the outcome, as the engine takes it. */
+  /** Writes if the key is as expected; returns the outcome, as the engine takes it. */
   write(now, { expect, action }) {
     const expected = expect.tag === 'absent' ? 0n : expect.val;
     if (this.revision !== expected) return { tag: 'refused', val: this.revision };
@@ -63,13 +63,13 @@ export class Store {
     return { tag: 'applied', val: { revision: this.revision, incarnation: INCARNATION } };
   }
 
-  /** Time has passed: what reached its age goes. */
+  /** Removes the record if it reached its age. */
   expire(now) {
     if (this.expires === undefined || now < this.expires) return;
     this.#put({ kind: 'expired' }, undefined, 'expired');
   }
 
-  /** An operator deletes the key, without a word to the holder. */
+  /** Lets an operator delete the key, without notice to the holder. */
   remove() {
     if (this.expires !== undefined) this.#put({ kind: 'tombstone' }, undefined, 'removed');
   }

@@ -1,16 +1,16 @@
-// The promise, looked after: at most one candidate leads at any instant. The engines are asked whenever anything happened,
-// since between two happenings nobody can become a leader, and all of them with every frame and step.
+// Checks the promise: at most one candidate leads at any instant. The engines are asked whenever anything happened,
+// since between two events no candidate can become a leader, and all of them with every frame and step.
 
 import { DRIFT_PPM } from './settings.js';
 
 export class Watchman {
-  /** How often the engines were asked. */
+  /** The number of times that the engines were asked. */
   looks = 0;
-  /** How often two led at once though every assumption held. The promise is that this stays zero. */
+  /** The number of times that two led at once though every assumption held. The promise is that this stays zero. */
   violations = 0;
-  /** How often two led at once while a clock ran at a rate that the settings do not allow. */
+  /** The number of times that two led at once while a clock ran at a rate that the settings do not allow. */
   overlaps = 0;
-  /** Who leads at this instant. */
+  /** The leaders at this instant. */
   leaders = [];
   #excusedUntil = -1;
   #tell;
@@ -19,11 +19,11 @@ export class Watchman {
     this.#tell = tell;
   }
 
-  /** `asks` says of a candidate whether its engine is asked now. */
+  /** `asks` returns whether a candidate's engine is asked now. */
   look(now, candidates, lease, asks = () => true) {
     this.looks += 1;
     if (candidates.some(({ clock, isAlive }) => isAlive && Math.abs(clock.ppm) > DRIFT_PPM)) {
-      // What a wrong clock made somebody believe may last for a lease after it was set right, and be waited for once more.
+      // A false belief from a wrong clock may last for a lease after the clock is right, and delay others for one more.
       this.#excusedUntil = now + 3 * lease;
     }
     const before = this.leaders.length;
@@ -36,7 +36,7 @@ export class Watchman {
     this.#tell({ kind: 'two', who: this.leaders[0], leaders: this.leaders, isExcused });
   }
 
-  /** Whether an assumption of the promise does not hold now, or did not a moment ago. */
+  /** Whether an assumption of the promise does not hold now, or did not hold a moment ago. */
   isExcused(now) {
     return now < this.#excusedUntil;
   }

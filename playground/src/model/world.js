@@ -1,5 +1,5 @@
-// The world: five candidates that run the engine, a store, a network between them, and time that goes on only when it is
-// told to. The same seed and the same orders give the same run.
+// The world: five candidates that run the engine, a store, a network between them, and time that advances only on
+// request. The same seed and the same orders give the same run.
 
 import { Candidate } from './candidate.js';
 import { Dice } from './dice.js';
@@ -27,7 +27,7 @@ export class World {
     this.candidates = NAMES.map((name, place) => new Candidate(this, name, (place + 1) * 1_000 * SECOND));
   }
 
-  /** Everybody enters the race. */
+  /** Lets all candidates enter the election. */
   start() {
     for (const candidate of this.candidates) candidate.start();
     this.tell({ kind: 'started', lease: this.lease });
@@ -35,7 +35,7 @@ export class World {
     return this;
   }
 
-  /** `heard` is called with everything that happens. */
+  /** `heard` is called with every event. */
   listen(heard) {
     this.#listeners.push(heard);
   }
@@ -49,7 +49,7 @@ export class World {
     return this.candidates.find((candidate) => candidate.name === name);
   }
 
-  /** The candidate that leads; none where nobody does. */
+  /** The candidate that leads; none where none does. */
   get leader() {
     return this.candidates.find((candidate) => candidate.isLeader());
   }
@@ -74,13 +74,13 @@ export class World {
     this.#look();
   }
 
-  /** Carries out an order of the spectator's, see `orders.js`. */
+  /** Carries out a spectator's order, see `orders.js`. */
   order(carryOut) {
     carryOut(this);
     this.#look();
   }
 
-  /** A candidate's lease may have changed: whoever draws it wants to know. */
+  /** Reports that a candidate's lease may have changed, for the views that draw it. */
   leads(candidate) {
     this.tell({ kind: 'leads', who: candidate.name, until: candidate.leadsUntil });
   }

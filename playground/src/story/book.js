@@ -1,10 +1,10 @@
-// The story so far: the newest sentences, refusals of one race in one.
+// The story so far: the newest sentences, with the refusals of one race joined.
 
 import { tell, together } from './story.js';
 
-/** How many sentences are kept. */
+/** The number of sentences that are kept. */
 const KEPT = 200;
-/** What is refused within this time is of one race. */
+/** Microseconds within which refusals belong to one race. */
 const RACE = 1_000_000;
 
 export class Book {

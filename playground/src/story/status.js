@@ -1,9 +1,9 @@
-// What a candidate is doing, in a word, and why, in a sentence.
+// The state of a candidate in a word, and its reason in a sentence.
 
 import { DRIFT_PPM } from '../model/settings.js';
 import { moment, span } from './words.js';
 
-/** Every status: its word, and the sign that stands beside it, so that nothing is said by colour alone. */
+/** All states: a word, and a sign beside it, so that colour is never the only difference. */
 export const STATUS = {
   starting: { word: 'starting', sign: '…' },
   splaying: { word: 'waiting', sign: '…' },
@@ -27,7 +27,7 @@ export function status(candidate) {
   return state === 'leading' && candidate.isDoubting ? 'doubting' : state;
 }
 
-/** Why it does what it does, and what it waits for. */
+/** The reason of a candidate's state, and what it waits for. */
 export function why(candidate, world) {
   const { now } = world;
   const left = (at) => span(at - now);
@@ -76,7 +76,7 @@ function waits(candidate, world, holder, wake, left) {
   return `Waits for ${holder}${seen}: held for ${left(wake.at)} more, unless renewed.`;
 }
 
-/** Whether what its own clock does is allowed by the settings; nothing of a clock that is right. */
+/** A note whether the settings allow the drift of its clock; nothing for a clock that is right. */
 export function drift(candidate) {
   const { ppm } = candidate.clock;
   if (ppm === 0) return '';

@@ -1,4 +1,4 @@
-// Happenings as sentences, which say why. What is of no interest to a reader has none.
+// Events as sentences with their reasons. An event of no interest to a reader has none.
 
 import { DRIFT_PPM, margin } from '../model/settings.js';
 import { list, moment, rate, seconds, span } from './words.js';
@@ -118,10 +118,10 @@ const TOLD = {
   warning: ({ who, text }) => say(`${who} reports: ${text}.`, 'fault'),
 };
 
-/** What to say of a happening; nothing of most. */
+/** The sentence for an event; nothing for most. */
 export const tell = (happening, world) => TOLD[happening.kind]?.(happening, world);
 
-/** Two refusals of one race in one sentence; none where they are not. */
+/** Joins two refusals of one race in one sentence; none where they do not belong together. */
 export function together(one, other) {
   if (!one.refused || !other.refused) return undefined;
   const names = [...one.refused, ...other.refused];

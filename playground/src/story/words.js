@@ -1,4 +1,4 @@
-// Times, spans and names as a reader wants them.
+// Times, spans and names for readers.
 
 import { SECOND } from '../model/time.js';
 
@@ -17,7 +17,7 @@ export const span = (micros) => `${(Math.max(0, micros) / SECOND).toFixed(1)} s`
 /** A lease: whole seconds. */
 export const seconds = (micros) => `${micros / SECOND} s`;
 
-/** By how much a clock is wrong. */
+/** The rate error of a clock. */
 export function rate(ppm) {
   if (ppm === 0) return 'exactly';
   return `${Math.abs(ppm) / 10_000} % ${ppm < 0 ? 'slow' : 'fast'}`;

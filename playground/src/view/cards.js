@@ -1,4 +1,4 @@
-// A card a candidate: what it is doing and why, its lease, its token, its clock, and what can be done to it.
+// A card a candidate: its state and the reason, its lease, its token, its clock, and the buttons for faults.
 
 import { cut, heal, kill, pause, resign, restart, resume, setRate } from '../model/orders.js';
 import { DRIFT_PPM, RATES } from '../model/settings.js';
@@ -9,7 +9,7 @@ import { find, make, set, setText } from './dom.js';
 export class Cards {
   #cards;
 
-  /** `order` carries out an order of the spectator's. */
+  /** `order` carries out a spectator's order. */
   constructor(world, order) {
     this.#cards = world.candidates.map(({ name }, place) => new Card(name, place, order));
     find('cards').replaceChildren(...this.#cards.map(({ element }) => element));
@@ -103,7 +103,7 @@ class Card {
 
 const option = (ppm) => make('option', { value: ppm }, ppm === 0 ? 'right' : rate(ppm));
 
-/** A button that does something, or undoes it. */
+/** A button that does something or undoes it. */
 function toggle(button, isDone, does, undoes) {
   setText(button, isDone ? undoes : does);
   set(button, 'data-does', isDone ? 'undo' : 'do');

@@ -1,4 +1,4 @@
-// What the spectator can do to everything: scenes, time, the settings.
+// The spectator's controls: scenes, time, the settings.
 
 import { removeRecord, setLease, setNetwork } from '../model/orders.js';
 import { SCENES, play } from '../model/scenes.js';
@@ -6,7 +6,7 @@ import { LEASES } from '../model/settings.js';
 import { seconds } from '../story/words.js';
 import { find, make, set, setText } from './dom.js';
 
-/** How much a step is, in milliseconds. */
+/** Milliseconds of a step. */
 const STEP = 500;
 
 export class Controls {
@@ -15,7 +15,7 @@ export class Controls {
   #lease = find('lease');
   #network = find('network');
 
-  /** `game` is the page's: see `game.js`. */
+  /** `game` is the page's, see `game.js`. */
   constructor(game) {
     for (const button of this.#scenes) {
       button.addEventListener('click', () => {

@@ -1,4 +1,4 @@
-// Small helps for making and changing elements. What is the same already is not touched.
+// Small helpers that make and change elements. An element that is the same already is not touched.
 
 const SVG = 'http://www.w3.org/2000/svg';
 
@@ -7,7 +7,7 @@ export function make(name, attributes = {}, ...children) {
   return dress(document.createElement(name), attributes, children);
 }
 
-/** The same for pictures. */
+/** The same for SVG. */
 export function draw(name, attributes = {}, ...children) {
   return dress(document.createElementNS(SVG, name), attributes, children);
 }

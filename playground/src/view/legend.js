@@ -1,4 +1,4 @@
-// What the timeline's bars mean.
+// The meaning of the timeline's bars.
 
 import { draw, find, make } from './dom.js';
 

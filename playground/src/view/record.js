@@ -1,4 +1,4 @@
-// The store's record: whose it is, and how long it lasts unless it is renewed.
+// The store's record: its owner, and its end unless it is renewed.
 
 import { span } from '../story/words.js';
 import { find, set, setText } from './dom.js';
@@ -40,5 +40,5 @@ function vacancy({ message }) {
   }
 }
 
-/** A candidate's place, which decides its colour. */
+/** A candidate's index, which decides its colour. */
 export const place = (world, name) => world.candidates.findIndex((candidate) => candidate.name === name);

@@ -1,4 +1,4 @@
-// Spans of time as bars of a picture. What is over is drawn once; what goes on grows.
+// Spans of time as bars of a picture. A span that is over is drawn once; an open one grows.
 
 import { draw } from './dom.js';
 
@@ -9,7 +9,7 @@ export class Spans {
   #bars = [];
   #settled = 0;
 
-  /** `shape(span)` is what does not change of a bar, `{ y, height, kind, says }`; none for a span that is not drawn. */
+  /** `shape(span)` returns the fixed part of a bar, `{ y, height, kind, says }`; none for a span that is not drawn. */
   constructor(group, spans, shape) {
     this.#group = group;
     this.#spans = spans;

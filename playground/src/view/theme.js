@@ -1,4 +1,4 @@
-// Light or dark: as the system is set, unless somebody chose.
+// Light or dark: the system's setting, unless the user chose.
 
 import { find, setText } from './dom.js';
 
@@ -21,7 +21,7 @@ export function offerThemes() {
   show();
 }
 
-// A browser may keep nothing for this page; then the choice lasts as long as the page does.
+// A browser may keep nothing for this page; then the choice lasts until the page is closed.
 function kept() {
   try {
     return localStorage.getItem(KEPT);

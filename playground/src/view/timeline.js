@@ -13,20 +13,20 @@ const BAR = 22;
 const FOOT = 26;
 const PAD = 10;
 
-/** How far back it can be scrolled, and how much more may be drawn until the past is cut off again. */
+/** The length of the past that can be scrolled to, and the length that may be drawn beyond it before it is cut off. */
 const PAST = 600 * SECOND;
 const SPARE = 300 * SECOND;
 
-/** How many pixels a lease takes, on a wide screen and on a narrow one. */
+/** The width of a lease in pixels, on a wide screen and on a narrow one. */
 const LEASE_WIDE = 140;
 const LEASE_NARROW = 84;
 
-/** A drawn letter of a small text, in pixels. */
+/** The width of a character of small text, in pixels. */
 const LETTER = 6;
 
 const TICKS = [1, 2, 5, 10, 15, 30, 60, 120];
 
-/** Where a moment is. */
+/** The position of a moment. */
 class Scale {
   constructor(perSecond, origin) {
     this.perSecond = perSecond;
@@ -65,7 +65,7 @@ export class Timeline {
     this.#narrow.addEventListener('change', () => this.#build());
   }
 
-  /** Another world begins. */
+  /** Begins another world. */
   begin(world, history) {
     this.#world = world;
     this.#history = history;
@@ -94,7 +94,7 @@ export class Timeline {
     return TOP + ROW * 6 + FOOT;
   }
 
-  /** Draws everything anew: another scale, or another world. */
+  /** Draws everything again, for another scale or another world. */
   #build() {
     const { now, lease } = this.#world;
     this.#lease = lease;
@@ -122,7 +122,7 @@ export class Timeline {
     return new Spans(this.#layers.bars, this.#history.record, shape);
   }
 
-  /** A notch for every write: that is what a leader's renewals are. */
+  /** Draws a notch for every write, such as a leader's renewals. */
   #writeBars() {
     const shape = ({ from, revision }) => ({ y: TOP + 5, height: 20, kind: 'written', says: `revision ${revision}, ${moment(from)}` });
     return new Spans(this.#layers.over, this.#history.writes, shape);
@@ -163,7 +163,7 @@ export class Timeline {
     ];
   }
 
-  /** Tokens where terms begin, and what was done to a candidate, where there is room. */
+  /** Writes tokens where terms begin, and the faults of a candidate, where they fit. */
   #write() {
     [...this.#history.rows.values()].forEach((row, index) => {
       const written = this.#texts[index];
@@ -198,7 +198,7 @@ export class Timeline {
     }
   }
 
-  /** What is proved beyond now: the leader's lease, and the record that outlasts it by the margin. */
+  /** Draws the time that is proved beyond now: the leader's lease, and the record that outlasts it by the margin. */
   #lookAhead() {
     const { now, store, candidates } = this.#world;
     const spans = candidates.map(({ leadsUntil }, index) => [leadsUntil, top(index), BAR, 'ahead']);
@@ -221,7 +221,7 @@ export class Timeline {
 
 const top = (index) => TOP + ROW * (index + 1) + 4;
 
-/** What tells bars apart besides their colour. */
+/** The patterns of bars, so that colour is not their only difference. */
 function patterns() {
   const pattern = (id, size, turn, shape) =>
     draw('pattern', { id, width: size, height: size, patternUnits: 'userSpaceOnUse', patternTransform: `rotate(${turn})` }, shape);

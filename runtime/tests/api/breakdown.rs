@@ -1,4 +1,4 @@
-//! A driver that breaks down ends every term, exactly once.
+//! A driver that panics ends every term, exactly once.
 
 use std::sync::atomic::Ordering;
 

@@ -1,4 +1,4 @@
-//! Draining: the lease is held until the work of the term is done.
+//! Draining: the lease is held until the term's work is done.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -59,7 +59,7 @@ async fn work_that_says_it_is_done_ends_the_drain_whoever_else_holds_the_term() 
     assert_eq!(term.reason(), Some(Reason::Resigned));
 }
 
-/// A leader on a clock that is set by hand, with the term it holds; a store that counts releases.
+/// A leader on a clock that is set by hand, with its term and a store that counts releases.
 async fn leader_by_hand(drain: Duration) -> (Clock, Switched, Store, Candidate, Term) {
     let clock = Clock::manual(Instant::from_nanos(1_000_000_000));
     let switched = Switched::new(&clock);
@@ -69,7 +69,7 @@ async fn leader_by_hand(drain: Duration) -> (Clock, Switched, Store, Candidate, 
     (clock, switched, store, candidate, term)
 }
 
-/// How many releases were sent, once all that was sent before has reached the store.
+/// The number of releases sent, once all earlier requests have reached the store.
 async fn releases(switched: &Switched, store: &Store) -> usize {
     store.leader("jobs").await.unwrap();
     switched.switches.releases.load(Ordering::SeqCst)
@@ -210,7 +210,7 @@ async fn a_drain_handler_is_called_in_time_though_the_leader_leaves_before_any_h
         tell.send(term.is_current()).unwrap();
         async {}
     }));
-    // The handlers run on this very thread: they hear of nothing before the first await.
+    // The handlers run on this very thread: none is called before the first await.
     while !candidate.is_leader() {
         std::thread::yield_now();
     }

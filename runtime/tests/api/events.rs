@@ -1,11 +1,11 @@
-//! Events: every subscriber has all of them, each `Won` has its `Lost`, and nobody makes the driver wait.
+//! Events: every subscriber gets all of them, each `Won` has its `Lost`, and no subscriber delays the driver.
 
 use incumbent::testing::ScriptedElection;
 use incumbent::{Clock, Event, Events, Reason, State, Token};
 
 use crate::support::{alone, options, soon};
 
-/// The wins (+) and losses (-) of all that is told until the campaign is over.
+/// The wins (+) and losses (-) among the events until the campaign is over.
 async fn pairs(mut events: Events) -> Vec<(char, Token)> {
     let mut pairs = Vec::new();
     while let Some(event) = soon(events.next()).await {

@@ -1,4 +1,4 @@
-//! The hub on a store with faults.
+//! The driver on a store with faults.
 
 use std::sync::atomic::Ordering;
 
@@ -66,7 +66,7 @@ async fn a_watch_that_ends_is_begun_again_and_what_vanished_meanwhile_is_seen() 
     let candidate = store.campaign("jobs", options("a")).await.unwrap();
     let term = soon(candidate.next_term()).await.unwrap();
     let mut events = candidate.events();
-    // Under this key nobody takes the seat again, so the vacancy lasts.
+    // No candidate acquires this key again, so the vacancy lasts.
     switched.memory.put("other", b"somebody").await.unwrap();
     let mut observer = store.observe("other").await.unwrap();
     let leader = soon(observer.next()).await.unwrap().leader;
@@ -75,7 +75,7 @@ async fn a_watch_that_ends_is_begun_again_and_what_vanished_meanwhile_is_seen() 
     assert_eq!(lost(&mut events).await, Reason::StoreReset);
     assert_eq!(soon(observer.next()).await.unwrap().leader, None);
     until(|| switched.switches.watches.load(Ordering::SeqCst) >= 2).await;
-    // A new life of the store has larger tokens, so the candidate may lead in it.
+    // A new incarnation of the store has larger tokens, so the candidate may lead in it.
     let again = loop {
         match soon(events.next()).await.unwrap() {
             Event::Won(again) => break again,

@@ -1,4 +1,4 @@
-//! Handlers: called in order, and whatever they do delays nothing but themselves.
+//! Handlers: called in order, and a slow one delays only the handlers after it.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ async fn handlers_are_called_in_the_order_of_the_events() {
     );
 }
 
-/// The only thread of the user's runtime is blocked for two leases.
+/// The test blocks the only thread of the user's runtime for two leases.
 #[tokio::test(flavor = "current_thread")]
 async fn a_handler_that_blocks_its_thread_for_longer_than_a_lease_keeps_no_renewal_waiting() {
     let candidate = alone(options("a")).await;

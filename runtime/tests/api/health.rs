@@ -1,4 +1,4 @@
-//! The candidate's own health: reported, or asked for.
+//! The candidate's own health: set by the application, or asked for.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -55,7 +55,7 @@ async fn a_health_check_that_panics_or_hangs_counts_as_failed() {
     }
 }
 
-/// A pulse of an event loop that turns as long as it is told to.
+/// A pulse of an event loop that turns while `turns` is set.
 fn pulse(turns: &Arc<AtomicBool>) -> Pulse {
     let (ask, asked) = std::sync::mpsc::channel();
     let pulse = Pulse::new(move || ask.send(()).is_ok());
@@ -80,13 +80,13 @@ async fn a_leader_whose_event_loop_hangs_leaves_and_campaigns_again_when_it_turn
     turns.store(false, Ordering::SeqCst);
     assert_eq!(lost(&mut events).await, Reason::Unhealthy);
     until(|| candidate.state() == State::Idle).await;
-    // What it says of itself is another matter: it is not well while its loop hangs.
+    // The application's own report does not count: the candidate is unhealthy while its loop hangs.
     candidate.set_healthy(true);
     candidate.resign().await.unwrap();
     assert_eq!(candidate.state(), State::Idle);
     turns.store(true, Ordering::SeqCst);
     drop(soon(candidate.next_term()).await.unwrap());
-    // Nor is a loop that turns all there is to it.
+    // A turning loop is not enough either.
     candidate.set_healthy(false);
     until(|| candidate.state() == State::Idle).await;
 }

@@ -1,4 +1,4 @@
-//! What belongs to the user and may block or panic, log subscribers and listeners, costs no term.
+//! User code that may block or panic, such as log subscribers and listeners, costs no term.
 
 use std::sync::{Arc, Condvar, Mutex};
 
@@ -8,7 +8,7 @@ use tracing::{Event, Metadata, Subscriber};
 
 use crate::support::{LEASE, options, soon, until};
 
-/// A gate that holds threads up until it is opened.
+/// A gate that blocks threads until it is opened.
 #[derive(Clone, Default)]
 struct Gate(Arc<(Mutex<State>, Condvar)>);
 
@@ -19,7 +19,7 @@ struct State {
 }
 
 impl Gate {
-    /// Holds the calling thread up while the gate is shut.
+    /// Blocks the calling thread while the gate is shut.
     fn pass(&self) {
         let (state, changed) = &*self.0;
         let mut state = state.lock().unwrap();
@@ -62,7 +62,7 @@ impl Subscriber for Gate {
     fn exit(&self, _: &Id) {}
 }
 
-/// Waits until the leader's term, begun by now, has been renewed for two leases while the gate holds its thread up.
+/// Waits until the leader's term, begun by now, has been renewed for two leases while the gate blocks a thread.
 async fn leads_on_beside(gate: &Gate, candidate: &Candidate) {
     let term = soon(candidate.next_term()).await.unwrap();
     until(|| gate.is_holding()).await;

@@ -1,4 +1,4 @@
-//! Who stands, as programs ask for it.
+//! The candidates of an election, as programs list them.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ async fn the_one_that_stood_longest_comes_first() {
     let mut candidates = Vec::new();
     for name in ["cleo", "ben", "ada"] {
         candidates.push(store.campaign("jobs", options(name)).await.unwrap());
-        // Not before it stands.
+        // The candidate is listed.
         while soon(store.candidates("jobs")).await.unwrap().unwrap().len() < candidates.len() {
             tokio::task::yield_now().await;
         }

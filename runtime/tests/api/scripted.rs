@@ -1,4 +1,4 @@
-//! The election that follows a script.
+//! The scripted election.
 
 use std::time::Duration;
 
@@ -160,7 +160,7 @@ async fn a_win_among_holding_events_is_held_until_it_was_read_and_dropped_and_el
     election.acquire();
     election.drain(Reason::Resigned);
     assert!(candidate.is_leader());
-    // From here on it is read, and dropped.
+    // From here on the event is read and dropped.
     assert!(matches!(holding.next().await, Some(Event::StateChanged(State::Waiting))));
     assert!(matches!(holding.next().await, Some(Event::Won(_))));
     assert!(!candidate.is_leader());

@@ -1,4 +1,4 @@
-//! Campaigning on a store that does not answer yet, or does not fit.
+//! Campaigns on a store that does not answer yet, or does not fit.
 
 use std::sync::atomic::Ordering;
 
@@ -14,7 +14,7 @@ async fn a_store_that_does_not_answer_is_waited_for_with_warning_told() {
     switched.switches.unreachable.store(true, Ordering::SeqCst);
     let store = switched.store(&clock);
     let candidate = soon(store.campaign("jobs", options("a"))).await.unwrap();
-    // Nobody had subscribed when it was told; the first subscriber hears of it all the same.
+    // Without a subscriber at the time of the warning, the first subscriber still receives it.
     let mut events = candidate.events();
     let fault = loop {
         match soon(events.next()).await.unwrap() {
@@ -59,7 +59,7 @@ async fn a_candidate_that_waits_for_its_store_can_be_unhealthy_resign_and_close(
     drop(soon(other.next_term()).await.unwrap());
     soon(other.resign()).await.unwrap();
     assert_eq!(lost(&mut events).await, Reason::Resigned);
-    // The other is the only healthy one, so it wins again.
+    // The other candidate is the only healthy one, so it wins again.
     soon(other.next_term()).await.unwrap();
     assert!(!candidate.is_leader());
     candidate.set_healthy(true);

@@ -1,4 +1,4 @@
-//! What the tests of the public API share.
+//! Helpers for the tests of the public API.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -11,10 +11,10 @@ use incumbent::incumbent_core::store::{Capabilities, Fault, FaultKind, Outcome, 
 use incumbent::store::{Adapter, Memory, MemorySettings, WatchEvent};
 use incumbent::{CampaignOptions, Candidate, Clock, Event, Events, Preset, Reason, Store};
 
-/// Far longer than anything here takes, on however busy a machine.
+/// Far longer than any step takes, also on a busy machine.
 const GENEROUS: Duration = Duration::from_secs(30);
 
-/// The shortest lease that leaves room for a retry is a little under this.
+/// The shortest lease with time for a retry is a little under this.
 pub(crate) const LEASE: Duration = Duration::from_millis(800);
 
 /// A candidate with a short lease and no splay.
@@ -28,12 +28,12 @@ pub(crate) async fn alone(options: CampaignOptions) -> Candidate {
     store.campaign("jobs", options).await.unwrap()
 }
 
-/// Waits, but not for ever.
+/// Waits, but no longer than [`GENEROUS`].
 pub(crate) async fn soon<F: IntoFuture>(work: F) -> F::Output {
     tokio::time::timeout(GENEROUS, work).await.expect("it takes too long")
 }
 
-/// Waits until `done` says so.
+/// Waits until `done` returns true.
 pub(crate) async fn until(mut done: impl FnMut() -> bool) {
     soon(async {
         while !done() {
@@ -68,7 +68,7 @@ pub(crate) struct Switches {
     pub(crate) silent: AtomicBool,
     /// The next write panics.
     pub(crate) panics: AtomicBool,
-    /// How many times a connection was closed.
+    /// The number of times that a connection was closed.
     pub(crate) closed: AtomicUsize,
     /// Inspections so far.
     pub(crate) inspections: AtomicUsize,

@@ -1,4 +1,4 @@
-//! One step compares and writes, and a refusal tells what is there.
+//! A write compares and writes in one step, and a refusal returns the present revision.
 
 use incumbent::incumbent_core::Revision;
 use incumbent::incumbent_core::record::Entry;

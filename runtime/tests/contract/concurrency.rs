@@ -1,4 +1,4 @@
-//! However many write at once, the store lets one through at a time.
+//! Concurrent writes: the store lets one through at a time.
 
 use futures_util::future::join_all;
 use incumbent::incumbent_core::Revision;
@@ -36,7 +36,7 @@ pub(crate) async fn writers_of_different_keys_all_get_through(fixture: &impl Fix
         let key = format!("jobs-{writer}");
         let mut expect = Expect::Absent;
         for attempt in 1..10 {
-            // Others may hold the store for a moment; they lose nothing of ours.
+            // Other writers may hold the store for a moment; that loses no write.
             let revision = eventually("the write is applied", || async {
                 match store.write(&key, &acquire(attempt, expect, "w", fixture.lease())).await {
                     Outcome::Busy => None,
@@ -56,7 +56,7 @@ async fn connect(fixture: &impl Fixture) -> Vec<Box<dyn Adapter>> {
     join_all((0..WRITERS).map(|_| fixture.connect())).await
 }
 
-/// Has all write at once; the winner's revision.
+/// Sends all writes at once; returns the winner's revision.
 async fn one_of(stores: &[Box<dyn Adapter>], key: &str, write: impl Fn(u64) -> Write) -> Revision {
     let writes: Vec<_> = (0..WRITERS).map(write).collect();
     let writing = stores.iter().zip(&writes).map(|(store, write)| store.write(key, write));

@@ -1,4 +1,4 @@
-//! What was written is read, over any connection, by the newest state.
+//! Reads return written entries over any connection, by the newest state.
 
 use incumbent::incumbent_core::record::{Claim, Entry, Kind, LEASE, METADATA, NONCE, Record, Release, TERM};
 use incumbent::incumbent_core::store::{Action, Expect, Put, Write};

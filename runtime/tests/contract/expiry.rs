@@ -1,5 +1,5 @@
-//! A record is over when its lease is, never earlier, and later by no more than the granularity
-//! (which a busy machine may stretch, so that these tests wait for it with a generous limit).
+//! A record ends with its lease, never earlier, and later by no more than the granularity (which a
+//! busy machine may stretch, so these tests wait with a generous limit).
 
 use std::cell::Cell;
 
@@ -14,7 +14,7 @@ pub(crate) async fn a_record_lives_no_shorter_than_its_lease(fixture: &impl Fixt
     fixture.pass(fixture.lease() / 2).await;
     eventually("the record expires", || async {
         let gone = store.read("jobs").await.unwrap().live().is_none();
-        // Read after the answer: only then has at least this much time passed for it.
+        // Read after the answer: only then is this the least time that has passed.
         let lived = fixture.clock().now().since(sent);
         assert!(!gone || lived >= fixture.lease(), "gone after {lived:?} of {:?}", fixture.lease());
         if !gone {
@@ -47,10 +47,10 @@ pub(crate) async fn a_renewal_begins_the_lease_anew(fixture: &impl Fixture) {
         for attempt in 2..6 {
             fixture.pass(fixture.lease() / 2).await;
             let sending = fixture.clock().now();
-            // Refused if the lease had not begun anew.
+            // Refused unless the renewal restarted the lease.
             let outcome = store.write(&key, &renew(attempt, revision, "a", fixture.lease())).await;
             if fixture.clock().now().since(sent) >= fixture.lease() {
-                // The machine was too busy for the answer to mean anything.
+                // The machine was too busy: the answer proves nothing.
                 return None;
             }
             (revision, sent) = (applied(outcome), sending);
@@ -93,7 +93,7 @@ pub(crate) async fn watchers_are_told_of_an_expiry_where_that_is_promised(fixtur
         assert_eq!((told.key.as_str(), marker > revision), ("jobs", true));
         assert_eq!(store.read("jobs").await.unwrap(), Entry::Expired { revision: marker });
     } else {
-        // The next thing it tells is the next thing written.
+        // The next change of the watch is the next write.
         let gone = expired(fixture, &*store, "jobs").await;
         let write = acquire(2, expect_of(&gone), "b", fixture.lease());
         let after = applied(store.write("jobs", &write).await);
@@ -101,7 +101,7 @@ pub(crate) async fn watchers_are_told_of_an_expiry_where_that_is_promised(fixtur
     }
 }
 
-/// What is there once the record is gone.
+/// The entry once the record is gone.
 async fn expired(fixture: &impl Fixture, store: &dyn incumbent::store::Adapter, key: &str) -> Entry {
     let granularity = store.capabilities().granularity;
     fixture.pass(granularity).await;

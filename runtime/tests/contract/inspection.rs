@@ -1,4 +1,4 @@
-//! What a store says of itself.
+//! The store's inspection.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ pub(crate) async fn the_age_grows_with_time(fixture: &impl Fixture) {
     let span = fixture.lease() / 2;
     fixture.pass(span).await;
     let old = store.inspect().await.unwrap().age.unwrap();
-    // A store may tell its time in milliseconds, or a little apart from ours.
+    // A store may report its time in milliseconds, or a little apart from ours.
     assert!(old + Duration::from_millis(20) >= young + span, "{young:?}, then {old:?} after {span:?}");
 }
 
@@ -45,7 +45,7 @@ pub(crate) async fn a_store_made_anew_has_a_larger_incarnation_and_no_records(fi
     let after = fresh.inspect().await.unwrap();
     assert!(after.incarnation > before.incarnation, "{before:?}, then {after:?}");
     assert_eq!(fresh.read("jobs").await.unwrap(), Entry::Vacant);
-    // Who had it open sees the new life too.
+    // A connection that was open sees the new incarnation too.
     eventually("the old connection sees the new life", || async {
         store.inspect().await.ok().filter(|info| info.incarnation == after.incarnation)
     })

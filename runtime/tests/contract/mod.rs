@@ -1,4 +1,4 @@
-//! What every store must do, as tests that any store can be put through.
+//! The contract of every store, as tests for any store.
 //!
 //! A store's own test file implements [`Fixture`] and says
 //! `contract::store_contract!(ItsFixture);`. Every
@@ -31,10 +31,10 @@ use incumbent::incumbent_core::store::{Action, Expect, Outcome, Put, Write};
 use incumbent::incumbent_core::{Incarnation, Revision};
 use incumbent::store::{Adapter, StoreAdmin, WatchEvent};
 
-/// How long a test waits for what must happen soon.
+/// The longest wait for something that must happen soon.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
-/// A store under test, which nobody else uses.
+/// A store under test, without other users.
 pub(crate) trait Fixture: Sized + Send + Sync + 'static {
     /// Makes an empty store.
     fn start() -> impl Future<Output = Self> + Send;
@@ -45,7 +45,7 @@ pub(crate) trait Fixture: Sized + Send + Sync + 'static {
     /// Opens a connection for unconditional writes.
     fn operator(&self) -> impl Future<Output = Box<dyn StoreAdmin>> + Send;
 
-    /// Deletes the store and makes it anew, under whoever has it open.
+    /// Deletes the store and makes it again, under its open connections.
     fn recreate(&self) -> impl Future<Output = ()> + Send;
 
     /// The clock that was given to the connections.
@@ -196,7 +196,7 @@ pub(crate) fn release(attempt: u64, expect: Revision, successor: Option<&str>) -
     Write { attempt: Attempt(attempt), expect: Expect::Revision(expect), action }
 }
 
-/// What the releases of these tests say is owed, and the incarnation they name.
+/// The wait that the releases of these tests state, and the incarnation they name.
 pub(crate) const OWED: Duration = Duration::from_millis(1500);
 pub(crate) const HELD_IN: Incarnation = Incarnation(77);
 
@@ -214,7 +214,7 @@ pub(crate) async fn take(store: &dyn Adapter, key: &str, name: &str, lease: Dura
     applied(store.write(key, &acquire(1, Expect::Absent, name, lease)).await)
 }
 
-/// What an acquire over this entry expects.
+/// The expectation of an acquire over this entry.
 pub(crate) fn expect_of(entry: &Entry) -> Expect {
     entry.revision().map_or(Expect::Absent, Expect::Revision)
 }

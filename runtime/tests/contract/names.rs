@@ -1,4 +1,4 @@
-//! Keys and names are refused before anything is sent.
+//! Keys and names are checked before anything is sent.
 
 use incumbent::ErrorKind;
 

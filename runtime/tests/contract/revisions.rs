@@ -1,4 +1,4 @@
-//! Revisions only grow, whatever happens to a record.
+//! Revisions only grow, through every change of a record.
 
 use incumbent::incumbent_core::store::Expect;
 

@@ -1,4 +1,4 @@
-//! Who stands in an election is known over all connections.
+//! All connections list the candidates of an election.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ async fn stands(fixture: &impl Fixture, store: &Store, election: &str, name: &st
     store.campaign(election, options.splay(Duration::ZERO)).await.unwrap()
 }
 
-/// Everybody, each as "election name"; those of two connections that entered in one moment may come in either order.
+/// All candidates, each as "election name"; two that entered over two connections in one moment may come in either order.
 fn names(present: Option<Vec<CandidateInfo>>) -> Vec<String> {
     let present = present.expect("this store knows who stands");
     let mut names: Vec<_> = present.iter().map(|one| format!("{} {}", one.election, one.name)).collect();
@@ -25,14 +25,14 @@ fn names(present: Option<Vec<CandidateInfo>>) -> Vec<String> {
     names
 }
 
-/// Waits until a roll call over `store` tells these: on a busy machine an answer may come too late for one call.
+/// Waits until a roll call over `store` returns these: on a busy machine an answer may come too late for one call.
 async fn until_told(store: &Store, expected: &[&str]) {
     let what = format!("a roll of {expected:?}");
     eventually(&what, || async { (names(store.all_candidates().await.unwrap()) == expected).then_some(()) })
         .await;
 }
 
-/// The only candidate of `jobs`, once it is told.
+/// The only candidate of `jobs`, once it is listed.
 async fn alone(store: &Store) -> CandidateInfo {
     eventually("a single candidate", || async {
         let mut told = store.candidates("jobs").await.unwrap().unwrap();
@@ -71,7 +71,7 @@ pub(crate) async fn a_candidate_is_told_with_its_campaign_and_since_when_it_stan
     assert!(after.standing_for >= longer, "{before:?} {after:?}");
     assert!(before.nonce.is_some());
     assert_eq!(before.nonce, after.nonce);
-    // Two of one name are two.
+    // Two candidates of one name are two.
     let _other = stands(fixture, &aside, "jobs", "ada").await;
     until_told(&aside, &["jobs ada", "jobs ada"]).await;
     drop(ada);
@@ -91,7 +91,7 @@ pub(crate) async fn who_leaves_the_race_is_told_no_more_until_it_is_back(fixture
     until_told(&aside, &["jobs ada", "jobs cleo"]).await;
     drop(cleo);
     until_told(&aside, &["jobs ada"]).await;
-    // Who resigns stays in the race.
+    // A candidate that resigns stays in the election.
     ada.resign().await.unwrap();
     until_told(&aside, &["jobs ada"]).await;
 }

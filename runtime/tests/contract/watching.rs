@@ -1,4 +1,4 @@
-//! A watch tells first what is there, and then what changes, until it cannot promise that any more.
+//! A watch first reports the present entries, and then changes, until it cannot promise that any more.
 
 use incumbent::incumbent_core::Revision;
 use incumbent::incumbent_core::record::Entry;

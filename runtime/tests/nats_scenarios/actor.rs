@@ -1,4 +1,4 @@
-//! A candidate in the test's own process, with everything it was told.
+//! A candidate in the test's own process, with a log of its events.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -8,10 +8,10 @@ use incumbent_testkit::wait;
 
 use crate::bench::margin;
 
-/// Far longer than anything here takes, on however busy a machine.
+/// Far longer than any step takes, also on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
 
-/// Something a candidate was told. Unlike an event it holds no term, and so holds up no drain.
+/// An event of a candidate. Unlike an `Event` it holds no term, and so delays no drain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Told {
     Won(Won),
@@ -32,11 +32,11 @@ pub(crate) struct Won {
 pub(crate) struct Lost {
     pub(crate) token: Token,
     pub(crate) reason: Reason,
-    /// When it was read, which is a little later than it was told.
+    /// The time of the read, a little later than the event.
     pub(crate) at: Instant,
 }
 
-/// All a candidate was told so far.
+/// All events of a candidate so far.
 #[derive(Clone, Default)]
 pub(crate) struct Log(Arc<Mutex<Vec<Told>>>);
 
@@ -91,12 +91,12 @@ impl Actor {
         self.nth(n, "loss", |told| if let Told::Lost(lost) = told { Some(*lost) } else { None }).await
     }
 
-    /// Waits until it is told warning that `fits`.
+    /// Waits for a warning that `fits`.
     pub(crate) async fn warning(&self, what: &str, fits: impl Fn(&Warning) -> bool) -> Warning {
         self.warnings(1, what, fits).await
     }
 
-    /// Waits until it is told warning that `fits` for the n-th time.
+    /// Waits for the n-th warning that `fits`.
     pub(crate) async fn warnings(&self, n: usize, what: &str, fits: impl Fn(&Warning) -> bool) -> Warning {
         let pick = |told: &Told| match told {
             Told::Warning(warning) if fits(warning) => Some(warning.clone()),
@@ -105,7 +105,7 @@ impl Actor {
         self.nth(n, what, pick).await
     }
 
-    /// Waits until it is told that `name` holds the seat.
+    /// Waits until the candidate observes `name` as the holder.
     pub(crate) async fn sees(&self, name: &str) {
         let fits = |told: &Told| (*told == Told::Leader(Some(name.into()))).then_some(());
         self.nth(1, &format!("{name} to be seen"), fits).await;
@@ -152,7 +152,7 @@ impl Actor {
     }
 }
 
-/// Waits until one of them wins with a token above `above`; which, and the win.
+/// Waits until one of them wins with a token above `above`; returns its index, and the win.
 pub(crate) async fn next_leader(actors: &[&Actor], above: Token) -> (usize, Won) {
     let next = |actor: &Actor| actor.wins().into_iter().find(|won| won.token > above);
     let search = async {
@@ -171,14 +171,14 @@ pub(crate) async fn next_leader(actors: &[&Actor], above: Token) -> (usize, Won)
     found
 }
 
-/// Waits until the leader is about to renew, which it does when a third of its lease has passed.
+/// Waits until the leader is about to renew, a third of its lease after its last write.
 pub(crate) async fn before_a_renewal(actor: &Actor, lease: Duration) {
     let due = lease - margin(lease) - lease / 3;
     let remaining = || actor.candidate.term().expect("it leads").remaining();
     wait::until_async("a renewal to fall due", PATIENCE, || async { remaining() < due + lease / 20 }).await;
 }
 
-/// Wins and losses alternate for each candidate, and of all terms a later one has a larger token.
+/// Wins and losses alternate for each candidate, and a later term has a larger token.
 pub(crate) fn check_terms(logs: &[Log]) {
     let mut terms = Vec::new();
     for log in logs {

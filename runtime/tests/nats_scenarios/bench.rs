@@ -20,26 +20,26 @@ pub(crate) const STREAM: &str = "KV_elections";
 
 /// A lease for tests in which one runs out.
 pub(crate) const SHORT: Duration = Duration::from_secs(2);
-/// A lease for tests in which one runs out while another must not, however busy the machine is.
+/// A lease for tests in which one runs out while another must not, also on a busy machine.
 pub(crate) const STEADY: Duration = Duration::from_secs(4);
-/// A lease for tests in which none may: nothing here waits for it.
+/// A lease for tests in which none may run out: no test waits for it.
 pub(crate) const LONG: Duration = Duration::from_secs(10);
-/// How late anything may be because the machine is busy.
+/// The longest delay on a busy machine.
 pub(crate) const BUSY: Duration = Duration::from_secs(2);
-/// How long after its time a record may still be there, and how far apart it is then looked for: what the
-/// store states of itself, and the core's poll.
+/// The longest time that an overdue record may still be there, plus the interval of reads: the store's
+/// granularity, and the core's poll.
 pub(crate) const REMOVAL: Duration = Duration::from_millis(350 + 100);
 
 /// One server with a bucket.
 pub(crate) struct Bench {
     pub(crate) server: NatsServer,
     pub(crate) lease: Duration,
-    /// Writes without asking who leads.
+    /// Writes without regard to the leader.
     pub(crate) operator: Nats,
 }
 
 impl Bench {
-    /// A bucket whose name was never used before, so that the first leader waits for nothing.
+    /// A bucket whose name was never used before, so that the first leader has no win delay.
     pub(crate) async fn start(lease: Duration) -> Self {
         Self::with(InitOptions::new(lease).never_used(true), lease).await
     }
@@ -56,7 +56,7 @@ impl Bench {
         join(&self.server.url(), name, self.lease).await
     }
 
-    /// A candidate that reads the key all the time, and does not only wait for the watch.
+    /// A candidate that polls the key all the time, beside the watch.
     pub(crate) async fn join_looking(&self, name: &str) -> Actor {
         let store = open(&self.server.url(), self.lease).await;
         let options = options(name, self.lease).interval(Duration::from_millis(200));
@@ -77,12 +77,12 @@ impl Bench {
         Proxy::to(&self.server.address())
     }
 
-    /// The record of whoever holds the seat.
+    /// The present holder's record.
     pub(crate) async fn record(&self) -> Record {
         self.operator.read(KEY).await.unwrap().live().expect("nobody holds the seat").clone()
     }
 
-    /// Waits until the seat is held under that name; the record.
+    /// Waits until that name holds the key; returns the record.
     pub(crate) async fn record_of(&self, name: &str) -> Record {
         wait::until_some_async(&format!("the record of {name}"), PATIENCE, || async {
             let entry = self.operator.read(KEY).await.unwrap();
@@ -91,7 +91,7 @@ impl Bench {
         .await
     }
 
-    /// Waits until `stores` of them watch the bucket: whoever leads now, its record is on its way to all.
+    /// Waits until `stores` of them watch the bucket: the present leader's record is then on its way to all.
     #[track_caller]
     pub(crate) fn watched_by(&self, stores: u64) {
         wait::until("the candidates to watch", PATIENCE, || {
@@ -132,7 +132,7 @@ pub(crate) async fn open(servers: &str, lease: Duration) -> Store {
     tokio::time::timeout(PATIENCE, store).await.expect("the store does not open").unwrap()
 }
 
-/// A candidate that comes without splay.
+/// A candidate without splay.
 pub(crate) fn options(name: &str, lease: Duration) -> CampaignOptions {
     CampaignOptions::new().name(name).preset(Preset::Test).lease(lease).splay(Duration::ZERO)
 }

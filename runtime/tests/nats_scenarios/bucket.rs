@@ -14,8 +14,8 @@ use crate::actor::{Actor, PATIENCE, before_a_renewal, next_leader};
 use crate::bench::*;
 use crate::witness::Witness;
 
-/// The bucket is deleted and made again: `Lost(StoreReset)`, told as warning, and nobody leads before the new
-/// bucket is a lease old; then with a larger token.
+/// The bucket is deleted and made again: `Lost(StoreReset)`, a warning, and no leader before the new bucket is a
+/// lease old; then one with a larger token.
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_leads_in_a_new_bucket_before_it_is_a_lease_old() {
     let bench = Bench::start(SHORT).await;
@@ -37,8 +37,8 @@ async fn nobody_leads_in_a_new_bucket_before_it_is_a_lease_old() {
     witness.verdict();
 }
 
-/// The bucket is deleted and stays away: told as warning, and `Lost` at the deadline at the latest; where it is
-/// made at last, somebody leads there.
+/// The bucket is deleted and stays away: a warning, and `Lost` at the deadline at the latest; once it is made again,
+/// a candidate leads there.
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_bucket_nobody_leads_and_everybody_is_told() {
     let bench = Bench::start(SHORT).await;
@@ -59,9 +59,9 @@ async fn without_a_bucket_nobody_leads_and_everybody_is_told() {
     witness.verdict();
 }
 
-/// The bucket is deleted and made again, and a renewal that was held up on its way finds the very sequence it
-/// expects, under somebody else's record: it is applied, nobody is told of a win by it before the bucket is
-/// a lease old, and one leads.
+/// The bucket is deleted and made again, and a delayed renewal finds the very sequence it expects, under the record
+/// of another writer. It is applied, but no candidate reports a win by it before the bucket is a lease old, and one
+/// leads.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_old_write_whose_sequence_happens_to_match_makes_no_leader() {
     let bench = Bench::start(STEADY).await;
@@ -72,7 +72,7 @@ async fn an_old_write_whose_sequence_happens_to_match_makes_no_leader() {
     b.sees("a").await;
     let witness = Witness::of(&[&a, &b]);
 
-    // Its next renewal is under way for as long as it takes to make the bucket anew.
+    // Its next renewal is under way for as long as it takes to make the bucket again.
     before_a_renewal(&a, STEADY).await;
     proxy.cut_to_server();
     let cut = now();
@@ -85,7 +85,7 @@ async fn an_old_write_whose_sequence_happens_to_match_makes_no_leader() {
     for _ in 1..expected {
         bench.operator.put("another", b"").await.unwrap();
     }
-    // Somebody else's record now has the sequence that the held renewal expects.
+    // The record of another writer now has the sequence that the held renewal expects.
     assert_eq!(bench.operator.put(KEY, b"an operator").await.unwrap().0, expected);
     wait::until("the renewal to be sent", PATIENCE, || now() > cut + STEADY / 10);
     proxy.heal();
@@ -100,7 +100,7 @@ async fn an_old_write_whose_sequence_happens_to_match_makes_no_leader() {
 }
 
 /// A server loses more acknowledged writes than candidates use up by themselves, and every candidate remembers them:
-/// nobody leads until an operator accepts that tokens start again. An acceptance of other tokens or of another
+/// none leads until an operator accepts that tokens start again. An acceptance of other tokens or of another
 /// incarnation changes nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn after_lost_writes_that_all_remember_someone_leads_once_an_operator_accepts() {
@@ -163,7 +163,7 @@ async fn after_lost_writes_that_all_remember_someone_leads_once_an_operator_acce
     assert!(leader.revision < first.token.sequence, "tokens have started again: {leader:?}");
 }
 
-/// Copies a folder and all that is in it.
+/// Copies a folder with its content.
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {

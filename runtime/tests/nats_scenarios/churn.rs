@@ -1,4 +1,4 @@
-//! The test by which the Go library proves itself, as a scenario of ours.
+//! The Go library's own acceptance test, as a scenario here.
 
 use std::time::Duration;
 
@@ -14,11 +14,11 @@ use crate::witness::Witness;
 const LEASE: Duration = Duration::from_millis(750);
 const FAULT_EVERY: Duration = Duration::from_millis(150);
 const FOR: Duration = Duration::from_secs(15);
-/// The election in the same bucket that nobody disturbs.
+/// The election in the same bucket that stays undisturbed.
 const BESIDE: &str = "beside";
 
 /// Ten candidates whose key is deleted or overwritten again and again: they elect, lose and re-elect, never
-/// two at once, and the election beside theirs never notices.
+/// two at once, and the election beside theirs loses no term to that.
 #[tokio::test(flavor = "multi_thread")]
 async fn ten_candidates_under_constant_faults_never_lead_at_once() {
     let bench = Bench::start(LEASE).await;
@@ -45,7 +45,7 @@ async fn ten_candidates_under_constant_faults_never_lead_at_once() {
     assert!(!losses.is_empty() || two[1 - beside].wins().is_empty(), "two won, and none lost");
 }
 
-/// While there is a leader, a fault every 150 ms: two of three an overwriting, the third a deletion.
+/// Makes a fault every 150 ms while there is a leader: two of three are overwritings, the third a deletion.
 async fn make_faults(bench: &Bench, candidates: &[&Actor], until: Instant) -> usize {
     let mut faults = 0;
     let mut ticks = tokio::time::interval(FAULT_EVERY);

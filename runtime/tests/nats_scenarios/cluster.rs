@@ -12,12 +12,12 @@ use crate::actor::{Actor, PATIENCE, before_a_renewal, next_leader};
 use crate::bench::*;
 use crate::witness::Witness;
 
-/// Long enough to sit out the failure of a server, as the documents advise.
+/// Survives the failure of a server, as the documentation advises.
 const LEASE: Duration = Duration::from_secs(30);
-/// How long a cluster may take to elect its leaders on a busy machine.
+/// The longest election of a cluster's leaders on a busy machine.
 const ELECTION: Duration = Duration::from_secs(90);
 
-/// A leader and a candidate, both of whom know all servers.
+/// A leader and a candidate that both know all servers.
 struct Pair {
     leader: Actor,
     other: Actor,
@@ -36,7 +36,7 @@ impl Pair {
         Self { leader, other, token, witness }
     }
 
-    /// The term has gone on: renewed after now, never lost, and nobody else ever led.
+    /// Checks that the term goes on: renewed after now, never lost, and no other candidate ever led.
     async fn goes_on(self) {
         self.leader.renewed_after(now(), LEASE).await;
         assert_eq!(self.leader.losses(), []);
@@ -45,14 +45,14 @@ impl Pair {
     }
 }
 
-/// Makes the bucket, as soon as the servers have heard enough of each other to place it.
+/// Makes the bucket, as soon as the servers know enough of each other to place it.
 async fn make_bucket(cluster: &NatsCluster, lease: Duration) {
     let options = InitOptions::new(lease).replicas(3).never_used(true);
     let settings = settings(&cluster.addresses());
     wait::until_async("a place for three replicas", ELECTION, || async {
         match init(&settings, &options).await {
             Ok(_) => true,
-            // A leader that has only just been elected forgets what it was asked before.
+            // A newly elected leader has lost the requests sent before its election.
             Err(error) if error.kind() == ErrorKind::StoreUnavailable => false,
             Err(error) if error.message().contains("no suitable peers") => false,
             Err(error) => panic!("{error}"),
@@ -106,8 +106,8 @@ async fn a_term_survives_a_rolling_restart() {
     pair.goes_on().await;
 }
 
-/// Two of three servers are away for longer than the lease: `Lost(Expired)` at the deadline, and nobody leads;
-/// when they are back somebody does, with a larger token.
+/// Two of three servers are away for longer than the lease: `Lost(Expired)` at the deadline, and no leader;
+/// when they are back a candidate leads, with a larger token.
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_quorum_nobody_leads_for_longer_than_a_lease() {
     let mut cluster = NatsCluster::start(3);
@@ -129,8 +129,8 @@ async fn without_a_quorum_nobody_leads_for_longer_than_a_lease() {
     witness.verdict();
 }
 
-/// Two of three servers are paused until a renewal is overdue, and go on before the lease is over: what was
-/// written meanwhile commits late, is recognised, and the term survives.
+/// Two of three servers are paused until a renewal is overdue, and go on before the lease is over: the delayed
+/// write commits late, is recognised, and the term survives.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_term_survives_a_loss_of_the_quorum_that_is_shorter_than_its_lease() {
     let cluster = NatsCluster::start(3);
@@ -144,11 +144,11 @@ async fn a_term_survives_a_loss_of_the_quorum_that_is_shorter_than_its_lease() {
     pair.goes_on().await;
 }
 
-/// The way to the servers of a cluster, through proxies.
+/// The routes to the servers of a cluster, through proxies.
 struct Ways(Vec<Proxy>);
 
 impl Ways {
-    /// None of them leads anywhere yet but the one to `node`, so that is the server of the first connection.
+    /// Only the route to `node` is open yet, so that is the server of the first connection.
     fn at_first_to(cluster: &NatsCluster, node: usize) -> Self {
         let ways = Self(cluster.nodes().iter().map(|node| Proxy::to(&node.address())).collect());
         ways.0.iter().enumerate().filter(|(at, _)| *at != node).for_each(|(_, way)| way.cut());
@@ -164,8 +164,9 @@ impl Ways {
     }
 }
 
-/// The server that leads the stream, to which the leader is connected, is cut off from the others and goes on
-/// answering from the past: that is not believed, the leader finds the others, and the term survives.
+/// The server that leads the stream, to which the leader is connected, is cut off from the other servers and
+/// goes on answering from the past. The leader rejects those answers, finds the other servers, and the term
+/// survives.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_term_survives_the_isolation_of_the_streams_leader() {
     let cluster = NatsCluster::start_partitionable(3, Options::new());
@@ -188,15 +189,15 @@ async fn a_term_survives_the_isolation_of_the_streams_leader() {
     cluster.heal();
 }
 
-/// As before, with a lease too short to survive it, and candidates that come to the isolated server while
-/// nobody else leads the stream: it answers that a write is in flight for as long as they ask. They find the
-/// others, and the next leader has a larger token.
+/// As before, with a lease too short to survive it, and candidates that come to the isolated server while no
+/// other server leads the stream: it answers every request with a write in flight. They find the other
+/// servers, and the next leader has a larger token.
 #[tokio::test(flavor = "multi_thread")]
 async fn candidates_do_not_stay_with_an_isolated_server() {
     let cluster = NatsCluster::start_partitionable(3, Options::new());
     make_bucket(&cluster, SHORT).await;
     let isolated = cluster.stream_leader(STREAM);
-    // The next connection is to a server not tried before: the isolated one, before the others have elected.
+    // The next connection is to a server not tried before: the isolated one, before the other servers have elected.
     let ways = Ways::at_first_to(&cluster, (isolated + 1) % 3);
     let a = join(&ways.servers(), "a", SHORT).await;
     let token = a.won(1).await.token;

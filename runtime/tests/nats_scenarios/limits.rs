@@ -1,4 +1,4 @@
-//! Settings that are changed, limits that are met, and names that are taken.
+//! Settings that are changed, limits that are reached, and names that are taken.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::actor::{Told, next_leader};
 use crate::bench::*;
 use crate::witness::Witness;
 
-/// The maximum age is lowered under a leader: its lease shrinks with it, that is told, and the term goes on.
+/// The maximum age is lowered under a leader: its lease shrinks with it, a warning reports that, and the term goes on.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lease_shrinks_with_the_maximum_age() {
     let bench = Bench::start(LONG).await;
@@ -30,8 +30,8 @@ async fn a_lease_shrinks_with_the_maximum_age() {
     witness.verdict();
 }
 
-/// The maximum age is lowered while the leader cannot hear of it: the candidate that watched waits for the
-/// leader's own lease all the same.
+/// The maximum age is lowered while the leader is cut off: the candidate that watched still waits for the leader's own
+/// lease.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_candidate_that_watched_waits_for_the_lease_of_the_holder() {
     let bench = Bench::start(STEADY).await;
@@ -78,7 +78,7 @@ async fn a_record_lives_no_shorter_than_its_lease_when_the_maximum_age_is_raised
     witness.verdict();
 }
 
-/// The maximum age is removed: told, because nobody follows a leader that crashes; the term goes on.
+/// The maximum age is removed: a warning, because a crashed leader would have no successor; the term goes on.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_removal_of_the_maximum_age_is_told() {
     let bench = Bench::start(STEADY).await;
@@ -99,8 +99,8 @@ async fn change_max_age(bench: &Bench, to: Duration) {
     assert!(report.updated);
 }
 
-/// A setting of the bucket becomes unsafe under those who campaign: reported once by each of them, and once more when
-/// it is set right and unsafe again; the term goes on, and who opens the bucket meanwhile is refused.
+/// A setting of the bucket becomes unsafe during campaigns: each reports it once, and once more when it is set right
+/// and unsafe again; the term goes on, and new openings of the bucket are refused meanwhile.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_setting_that_becomes_unsafe_is_reported_once_and_refused_at_the_next_opening() {
     let bench = Bench::start(STEADY).await;
@@ -117,7 +117,7 @@ async fn a_setting_that_becomes_unsafe_is_reported_once_and_refused_at_the_next_
         let error = Nats::open(&settings(&bench.server.url()), &Clock::system()).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::UnsafeStore, "{error}");
         change(&bench, |config| config.max_messages_per_subject = 1).await;
-        // Two renewals on, the setting has been looked at again.
+        // Two renewals later, the setting has been inspected again.
         for _ in 0..2 {
             a.renewed_after(now(), STEADY).await;
         }
@@ -130,7 +130,7 @@ async fn a_setting_that_becomes_unsafe_is_reported_once_and_refused_at_the_next_
     witness.verdict();
 }
 
-/// The bucket is full: told, and tried again until there is room.
+/// The bucket is full: a warning, and retries until it has space.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_candidate_in_a_full_bucket_says_so_and_wins_when_there_is_room() {
     let bench = Bench::start(LONG).await;
@@ -144,8 +144,8 @@ async fn a_candidate_in_a_full_bucket_says_so_and_wins_when_there_is_room() {
     witness.verdict();
 }
 
-/// The bucket takes no more records of the leader's size: told, and the leader retries until its deadline; when
-/// it takes them again somebody leads, with a larger token.
+/// The bucket rejects records of the leader's size: a warning, and the leader retries until its deadline; when the
+/// bucket takes them again a candidate leads, with a larger token.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bucket_that_takes_no_renewals_is_told_and_the_leader_leads_until_its_deadline() {
     let bench = Bench::start(SHORT).await;
@@ -196,7 +196,7 @@ async fn change(bench: &Bench, change: impl FnOnce(&mut stream::Config)) {
     jetstream.update_stream(&config).await.unwrap();
 }
 
-/// Two candidates have one name: they are told apart, that is told, and one leads at a time.
+/// Two candidates have one name: their nonces differ, a warning reports it, and one leads at a time.
 #[tokio::test(flavor = "multi_thread")]
 async fn two_candidates_of_one_name_are_told_apart() {
     let bench = Bench::start(STEADY).await;
@@ -210,7 +210,7 @@ async fn two_candidates_of_one_name_are_told_apart() {
     one.candidate.close().await.unwrap();
     let (at, next) = next_leader(&[&one, &other], first.token).await;
     assert_eq!(at, 1);
-    // The other's record is not taken for its own by who has closed.
+    // The closed candidate does not take the other's record for its own.
     one.is(State::Closed).await;
     other.renewed_after(next.started, STEADY).await;
     witness.verdict();

@@ -1,6 +1,6 @@
-//! Whole elections on real NATS servers, with the faults that real systems have.
+//! Whole elections on real NATS servers, with the faults of real systems.
 //!
-//! Each test says which fault it makes, and asserts what `docs/guide/what-can-go-wrong.md` promises for it.
+//! Each test names its fault, and asserts the promise of `docs/guide/what-can-go-wrong.md` for it.
 //! In every one of them a [witness](witness) asks all candidates all the time whether they lead.
 #![cfg(all(unix, feature = "nats"))]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers fail their test")]

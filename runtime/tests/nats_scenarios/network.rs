@@ -11,19 +11,19 @@ use crate::bench::*;
 use crate::witness::Witness;
 
 /// Packets vanish, both ways, and the connections stay open: `Lost(Expired)` at the deadline and not before,
-/// and the other candidate follows.
+/// and the other candidate succeeds.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_is_cut_off_leads_until_its_deadline_and_no_longer() {
     leads_until_its_deadline(Proxy::cut).await;
 }
 
-/// Only what the server sends vanishes: its acknowledgements extend nothing that the leader knows of.
+/// Only the server's packets vanish: its acknowledgements extend no deadline of the leader.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_hears_no_answers_leads_until_its_deadline_and_no_longer() {
     leads_until_its_deadline(Proxy::cut_to_client).await;
 }
 
-/// Only what the leader sends vanishes.
+/// Only the leader's packets vanish.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_is_not_heard_leads_until_its_deadline_and_no_longer() {
     leads_until_its_deadline(Proxy::cut_to_server).await;
@@ -51,7 +51,7 @@ async fn leads_until_its_deadline(cut: impl Fn(&Proxy)) {
     // A renewal that arrived and was not acknowledged keeps the record for a lease, and no longer.
     assert!(next.started < silent + SHORT + SHORT / 3 + REMOVAL + BUSY, "{:?}", next.started.since(silent));
 
-    // What was under way is lost with the connection; then the network is well again.
+    // Requests under way are lost with the connection; then the network is whole again.
     proxy.close_all();
     proxy.heal();
     a.sees("b").await;
@@ -61,8 +61,8 @@ async fn leads_until_its_deadline(cut: impl Fn(&Proxy)) {
     assert!(answers[0].last_led() <= latest, "led {:?} too long", answers[0].last_led().since(latest));
 }
 
-/// The acknowledgement of a renewal is lost: the leader learns from the record that it was applied, and is
-/// never told that it lost.
+/// The acknowledgement of a renewal is lost: the leader learns from the record that it was applied, and never
+/// reports a loss.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_survives_the_loss_of_an_acknowledgement() {
     let bench = Bench::start(LONG).await;
@@ -86,7 +86,7 @@ async fn a_leader_survives_the_loss_of_an_acknowledgement() {
     witness.verdict();
 }
 
-/// A candidate is cut off while the leader is well: nothing changes for anybody.
+/// A candidate is cut off while the leader is healthy: nothing changes for any of them.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_candidate_that_is_cut_off_changes_nothing() {
     let bench = Bench::start(STEADY).await;
@@ -109,8 +109,7 @@ async fn a_candidate_that_is_cut_off_changes_nothing() {
     witness.verdict();
 }
 
-/// A release is held up on its way until a successor leads, and then arrives: it is refused, and the successor
-/// keeps its lease.
+/// A release is delayed until a successor leads, and then arrives: it is refused, and the successor keeps its lease.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_late_release_does_no_harm_to_the_successor() {
     let bench = Bench::start(STEADY).await;
@@ -135,7 +134,7 @@ async fn a_late_release_does_no_harm_to_the_successor() {
     witness.verdict();
 }
 
-/// A server restarts while somebody leads, faster than the lease runs out: the term goes on.
+/// A server restarts under a leader, faster than the lease runs out: the term goes on.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_survives_the_restart_of_the_server() {
     let mut bench = Bench::start(LONG).await;
@@ -151,8 +150,8 @@ async fn a_leader_survives_the_restart_of_the_server() {
     witness.verdict();
 }
 
-/// The server is away for longer than the lease: `Lost(Expired)`; when it is back somebody leads again, with a
-/// larger token.
+/// The server is away for longer than the lease: `Lost(Expired)`; when it is back a candidate leads again,
+/// with a larger token.
 #[tokio::test(flavor = "multi_thread")]
 async fn while_the_server_is_away_nobody_leads_for_longer_than_a_lease() {
     let mut bench = Bench::start(SHORT).await;
@@ -175,7 +174,7 @@ async fn while_the_server_is_away_nobody_leads_for_longer_than_a_lease() {
     witness.verdict();
 }
 
-/// Nothing passes in both directions for a moment, and the connections stay: the leader reconnects and leads on.
+/// All packets vanish for a moment, and the connections stay: the leader reconnects and leads on.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_survives_a_short_silence() {
     let bench = Bench::start(LONG).await;

@@ -1,4 +1,4 @@
-//! An operator who writes to the key without asking who leads.
+//! An operator who writes to the key without regard to the leader.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use crate::actor::next_leader;
 use crate::bench::*;
 use crate::witness::Witness;
 
-/// An operator deletes the key: the leader is told `Lost(Deleted)` as soon as it hears of it, and the
-/// successor only a lease later, since the old leader might not have heard.
+/// An operator deletes the key: the leader reports `Lost(Deleted)` as soon as it learns of it, and the
+/// successor wins only a lease later, since the old leader might not have learned of it.
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_deletion_the_successor_waits_for_a_lease() {
     let bench = Bench::start(SHORT).await;
@@ -32,7 +32,7 @@ async fn after_a_deletion_the_successor_waits_for_a_lease() {
     witness.verdict();
 }
 
-/// An operator overwrites the key: `Lost(Usurped)`, and vacant until that record expires.
+/// An operator overwrites the key: `Lost(Usurped)`, and a vacancy until that record expires.
 #[tokio::test(flavor = "multi_thread")]
 async fn after_an_overwriting_the_seat_is_vacant_until_that_record_expires() {
     let bench = Bench::start(SHORT).await;
@@ -55,8 +55,8 @@ async fn after_an_overwriting_the_seat_is_vacant_until_that_record_expires() {
     witness.verdict();
 }
 
-/// The stream is purged with a filter, without a tombstone, under a leader that cannot hear of it: a candidate
-/// that finds the seat vacant at once waits all the same for the lease of the record it saw last.
+/// The stream is purged with a filter, without a tombstone, under a leader that is cut off: a candidate that
+/// finds the key vacant still waits for the lease of the last record it observed.
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_purge_without_a_trace_those_who_watched_wait_for_a_lease() {
     let bench = Bench::with(purgeable(STEADY), STEADY).await;
@@ -79,8 +79,8 @@ async fn after_a_purge_without_a_trace_those_who_watched_wait_for_a_lease() {
     witness.verdict();
 }
 
-/// The stream is purged with a filter, without a tombstone: the leader learns at its next contact, and somebody
-/// leads again.
+/// The stream is purged with a filter, without a tombstone: the leader learns of it at its next contact, and a
+/// candidate leads again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_learns_of_a_purge_at_its_next_contact() {
     let bench = Bench::with(purgeable(SHORT), SHORT).await;
@@ -110,7 +110,7 @@ async fn purge(bench: &Bench) {
     stream.purge().filter(format!("$KV.{BUCKET}.{KEY}")).await.unwrap();
 }
 
-/// A holder that still waits out a deletion leaves: its successor inherits what is left of the wait.
+/// A holder leaves during the win delay after a deletion: its successor inherits the rest of the wait.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_release_while_the_win_delay_runs_passes_the_wait_on() {
     let bench = Bench::start(STEADY).await;
@@ -121,7 +121,7 @@ async fn a_release_while_the_win_delay_runs_passes_the_wait_on() {
     let before = now();
     bench.operator.delete(KEY).await.unwrap();
     a.is(State::Holding).await;
-    // It never saw the deletion, nor the leader before it.
+    // It never observed the deletion, nor the leader before it.
     let late = bench.join("late").await;
     late.sees("a").await;
     let of_late = Witness::of(&[&late]);

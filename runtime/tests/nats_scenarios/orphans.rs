@@ -1,4 +1,4 @@
-//! Records that a candidate wrote without hearing of it.
+//! Orphans: records of a candidate that got no acknowledgement.
 
 use std::time::Duration;
 
@@ -14,8 +14,8 @@ use crate::witness::Witness;
 /// Long enough to see a write applied before its answer arrives.
 const DELAY: Duration = Duration::from_millis(400);
 
-/// The acknowledgement of an acquire is lost: the candidate finds its own record and takes it again, and
-/// leads by that answer, whose sequence is its token; nobody waits for the record to expire.
+/// The acknowledgement of an acquire is lost: the candidate finds its own record and retakes it, and leads
+/// by that answer, whose sequence is its token; no candidate waits for the record to expire.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_candidate_retakes_its_own_record_when_the_acknowledgement_is_lost() {
     let bench = Bench::start(LONG).await;
@@ -36,8 +36,7 @@ async fn a_candidate_retakes_its_own_record_when_the_acknowledgement_is_lost() {
     witness.verdict();
 }
 
-/// A candidate closes while its acquire is in flight: what the acquire leaves is removed, and nobody is kept
-/// out for a lease.
+/// A candidate closes while its acquire is in flight: its orphan is removed, and delays no other candidate for a lease.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_acquire_in_flight_at_a_close_keeps_nobody_out() {
     let bench = Bench::start(LONG).await;
@@ -60,8 +59,7 @@ async fn an_acquire_in_flight_at_a_close_keeps_nobody_out() {
     witness.verdict();
 }
 
-/// The reply to a release is lost: the release is looked after until it is certain, and the successor
-/// leads at once.
+/// The reply to a release is lost: the release is repeated until it is certain, and the successor leads at once.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_release_whose_reply_is_lost_keeps_nobody_out() {
     let bench = Bench::start(LONG).await;
@@ -80,7 +78,7 @@ async fn a_release_whose_reply_is_lost_keeps_nobody_out() {
     proxy.close_all();
     proxy.heal();
     leaving.await.unwrap();
-    // Nobody else is there, so it is in the race again, with another term.
+    // There is no other candidate, so it enters the election again, with another term.
     let next = a.won(2).await;
     assert!(next.token > first.token);
     assert!(next.started < released + LONG / 2, "after {:?}", next.started.since(released));

@@ -1,4 +1,4 @@
-//! Permissions and credentials that are taken away from a leader.
+//! Permissions and credentials that a leader loses.
 
 use incumbent::store::nats::{InitOptions, init};
 use incumbent::{Reason, Warning};
@@ -7,8 +7,8 @@ use incumbent_testkit::nats::{NatsServer, Options};
 use crate::bench::*;
 use crate::witness::Witness;
 
-/// The permission to write the key is taken away: told as warning, with the subject, and `Lost(Expired)` at the
-/// deadline; when it is given back, the candidate wins again.
+/// The permission to write the key is removed: a warning with the subject, and `Lost(Expired)` at the deadline;
+/// when it is restored, the candidate wins again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_may_no_longer_write_is_told_the_subject_and_leads_until_its_deadline() {
     let told = |warning: &Warning| warning.to_string().contains("$KV.elections.jobs");
@@ -16,8 +16,8 @@ async fn a_leader_that_may_no_longer_write_is_told_the_subject_and_leads_until_i
         .await;
 }
 
-/// The credentials are withdrawn: told as warning, and `Lost(Expired)` at the deadline; when they are good again,
-/// the candidate wins again.
+/// The credentials are revoked: a warning, and `Lost(Expired)` at the deadline; when they are valid again, the
+/// candidate wins again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_whose_credentials_are_withdrawn_leads_until_its_deadline() {
     let told = |warning: &Warning| matches!(warning, Warning::Store(_));
@@ -48,7 +48,7 @@ async fn loses_what_the_server_takes(without: &str, told: impl Fn(&Warning) -> b
     witness.verdict();
 }
 
-/// An administrator, and a user of that name with more to say of him.
+/// An administrator, and a user of that name with further settings.
 fn users(name: &str, more: &str) -> String {
     format!(
         "accounts {{ A: {{ jetstream: enabled, users: [

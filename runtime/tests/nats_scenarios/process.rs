@@ -2,7 +2,7 @@
 //!
 //! A candidate is this very test binary, started again with a variable in its environment that makes
 //! [`the_candidate`] run one. It asks itself all the time whether it leads, and prints a line of JSON for
-//! whatever it is told and answers; what it is to do comes on its standard input.
+//! every event and answer; its commands come on its standard input.
 
 use std::io::{BufRead, BufReader, Write, stdin, stdout};
 use std::process::{ChildStdin, Command, Stdio};
@@ -19,11 +19,11 @@ use crate::actor::PATIENCE;
 use crate::bench::join;
 use crate::witness::{Answers, Sample, never_two};
 
-/// Says what candidate to be; without it [`the_candidate`] does nothing.
+/// Selects the candidate to be; without it [`the_candidate`] does nothing.
 const ROLE: &str = "INCUMBENT_SCENARIO_CANDIDATE";
-/// How often a candidate asks itself.
+/// The interval at which a candidate asks itself.
 const EVERY: Duration = Duration::from_millis(1);
-/// An answer so long after the one before comes from a process that was stopped, and is always printed.
+/// An answer so long after the last one comes from a process that was stopped, and is always printed.
 const STOPPED: Duration = Duration::from_millis(100);
 
 #[derive(Serialize, Deserialize)]
@@ -33,7 +33,7 @@ struct Role {
     lease: Duration,
 }
 
-/// What a candidate prints. Times are nanoseconds of the clock that all processes share.
+/// A line that a candidate prints. Times are nanoseconds of the clock that all processes share.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Line {
     Answer { leads: bool, before: u64, after: u64 },
@@ -73,7 +73,7 @@ impl Process {
         let reading = Arc::clone(&lines);
         let reader = thread::spawn(move || {
             for line in stdout.lines().map_while(Result::ok) {
-                // The test harness has its own say on the same pipe.
+                // The test harness prints to the same pipe.
                 if let Ok(line) = serde_json::from_str(&line) {
                     reading.lock().unwrap().push(line);
                 }
@@ -90,7 +90,7 @@ impl Process {
         self.lines.lock().unwrap().clone()
     }
 
-    /// Kills it, and reads what it had still to say.
+    /// Kills it, and reads its remaining output.
     pub(crate) fn kill(&mut self) {
         self.child.kill();
         self.reader.take().unwrap().join().unwrap();
@@ -103,7 +103,7 @@ impl Process {
         incumbent_testkit::wait::until_some(&what, PATIENCE, || self.lines().iter().find_map(&fits))
     }
 
-    /// Waits until it leads with a token above `above`; the token and since when.
+    /// Waits until it leads with a token above `above`; returns the token, and the time of the win.
     #[track_caller]
     pub(crate) fn won(&self, above: Option<Token>) -> (Token, Instant) {
         self.wait_for("the win", |line| match line {
@@ -115,7 +115,7 @@ impl Process {
         })
     }
 
-    /// Waits until it has lost a term; why, and when it had read that.
+    /// Waits until it has lost a term; returns the reason, and the time of the read.
     #[track_caller]
     pub(crate) fn lost(&self) -> (String, Instant) {
         self.wait_for("the loss", |line| match line {
@@ -153,7 +153,7 @@ impl Process {
     }
 }
 
-/// Waits until one of them leads with a token above `above`; which, its token, and since when.
+/// Waits until one of them leads with a token above `above`; returns its index, its token, and the time of the win.
 #[track_caller]
 pub(crate) fn next_leader(processes: &[&Process], above: Token) -> (usize, Token, Instant) {
     incumbent_testkit::wait::until_some("another leader", PATIENCE, || {

@@ -1,4 +1,4 @@
-//! Faults of a process: candidates that are killed, stopped, and asked to go.
+//! Faults of a process: candidates that are killed, stopped, and asked to leave.
 
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ async fn a_leader_that_closes_is_followed_at_once() {
     never_two_processes(&[&leader, &successor]);
 }
 
-/// The leader hands over to a named process: that one follows, and none of those that were named in vain.
+/// The leader hands over to a named process: that one succeeds, and no other candidate does.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_hands_over_to_the_process_it_names() {
     let bench = Bench::start(LONG).await;
@@ -71,7 +71,7 @@ async fn a_leader_hands_over_to_the_process_it_names() {
 }
 
 /// The leader is stopped (SIGSTOP) for longer than its lease: its first `is_leader()` is already false, with
-/// the network cut so that nobody can have told it; then it is told `Lost(Expired)`.
+/// the network cut so that no message can be the cause; then it reports `Lost(Expired)`.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_was_stopped_for_too_long_knows_before_any_io() {
     let bench = Bench::start(SHORT).await;
@@ -118,7 +118,7 @@ async fn a_leader_that_was_stopped_for_a_moment_still_leads() {
     assert!(!other.has_won());
 }
 
-/// Those who stand are told while they can answer: not once killed, and not while stopped.
+/// A roll call lists the candidates that can answer: not once killed, and not while stopped.
 #[tokio::test(flavor = "multi_thread")]
 async fn those_who_stand_are_told_as_long_as_they_can_answer() {
     let bench = Bench::start(LONG).await;

@@ -1,4 +1,4 @@
-//! Whether two candidates ever led at once, by what they answered when asked.
+//! Whether two candidates ever led at once, by their answers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,12 +10,12 @@ use incumbent_testkit::history::{Leadership, overlaps};
 
 use crate::actor::{Actor, Log, check_terms};
 
-/// How often each candidate is asked.
+/// The interval between questions to a candidate.
 const EVERY: Duration = Duration::from_micros(500);
 /// Between two answers further apart a candidate may have lost and won again.
 const GAP: Duration = Duration::from_millis(50);
 
-/// What a candidate answered, with the clock just before and just after.
+/// A candidate's answer, with the clock just before and just after.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sample {
     pub(crate) leads: bool,
@@ -31,14 +31,14 @@ impl Sample {
     }
 }
 
-/// A time throughout which a candidate certainly led.
+/// A span throughout which a candidate certainly led.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) from: Instant,
     pub(crate) until: Instant,
 }
 
-/// When one candidate led.
+/// The spans in which one candidate led.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Answers {
     spans: Vec<Span>,
@@ -56,7 +56,7 @@ impl Answers {
         self.leading = sample.leads;
     }
 
-    /// When it was last known to lead.
+    /// The last time it is known to lead.
     pub(crate) fn last_led(&self) -> Instant {
         self.spans.last().map_or(Instant::ZERO, |span| span.until)
     }
@@ -108,8 +108,8 @@ impl Witness {
         }
     }
 
-    /// Ends the watch: fails the test if two ever led at once, by their answers or by their events. The
-    /// answers, in the order of the actors.
+    /// Ends the checks: fails the test if two ever led at once, by their answers or by their events.
+    /// Returns the answers, in the order of the actors.
     pub(crate) fn verdict(mut self) -> Vec<Answers> {
         self.stop.store(true, Ordering::Relaxed);
         let answers = self.thread.take().unwrap().join().unwrap();
@@ -128,7 +128,7 @@ impl Drop for Witness {
 mod tests {
     use super::*;
 
-    /// Answers given at these milliseconds, each in no time.
+    /// Answers given at these milliseconds, each without delay.
     fn answers(given: &[(u64, bool)]) -> Answers {
         let mut answers = Answers::default();
         for (millis, leads) in given {

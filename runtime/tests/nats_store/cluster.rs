@@ -20,12 +20,12 @@ fn cluster_settings(cluster: &NatsCluster) -> NatsSettings {
     settings(&cluster.addresses())
 }
 
-/// Makes a bucket, as soon as the servers have heard enough of each other to place it.
+/// Makes a bucket, as soon as the servers know enough of each other to place it.
 async fn make(settings: &NatsSettings, options: &InitOptions) {
     wait::until_async("a place for three replicas", FAIL_OVER, || async {
         match init(settings, options).await {
             Ok(_) => true,
-            // A leader that has only just been elected forgets what it was asked before.
+            // A newly elected leader has lost the requests sent before its election.
             Err(error) if error.kind() == ErrorKind::StoreUnavailable => false,
             Err(error) if error.message().contains("no suitable peers") => false,
             Err(error) => panic!("{error}"),
@@ -34,7 +34,7 @@ async fn make(settings: &NatsSettings, options: &InitOptions) {
     .await;
 }
 
-/// Takes the key, as soon as the server has heard where the new bucket's subjects are listened to: until then nobody
+/// Acquires the key, as soon as the server knows the subscribers of the new bucket's subjects: until then no server
 /// responds, and nothing is sent.
 async fn take(store: &Nats) -> Revision {
     wait::until_some_async("the bucket to be heard of", FAIL_OVER, || async {
@@ -90,11 +90,11 @@ async fn the_store_serves_again_after_the_streams_leader_is_killed() {
     cluster[leader].kill();
     let write = acquire(Expect::Revision(held));
     wait::until_some_async("a write to be applied", FAIL_OVER, || async {
-        // As the hub does: no answer for a while is unknown, and another server is asked.
+        // As the driver does: no answer for a while is unknown, and another server is asked.
         let outcome = tokio::time::timeout(Duration::from_secs(1), store.write(KEY, &write)).await;
         match outcome.unwrap_or(Outcome::Unknown) {
             Outcome::Applied { .. } => Some(()),
-            // One of the unknown ones came through.
+            // One of the unknown writes was applied.
             Outcome::Refused { current } if current > held => Some(()),
             Outcome::Busy | Outcome::NotSent => None,
             Outcome::Unknown => {

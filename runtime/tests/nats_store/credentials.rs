@@ -1,4 +1,4 @@
-//! Every way to prove who we are, and what is said where it does not convince.
+//! Every way to authenticate, and the error where it fails.
 
 use std::fs;
 use std::process::Command;
@@ -22,7 +22,7 @@ async fn works(settings: &NatsSettings) {
 }
 
 async fn is_denied(settings: &NatsSettings) {
-    // Waiting would not help, so it is not a matter of failing fast.
+    // A retry would not help, so the error does not depend on `fail_fast`.
     let error = refusal(&settings.clone().fail_fast(false)).await;
     assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
     assert!(error.message().contains("refuses our credentials at nats://127.0.0.1"), "{error}");
@@ -143,7 +143,7 @@ fn jwt_of(account: &KeyPair, operator: &KeyPair, claims: Value) -> String {
     jwt(account, operator, "account", claims)
 }
 
-/// A token of NATS: who it is about, signed by whom.
+/// A token of NATS: its subject, signed by its issuer.
 fn jwt(subject: &KeyPair, issuer: &KeyPair, kind: &str, mut claims: Value) -> String {
     claims["type"] = kind.into();
     claims["version"] = 2.into();
@@ -158,7 +158,7 @@ fn jwt(subject: &KeyPair, issuer: &KeyPair, kind: &str, mut claims: Value) -> St
     format!("{signed}.{signature}")
 }
 
-/// Set in a process that this test starts to see another environment.
+/// Set in a process that this test starts with another environment.
 const IN_CHILD: &str = "INCUMBENT_TEST_IN_CHILD";
 
 #[tokio::test]

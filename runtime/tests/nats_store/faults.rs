@@ -1,4 +1,4 @@
-//! Broken connections, servers that are away, permissions that are missing.
+//! Broken connections, servers that are away, missing permissions.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Making a bucket right.
+//! Creating and repairing a bucket.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What the bucket says of itself.
+//! The bucket's inspection.
 
 use std::time::Duration;
 

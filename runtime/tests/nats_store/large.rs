@@ -1,4 +1,4 @@
-//! Messages that are longer than any record of ours, from servers that allow them.
+//! Messages longer than any of our records, from servers that allow them.
 
 use async_nats::jetstream::message::PublishMessage;
 use incumbent::incumbent_core::record::{Entry, Kind};

@@ -1,4 +1,4 @@
-//! What is refused when a store is opened, and how it is said.
+//! Stores that are refused when they are opened, and the errors.
 
 use std::time::Duration;
 
@@ -103,7 +103,7 @@ async fn a_bucket_that_can_hold_no_record_is_unsafe() {
     }
 }
 
-/// The limits that are refused are below what the shortest record takes, that of a name and a key of one letter.
+/// The refused limits are below the size of the shortest record, that of a name and a key of one character.
 #[tokio::test]
 async fn a_bucket_with_room_for_the_shortest_record_twice_is_led() {
     let server = NatsServer::start(Options::new());

@@ -1,4 +1,4 @@
-//! What is read, listed, and how it expires.
+//! Reading, listing, and expiry.
 
 use std::time::Duration;
 

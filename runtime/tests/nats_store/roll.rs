@@ -1,4 +1,4 @@
-//! Who stands in the elections of a bucket, asked over plain NATS.
+//! The candidates in the elections of a bucket, asked over plain NATS.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use incumbent_testkit::wait;
 
 use crate::support::*;
 
-/// Far longer than anything here takes, on however busy a machine.
+/// Far longer than any step takes, also on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 const CALLS: &str = "_incumbent.roll.elections";
 
@@ -29,7 +29,7 @@ fn names(present: &[CandidateInfo]) -> Vec<String> {
     present.iter().map(|one| format!("{} {}", one.election, one.name)).collect()
 }
 
-/// Waits until a roll call over `store` tells these.
+/// Waits until a roll call over `store` returns these.
 async fn until_told(store: &Store, expected: &[&str]) {
     wait::until_async(&format!("a roll of {expected:?}"), PATIENCE, || async {
         within(store.all_candidates())
@@ -39,11 +39,11 @@ async fn until_told(store: &Store, expected: &[&str]) {
     .await;
 }
 
-/// Calls as a plain client does, and has the first answer, if one comes before another call is answered.
+/// Calls as a plain client does, and returns the first answer, if one comes before another call is answered.
 async fn first_answer(client: &Client, call: &str) -> Option<String> {
     let mut answers = client.subscribe(format!("{CALLS}.mine")).await.unwrap();
     client.publish_with_reply(CALLS, format!("{CALLS}.mine"), call.to_owned().into()).await.unwrap();
-    // Calls are heard in order: what is not answered before this one is not answered at all.
+    // Calls arrive in order: a call not answered before this one is not answered at all.
     let mut later = client.subscribe(format!("{CALLS}.later")).await.unwrap();
     client.publish_with_reply(CALLS, format!("{CALLS}.later"), "".into()).await.unwrap();
     tokio::select! {
@@ -53,7 +53,7 @@ async fn first_answer(client: &Client, call: &str) -> Option<String> {
     }
 }
 
-/// The subjects that somebody hears on connections of that name, apart from inboxes.
+/// The subjects subscribed on connections of that name, apart from inboxes.
 fn heard(server: &NatsServer) -> Vec<String> {
     let connections = server.monitoring("/connz?subs=1").expect("the server tells its connections");
     let all = connections["connections"].as_array().unwrap().iter();
@@ -120,7 +120,7 @@ async fn a_bucket_made_anew_is_called_by_its_new_life() {
     until_told(&aside, &["jobs ada"]).await;
 }
 
-/// Whoever calls names the subject of its answers: nobody is made to write a record by it.
+/// The caller names the subject of the answers: no candidate can be made to write a record that way.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_goes_nowhere_but_beside_the_call() {
     let bench = Bench::start().await;
@@ -132,7 +132,7 @@ async fn an_answer_goes_nowhere_but_beside_the_call() {
     for reply in ["$KV.elections.reports", "elsewhere", "_incumbent.roll.elections"] {
         client.publish_with_reply(CALLS, reply, "".into()).await.unwrap();
     }
-    // Heard after those, and answered.
+    // Received after those, and answered.
     assert!(first_answer(&client, "{}").await.is_some());
     assert_eq!(store.leader("reports").await.unwrap(), None);
     client.publish("elsewhere", "the end".into()).await.unwrap();
@@ -177,7 +177,7 @@ async fn answers_that_cannot_be_read_are_nobody() {
     answering.abort();
 }
 
-/// Permissions as they were before there were roll calls: nothing is different but that nobody is told.
+/// Permissions from before roll calls: the only difference is that no candidate is listed.
 #[tokio::test(flavor = "multi_thread")]
 async fn where_roll_calls_are_not_permitted_campaigns_run_without_warning() {
     let strict = "permissions: { \
@@ -197,7 +197,7 @@ async fn where_roll_calls_are_not_permitted_campaigns_run_without_warning() {
     let ada = stands(&old, "jobs", "ada").await;
     let mut events = ada.events();
     drop(within(ada.next_term()).await.unwrap());
-    // The old user may not ask, and whoever may is not answered.
+    // The old user may not ask, and a user who may gets no answer.
     wait::until_async("the denial to be told in time", PATIENCE, || async {
         within(old.all_candidates()).await.unwrap().is_none()
     })

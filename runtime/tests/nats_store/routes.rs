@@ -55,7 +55,7 @@ async fn a_bucket_in_the_domain_of_another_server() {
     assert_eq!(refusal(&settings(&edge.url())).await.kind(), incumbent::ErrorKind::NotFound);
 }
 
-/// Replaces the server's own `jetstream` block, so it says everything.
+/// Replaces the server's own `jetstream` block, so it must be complete.
 fn domain(name: &str, folder: &TempDir) -> String {
     format!("jetstream {{ domain: {name}, store_dir: \"{}\" }}", folder.path().display())
 }

@@ -1,4 +1,4 @@
-//! What these tests share.
+//! Helpers for these tests.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -63,7 +63,7 @@ pub(crate) async fn jetstream(url: &str) -> jetstream::Context {
     jetstream::new(async_nats::connect(url).await.unwrap())
 }
 
-/// What a store tells of its connection.
+/// The reports of a store about its connection.
 #[derive(Clone, Default)]
 pub(crate) struct Events(Arc<Mutex<Vec<ConnectionEvent>>>);
 
@@ -77,7 +77,7 @@ impl Events {
         self.0.lock().unwrap().clone()
     }
 
-    /// The servers that were connected to.
+    /// The servers in the order of the connections to them.
     pub(crate) fn connected(&self) -> Vec<String> {
         let server = |event| match event {
             ConnectionEvent::Connected { server } => Some(server),
@@ -99,7 +99,7 @@ impl Events {
     }
 }
 
-/// No call of these tests takes long on a store that works.
+/// Fails where a call takes too long: none of these tests waits on a store that works.
 pub(crate) async fn within<F: Future>(call: F) -> F::Output {
     timeout(GENEROUS, call).await.expect("no answer within 20 s")
 }

@@ -21,7 +21,7 @@ async fn a_watch_tells_what_is_there_and_then_every_change_in_order() {
 
     let mut held = applied(&bench.store, KEY, &acquire(Expect::Absent)).await;
     for _ in 0..20 {
-        // Seen before the next one is written: the server skips what is replaced before it was sent.
+        // Read before the next write: the server skips an entry that is replaced before it was sent.
         let seen = next(&mut watch).await;
         assert_eq!((seen.key.as_str(), seen.entry.revision()), (KEY, Some(held)));
         held = applied(&bench.store, KEY, &acquire(Expect::Revision(held))).await;

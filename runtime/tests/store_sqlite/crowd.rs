@@ -1,7 +1,7 @@
 //! Many candidates that wait on one file, each in a process of its own: they cost the machine next to nothing, and the leader
 //! keeps its term beside them.
 //!
-//! `INCUMBENT_TEST_CROWD=300` makes it as many.
+//! `INCUMBENT_TEST_CROWD=300` sets their number.
 
 use std::fs;
 use std::path::Path;
@@ -15,14 +15,14 @@ use incumbent::{CampaignOptions, Event, Store};
 use crate::processes::{Process, Said, say};
 
 const LEASE: Duration = Duration::from_secs(5);
-/// How long they are watched: several renewals.
+/// The time of the measurement: several renewals.
 const WATCHED: Duration = Duration::from_secs(12);
-/// What 300 may take of two processors, in sum.
+/// The share of two processors that 300 candidates may take, in sum.
 const SHARE: f64 = 0.05 * 2.0 / 300.0;
-/// This is a build for tests, without optimisation.
+/// The factor of a test build, without optimisation.
 const ALLOWANCE: f64 = 3.0;
 
-/// The part of a child: campaigns, and says when it leads and when it leads no more.
+/// The child's part: campaigns, and prints when it leads and when it does not.
 pub(crate) async fn wait(path: &Path, name: &str) {
     let clock = Clock::system();
     let sqlite = Sqlite::open(&SqliteSettings::new(path), &clock).await.unwrap();
@@ -72,7 +72,7 @@ async fn that_waits_costs_next_to_nothing_and_the_leader_keeps_its_term() {
     let mut waiting: Vec<_> = (0..crowd).map(|n| Process::start("wait", &path, &format!("p{n}"))).collect();
     let voices: Vec<_> = waiting.iter_mut().map(stands).collect();
     let stood = began.elapsed();
-    // Until they are written down, and have seen each other come.
+    // Until they are written down, and have observed each other.
     let sql = rusqlite::Connection::open(&path).unwrap();
     let listed = || sql.query_row("SELECT count(*) FROM candidate", [], |row| row.get::<_, i64>(0));
     while usize::try_from(listed().unwrap_or_default()).unwrap() < crowd + 1 {

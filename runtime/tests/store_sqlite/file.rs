@@ -1,4 +1,4 @@
-//! What can happen to the file of a SQLite store: reboots, locks, damage, deletion, wrong files.
+//! Events that a SQLite file survives or reports: reboots, locks, damage, deletion, wrong files.
 
 use std::fs;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ fn clock() -> Clock {
     Clock::manual(Instant::from_nanos(3_600_000_000_000))
 }
 
-/// The same machine, a minute after it was started again.
+/// The same machine, a minute after its restart.
 fn clock_after_reboot() -> Clock {
     Clock::manual(Instant::from_nanos(60_000_000_000)).in_boot("second")
 }
@@ -68,7 +68,7 @@ mod after_a_reboot {
         drop(before);
         let clock = clock_after_reboot();
         let after = open(&path, &clock).await;
-        // Of a machine that the file shares unnoticed, the leader may still lead.
+        // The leader may run on another machine that shares the file undetected, and may still lead.
         let early = after.write("jobs", &acquire(2, Expect::Absent, "b", LEASE)).await;
         assert_eq!(early, Outcome::Refused { current: old });
         clock.advance(LEASE - Duration::from_nanos(1));
@@ -105,7 +105,7 @@ mod after_a_reboot {
         drop(before);
         let after = open(&path, &clock_after_reboot()).await.inspect().await.unwrap();
         assert_eq!(after.incarnation, info.incarnation);
-        // What it had reached, and the minute since the machine was started.
+        // The age it had reached, and the minute since the machine was started.
         assert_eq!(after.age, Some(Duration::from_secs(560)));
     }
 
@@ -176,7 +176,7 @@ mod a_lock {
             assert!(futures_util::poll!(&mut writing).is_pending());
             program.execute_batch("ROLLBACK").unwrap();
             match writing.await {
-                // On a machine so busy that the moment was too long.
+                // The machine was so busy that the moment was too long.
                 Outcome::Busy => None,
                 outcome => Some(applied(outcome)),
             }
@@ -192,7 +192,7 @@ mod a_lock {
         program.execute_batch("BEGIN IMMEDIATE").unwrap();
         let write = acquire(1, Expect::Absent, "a", LEASE);
         let mut turns = 0_u32;
-        // This runtime has one thread: it can only turn if the write does not hold it.
+        // This runtime has one thread: it can only turn if the write does not block it.
         let turning = async {
             loop {
                 turns += 1;
@@ -250,7 +250,7 @@ mod damage {
         assert_eq!(fault.kind, FaultKind::Broken, "{fault}");
         fs::rename(&kept, &path).unwrap();
         assert_eq!(store.read("jobs").await.unwrap().revision(), Some(revision));
-        // Where the repair took long, the first write begins a new life.
+        // Where the repair took long, the first write begins a new incarnation.
         eventually("it is written again", || async {
             let outcome = store.write("jobs", &write).await;
             matches!(outcome, Outcome::Applied { .. }).then_some(())
@@ -262,7 +262,7 @@ mod damage {
 mod a_restored_file {
     use super::*;
 
-    /// The store's life, its age, and whether it says that it was never used.
+    /// The store's incarnation, its age, and whether it states that it was never used.
     async fn life(store: &Sqlite) -> (u64, Option<Duration>, bool) {
         let info = store.inspect().await.unwrap();
         (info.incarnation.0, info.age, info.never_used)
@@ -341,7 +341,7 @@ mod a_restored_file {
         assert!(info.incarnation.0 > incarnation);
     }
 
-    /// SQLite takes the pages it has read for those of the file as long as a count in the file is the same.
+    /// SQLite takes its cached pages for those of the file as long as a count in the file is the same.
     #[tokio::test]
     async fn copied_into_the_open_one_and_written_to_as_often_is_read_as_it_is() {
         let (folder, path) = file();
@@ -355,7 +355,7 @@ mod a_restored_file {
         assert_eq!(store.list().await.unwrap().len(), 1);
         fs::copy(&backup, &path).unwrap();
         let other = open(&path, &clock).await;
-        // Where the copy was slow, the other notices it, and writes once more.
+        // Where the copy was slow, the other store notices it, and writes once more.
         while other.put("other", b"there").await.is_err() {}
         let went_back = store.read("other").await;
         if life(&other).await.0 == incarnation {
@@ -375,7 +375,7 @@ mod a_restored_file {
         let revision = take(&before, "jobs", "a", LEASE).await;
         let (incarnation, ..) = life(&before).await;
         before.close().await;
-        // As a copy of an hour ago has it: the file was changed now, and says that it was written then.
+        // As in a copy of an hour ago: the file was changed now, and states that it was written then.
         let program = Connection::open(&path).unwrap();
         program.execute("UPDATE store SET written = written - 3600000000000", []).unwrap();
         drop(program);
@@ -648,7 +648,8 @@ async fn an_operators_deletion_says_the_lease_of_the_last_live_record() {
     let store = open(&path, &clock).await;
     take(&store, "jobs", "a", LEASE).await;
     for _ in 0..2 {
-        // Deleted again, and after its time, it is the same lease: nothing else says how long the holder was to lead.
+        // Deleted again, and after its time, it is the same lease: nothing else states the time for
+        // which the holder was to lead.
         let revision = store.delete("jobs").await.unwrap();
         assert_eq!(store.read("jobs").await.unwrap(), Entry::Deleted { revision, lease: Some(LEASE) });
         clock.advance(LEASE * 2);

@@ -1,4 +1,4 @@
-//! The SQLite store: the contract, what its file can meet, and several processes on one file.
+//! The SQLite store: the contract, the accidents of its file, and several processes on one file.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 

@@ -1,5 +1,5 @@
-//! What operators do to a file under its leader: restored, copied over, linked, mounted, its companions removed. Each
-//! candidate is a process, which says at every moment whether it leads; two never do.
+//! Operations on a file under its leader: restored, copied over, linked, mounted, its companions removed. Each
+//! candidate is a process that prints at every moment whether it leads; two never do.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,14 +17,14 @@ use tempfile::TempDir;
 use crate::processes::{Process, say};
 
 const LEASE: Duration = Duration::from_secs(3);
-/// How often a candidate looks whether it leads.
+/// The interval at which a candidate checks whether it leads.
 const PROBE: Duration = Duration::from_millis(5);
 /// Two probes of two candidates this close to each other count as one moment.
 const MOMENT: Duration = Duration::from_millis(10);
 /// Longer than a restart of the store and a lease take, on a machine under load.
 const LONG: Duration = Duration::from_secs(40);
 
-/// The part of a child: campaigns, and says `yes` with the time whenever it finds that it leads.
+/// The child's part: campaigns, and prints `yes` with the time whenever it finds that it leads.
 pub(crate) async fn lead(path: &Path, name: &str) {
     let clock = Clock::system();
     let sqlite = match Sqlite::open(&SqliteSettings::new(path), &clock).await {
@@ -38,7 +38,7 @@ pub(crate) async fn lead(path: &Path, name: &str) {
     loop {
         if candidate.is_leader() {
             let token = candidate.term().map_or_else(|| "none".to_owned(), |term| term.token().to_string());
-            // Asked again: what was true before the line was written may be over after it.
+            // Asked again: an answer from before the line was written may be outdated after it.
             let now = clock.now().as_nanos();
             if candidate.is_leader() {
                 say(format!("yes {now} {token}"));
@@ -48,7 +48,7 @@ pub(crate) async fn lead(path: &Path, name: &str) {
     }
 }
 
-/// A candidate in a process of its own, and when it led.
+/// A candidate in a process of its own, and the moments in which it led.
 struct Candidate {
     process: Process,
     said: Receiver<String>,
@@ -75,7 +75,7 @@ impl Candidate {
         Self { process, said, led: BTreeMap::new(), refused: None }
     }
 
-    /// Takes in what it says until it led at `after` or later; the token it led with.
+    /// Reads its output until it led at `after` or later; returns the token it led with.
     fn leads_after(&mut self, after: u64) -> String {
         let deadline = Instant::now() + LONG;
         loop {
@@ -100,7 +100,7 @@ impl Candidate {
         self.refused.clone().unwrap()
     }
 
-    /// Takes in what it says for so long.
+    /// Reads its output for `span`.
     fn hear_for(&mut self, span: Duration) {
         let deadline = Instant::now() + span;
         while self.hear(deadline) {}
@@ -120,7 +120,7 @@ impl Candidate {
         true
     }
 
-    /// Stopped by SIGSTOP, or made to go on.
+    /// Stops it by SIGSTOP, or lets it go on.
     fn signal(&self, signal: &str) {
         let status = Command::new("kill").args([signal, &self.process.child.id().to_string()]).status();
         assert!(status.unwrap().success());
@@ -131,7 +131,7 @@ fn now() -> u64 {
     Clock::system().now().as_nanos()
 }
 
-/// For how long both led, in moments.
+/// The number of moments in which both led.
 fn overlap(one: &Candidate, other: &Candidate) -> Duration {
     let moment = u64::try_from(MOMENT.as_nanos()).unwrap();
     let both = |at: &&u64| other.led.range(at.saturating_sub(moment)..=**at + moment).next().is_some();
@@ -168,12 +168,12 @@ fn remove_companions(path: &Path) {
     for end in ["-wal", "-shm", "-journal"] {
         let mut name = path.as_os_str().to_owned();
         name.push(end);
-        // They are there in the middle of a write only, or not at all.
+        // They exist in the middle of a write only, or not at all.
         let _ = fs::remove_file(PathBuf::from(name));
     }
 }
 
-/// `act` under a leader, then a newcomer: one of them leads in the end, and they lead one at a time.
+/// Runs `act` under a leader, then a newcomer: one of them leads in the end, and they lead one at a time.
 async fn one_at_a_time_after(act: impl FnOnce(&Path, &Path)) {
     let (_folder, path) = file();
     let (mut ada, backup) = a_leader_and_a_backup(&path).await;
@@ -237,7 +237,7 @@ async fn a_backup_renamed_over_the_file_under_a_leader_makes_no_second_one() {
     .await;
 }
 
-/// A leader that is stopped notices nothing; what it knows does not count then, and only the file can tell.
+/// A stopped leader notices nothing: its knowledge does not help, and only the file can show the change.
 async fn one_at_a_time_beside_a_stopped_leader(act: impl FnOnce(&Path, &Path)) {
     let (_folder, path) = file();
     let (mut ada, backup) = a_leader_and_a_backup(&path).await;
@@ -287,7 +287,7 @@ async fn a_second_name_of_the_file_is_refused() {
     assert_one_at_a_time(ada, cleo);
 }
 
-/// A container with a clock of its own would see every lease over that it does not see begin.
+/// A container with another clock would count as over every lease whose beginning it did not observe.
 #[tokio::test]
 #[cfg(target_os = "linux")]
 async fn a_process_in_a_time_namespace_with_another_clock_is_refused() {
@@ -296,7 +296,7 @@ async fn a_process_in_a_time_namespace_with_another_clock_is_refused() {
     let can_be_made =
         Command::new("unshare").args(["--time", "--boottime", "1000", "--fork", "true"]).status();
     if !can_be_made.expect("this test needs unshare, of util-linux").success() {
-        // Only root makes time namespaces, or one that maps itself to root.
+        // Only root makes time namespaces, or a user who maps itself to root.
         program = Command::new("unshare");
         program.args(["--map-root-user", "--time", "--boottime", "1000", "--fork", "--kill-child"]);
     }
@@ -310,7 +310,7 @@ async fn a_process_in_a_time_namespace_with_another_clock_is_refused() {
     assert_one_at_a_time(ada, cleo);
 }
 
-/// What `docker -v /srv/elections.db:/elections.db` does: the journal beside it would be another one.
+/// The effect of `docker -v /srv/elections.db:/elections.db`: the journal beside the file would be another one.
 #[tokio::test]
 #[cfg(target_os = "linux")]
 async fn a_file_that_is_mounted_alone_is_refused() {

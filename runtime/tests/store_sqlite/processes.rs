@@ -1,5 +1,4 @@
-//! Several processes on one file. Each child is this test binary again, told its part by its
-//! environment.
+//! Several processes on one file. Each child is this test binary again; its environment selects its part.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,7 +20,7 @@ use crate::{crowd, one_file};
 const PART: &str = "INCUMBENT_TEST_PART";
 const FILE: &str = "INCUMBENT_TEST_FILE";
 const NAME: &str = "INCUMBENT_TEST_NAME";
-/// What the lines of a child that are meant for its parent begin with.
+/// The prefix of a child's lines that are meant for its parent.
 const SAYS: &str = "says ";
 const LEASE: Duration = Duration::from_secs(60);
 const KEYS: u64 = 40;
@@ -32,11 +31,11 @@ pub(crate) struct Process {
     lines: Option<Said>,
 }
 
-/// What a child says.
+/// The output of a child.
 pub(crate) struct Said(Lines<BufReader<ChildStdout>>);
 
 impl Said {
-    /// The next thing; `None` when it has ended.
+    /// The next line; `None` when the child has ended.
     pub(crate) fn next_said(&mut self) -> Option<String> {
         // The test harness puts the test's name before the first line.
         self.0.find_map(|line| line.ok()?.split_once(SAYS).map(|(_, said)| said.to_owned()))
@@ -61,12 +60,12 @@ impl Process {
         Self { child, lines: Some(Said(lines)) }
     }
 
-    /// What it says, for another thread.
+    /// Its output, for another thread.
     pub(crate) fn take_lines(&mut self) -> Said {
         self.lines.take().unwrap()
     }
 
-    /// The next thing it says; `None` when it has ended.
+    /// The next line of its output; `None` when it has ended.
     pub(crate) fn says(&mut self) -> Option<String> {
         self.lines.as_mut().unwrap().next_said()
     }
@@ -210,7 +209,7 @@ async fn a_writer_that_is_killed_loses_nothing_it_was_told_is_written() {
         let entry = store.read("jobs").await.unwrap();
         let record = entry.live().unwrap_or_else(|| panic!("{entry:?}"));
         let last = *acknowledged.last().unwrap();
-        // The last write may have been committed without its acknowledgement being heard.
+        // The last write may have been committed before its acknowledgement was read.
         assert!([last, last + 1].contains(&record.revision.0), "{record:?} after {last}");
         assert_eq!(record.candidate, format!("p{round}"));
         assert_eq!(store.inspect().await.unwrap().newest, Some(record.revision));
@@ -239,7 +238,7 @@ async fn a_lease_of_a_killed_process_runs_out_for_the_others_and_not_before() {
     assert!(gone >= before + Duration::from_millis(700), "{gone:?}, taken after {before:?}");
 }
 
-/// Renews and takes over, whatever happens to the file, until a file `stop` appears beside it.
+/// Renews and takes over, through every change of the file, until a file `stop` appears beside it.
 async fn struggle(store: &Sqlite, name: &str, path: &Path) {
     let stop = path.with_file_name("stop");
     let mut known = (Incarnation(0), Revision(0));
@@ -304,7 +303,7 @@ async fn fill_the_disk(store: &Sqlite, path: &Path) {
     let filler = path.with_file_name("filler");
     let error = fs::write(&filler, vec![1; 10 << 20]).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::StorageFull, "{error}");
-    // What there is room for in the file and its journal is used up first.
+    // The free space in the file and its journal is used up first.
     let grow = |attempt: u64| async move {
         store
             .write(&format!("key-{attempt}"), &acquire(attempt, Expect::Absent, &"p".repeat(1000), LEASE))
@@ -334,7 +333,7 @@ async fn fill_the_disk(store: &Sqlite, path: &Path) {
 #[tokio::test]
 #[cfg(target_os = "linux")]
 async fn a_full_disk_is_told_and_loses_nothing() {
-    // The small disk is seen by the child alone, and goes with it.
+    // Only the child sees the small disk, and it goes with the child.
     const MOUNT: &str = r#"mount -t tmpfs -o size=400k none "$0" && exec "$@""#;
     let (folder, path) = file();
     let as_root = Command::new("unshare").args(["--mount", "true"]).status();

@@ -1,4 +1,4 @@
-//! Who stands, as the file has it.
+//! The candidates, as the file lists them.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -66,7 +66,7 @@ async fn who_comes_and_goes_is_written_and_who_waits_writes_nothing() {
     let clock = clock();
     let (store, aside) = (open(&path, &clock).await, open(&path, &clock).await);
     let operator = Sqlite::open(&SqliteSettings::new(&path), &clock).await.unwrap();
-    // For 30 s.
+    // A bare record, which lives for 30 s.
     operator.put("jobs", b"somebody else").await.unwrap();
     let ada = stands(&store, "ada").await;
     until_told(&aside, &["ada"]).await;
@@ -75,7 +75,7 @@ async fn who_comes_and_goes_is_written_and_who_waits_writes_nothing() {
     let version = || sql.pragma_query_value(None, "data_version", |row| row.get::<_, i64>(0)).unwrap();
     let before = version();
     for _ in 0..10 {
-        // Ten leases of its own.
+        // Ten of its leases.
         clock.advance(Duration::from_secs(1));
         store.store_info().await.unwrap();
         assert_eq!(told(&aside).await, ["ada"]);
@@ -105,7 +105,7 @@ async fn who_stood_before_a_reboot_is_told_no_more_and_struck_by_the_next() {
     assert_eq!(told(&store).await, ["ben"]);
 }
 
-/// Containers have numbers of processes of their own, which say nothing here.
+/// Containers number their processes separately, so a number proves nothing here.
 #[tokio::test]
 async fn who_stands_in_another_container_is_not_told_and_not_struck() {
     let (_folder, path) = file();

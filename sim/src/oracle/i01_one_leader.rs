@@ -5,10 +5,10 @@ use incumbent_core::Instant;
 use super::Oracle;
 use crate::moment::{Moment, View};
 
-/// Keeps, for each candidate, the whole span in which its `is_leader` answers yes unless something happens.
+/// Keeps, for each candidate, the span in which its `is_leader` answers yes unless an event changes that.
 ///
-/// A span begins only when something happens to its candidate; so looking for another span that is not over
-/// whenever one is set looks at every instant, also of candidates that are stopped.
+/// A span begins only with an event of its candidate. So a check for another open span at the beginning of each one
+/// covers every instant, also for candidates that are stopped.
 pub(super) struct OneLeader {
     until: Vec<Option<Instant>>,
 }

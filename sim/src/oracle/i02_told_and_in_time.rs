@@ -41,7 +41,7 @@ impl Oracle for ToldAndInTime {
                     Some(Told::Lost(_)) => self.told[*node] = None,
                     None => {}
                 }
-                // Once all is said that there is to say, who leads has been told so.
+                // Once all outputs are out, the leader has reported its win.
                 let drained = matches!(output, incumbent_core::campaign::Output::WakeAt(_));
                 let lease = campaign.lease().map(|lease| lease.token);
                 if drained && lease != self.told[*node] {

@@ -12,10 +12,10 @@ use super::Oracle;
 use super::known::lease_end;
 use crate::moment::{Moment, View};
 
-/// How many of its attempts a campaign remembers.
+/// The number of attempts that a campaign remembers.
 const REMEMBERED: usize = 128;
 
-/// Knows from the store itself which attempts were applied, and in which life.
+/// Knows from the store itself which attempts were applied, and in which incarnation.
 pub(super) struct DeadlineFromTheSend {
     nodes: Vec<Node>,
 }
@@ -32,19 +32,19 @@ struct Sent {
 struct Node {
     nonce: Option<Nonce>,
     sent: VecDeque<Sent>,
-    /// When the newest applied attempt was sent, by the candidate's clock.
+    /// The time by the candidate's clock at which the newest applied attempt was sent.
     applied: Option<Instant>,
-    /// For each life of the store: when the newest question was asked whose answer proves it, an inspection or
-    /// a write that this life took.
+    /// For each incarnation of the store: the time of the newest question whose answer proves it, an
+    /// inspection or a write that was applied in it.
     shown: Vec<(Incarnation, Instant)>,
-    /// The newest inspection that it was handed.
+    /// The newest inspection handed to it.
     inspected: Option<(Incarnation, Instant)>,
-    /// The longest lease that the maximum ages it was handed allow.
+    /// The longest lease that the maximum ages handed to it allow.
     lease: Duration,
-    /// The skew it was told, if any.
+    /// The skew of its settings, if any.
     skew: Option<Duration>,
     latest: Instant,
-    /// How it stood last.
+    /// Its last lease.
     stood: Option<Lease>,
     /// The term whose deadline has passed.
     lapsed: Option<Token>,
@@ -76,7 +76,7 @@ impl Node {
             self.inspected = Some((info.incarnation, info.asked_at));
         }
         let lease = info.max_age.map_or(configured, |age| age.min(configured));
-        // What was asked before the newest write may be older than what that one proved, and not count.
+        // An inspection asked before the newest write may be older than the state proved by that write, and not count.
         let counts = newest && self.sent.back().is_none_or(|sent| info.asked_at >= sent.at);
         self.lease = if counts { lease } else { lease.max(self.lease) };
     }
@@ -97,7 +97,7 @@ impl Node {
         }
     }
 
-    /// `own` is the lease time that the campaign says is in force.
+    /// `own` is the lease time that the campaign reports as in force.
     fn judge(&self, lease: Lease, own: Duration) -> Result<(), String> {
         let Lease { token, deadline } = lease;
         let Some(applied) = self.applied else {
@@ -112,7 +112,7 @@ impl Node {
         if self.lapsed == Some(token) {
             return Err(format!("leads again with {token}, whose deadline had passed"));
         }
-        // Whenever an answer comes, it counts.
+        // An answer counts at any time.
         let shown = self.inspected.filter(|(life, _)| *life == token.incarnation);
         if let (Some(sent), Some((_, shown))) = (self.acknowledged, shown) {
             let least = lease_end(sent.at.min(shown), own, self.skew);

@@ -8,7 +8,7 @@ use crate::moment::{Moment, View};
 
 pub(super) struct TokensGrow {
     largest: Option<Token>,
-    /// Of each process, whatever happens to the store.
+    /// For each process, across every change of the store.
     own: Vec<Option<Token>>,
     term: Vec<Option<Token>>,
 }
@@ -34,7 +34,7 @@ impl Oracle for TokensGrow {
             }
             Moment::Stands { node, campaign, .. } => {
                 let (Some(lease), Some(token)) = (campaign.lease(), self.term[*node]) else { return Ok(()) };
-                // A term that ended in this very step is told so next.
+                // A term that ended in this very step is reported so next.
                 if lease.token < token {
                     return Err(format!("the token of c{node} went from {token} to {}", lease.token));
                 }
@@ -45,8 +45,8 @@ impl Oracle for TokensGrow {
                     if self.own[*node].is_some_and(|own| token <= own) {
                         return Err(format!("c{node} won with {token} after its own {:?}", self.own[*node]));
                     }
-                    // Of two that may lead at once, the one whose seat was taken first may be told last:
-                    // its token is the smaller, which is what tokens are for.
+                    // Of two that may lead at once, the first to acquire may report last: its token is
+                    // the smaller, and fences it.
                     let in_order = view.promises.excuses_none(view.now);
                     if let Some(largest) = self.largest.filter(|largest| token <= *largest)
                         && view.promises.tokens()

@@ -17,7 +17,7 @@ pub(super) struct OneAwaited {
 #[derive(Clone, Default)]
 struct Node {
     latest: Instant,
-    /// The write whose answer is awaited, and until when.
+    /// The write whose answer is awaited, and its deadline.
     awaited: Option<(Attempt, Instant)>,
     closing: bool,
     /// The number of the last write.

@@ -9,9 +9,9 @@ use super::known::{Told, told};
 use crate::moment::{Moment, View};
 
 pub(super) struct ReleasedIsOver {
-    /// The last token told, and the last whose release was sent.
+    /// The last token reported, and the last whose release was sent.
     nodes: Vec<(Option<Token>, Option<Token>)>,
-    /// Whether a term is told and not yet lost.
+    /// Whether a term is reported and not yet lost.
     told: Vec<bool>,
 }
 

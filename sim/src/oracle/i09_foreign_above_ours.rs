@@ -16,14 +16,14 @@ pub(super) struct ForeignAboveOurs {
 struct Node {
     nonce: Option<Nonce>,
     latest: Instant,
-    /// The highest revision that the campaign was handed in the life it knows.
+    /// The highest revision handed to the campaign in the incarnation it knows.
     known: Revision,
-    /// The life known, and when the question was asked that showed it.
+    /// The known incarnation, and the time of the question that showed it.
     life: Option<(Incarnation, Instant)>,
     blind: bool,
     /// A foreign record, tombstone or marker above all of that was just handed in.
     foreign: Option<Revision>,
-    /// What was just handed in proves nothing.
+    /// The input just handed in proves nothing.
     proves_nothing: bool,
     deadline: Option<Instant>,
 }
@@ -38,9 +38,9 @@ impl Node {
     fn hand(&mut self, input: &Input) {
         (self.foreign, self.proves_nothing) = (None, false);
         match input {
-            // What it knows is of another life; the next term tells which.
+            // Its knowledge is of another incarnation; the next term shows which.
             Input::Inspected(Ok(info)) => {
-                // An answer to an older question says nothing new.
+                // An answer to an older question shows nothing new.
                 if self.life.is_some_and(|(_, asked_at)| info.asked_at < asked_at) {
                     return;
                 }

@@ -1,4 +1,4 @@
-//! I9, the other half: an answer that is stale, or that only seems to be somebody else's, ends nothing.
+//! I9, the other half: an answer that is stale, or that only seems to be of another candidate, ends nothing.
 
 use std::collections::VecDeque;
 
@@ -10,19 +10,19 @@ use super::Oracle;
 use crate::kind::Kind;
 use crate::moment::{Moment, View};
 
-/// Knows from the store itself whether anything happened to a holder's record.
+/// Knows from the store itself whether a holder's record was changed.
 pub(super) struct NoLossWithoutCause {
     nodes: Vec<Node>,
-    /// When the store was made anew, or went back, for the last time.
+    /// The last time at which the store was made again, or went back.
     reset: Instant,
 }
 
 #[derive(Clone, Default)]
 struct Node {
     nonce: Option<Nonce>,
-    /// When something else than a record of its own came under the key.
+    /// The last time at which the key got an entry other than a record of its own.
     disturbed: Instant,
-    /// When its writes were applied, and in which life.
+    /// The times at which its writes were applied, and in which incarnation.
     applied: VecDeque<(Incarnation, Revision, Instant)>,
     latest: Instant,
     deadline: Option<Instant>,
@@ -44,7 +44,7 @@ impl NoLossWithoutCause {
         match reason {
             Reason::Usurped | Reason::Deleted if !touched => Err("nobody touched its record".into()),
             Reason::StoreReset if self.reset <= taken => Err("the store is the same".into()),
-            // A maximum age that is lowered moves the deadline in the same step.
+            // A lowered maximum age moves the deadline in the same step.
             Reason::Expired if !touched && !view.plan.has(Kind::LowerAge) => match node.deadline {
                 Some(deadline) if node.latest < deadline => {
                     Err(format!("it is {:?} and the deadline {deadline:?}", node.latest))

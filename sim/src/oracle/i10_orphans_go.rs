@@ -11,26 +11,25 @@ use super::known::Work;
 use crate::kind::Kind;
 use crate::moment::{Moment, View};
 
-/// Judges the times without faults, between those of the script and in the calm: there every candidate can reach
-/// the store.
+/// Judges the times without faults, between those of the script and in the calm: there every candidate can reach the store.
 pub(super) struct OrphansGo {
-    /// How many faults are on, and since when there are none.
+    /// The number of active faults, and the time since there are none.
     faults: u32,
     quiet: Option<Instant>,
     calm: bool,
     nodes: Vec<Node>,
-    /// Whose record is under the key.
+    /// The owner of the record under the key.
     owner: Option<Nonce>,
 }
 
 #[derive(Clone, Default)]
 struct Node {
     nonce: Option<Nonce>,
-    /// Since when it does not hold the seat, although its record is there.
+    /// The time since it does not hold the key, although its record is there.
     orphaned: Option<Instant>,
-    /// Whether it sits in the seat, as far as it knows.
+    /// Whether it holds the key, as far as it knows.
     seated: bool,
-    /// What it gives back has to wait for the end of the work.
+    /// The work of its term: the release waits for its end.
     work: Work,
 }
 
@@ -41,17 +40,17 @@ impl OrphansGo {
 
     fn check(&mut self, view: &View<'_>) -> Result<(), String> {
         let Some(quiet) = self.quiet else { return Ok(()) };
-        // That a store went back is believed after a lease only.
+        // A candidate believes only after a lease that a store went back.
         if view.promises.ever_went_back() {
             return Ok(());
         }
-        // What is under way for long may be so when the fault is over.
+        // A delayed message may still be under way when the fault is over.
         let slow = view.plan.has(Kind::Delay) || view.plan.has(Kind::SlowCommit);
         if slow && !self.calm {
             return Ok(());
         }
-        // Half a lease, or a whole one where much is under way; and never less than a store without a leader, a write that
-        // it takes its time for, and an answer under way take.
+        // Half a lease, or a whole one where messages are delayed; and never less than the sum of a store without a
+        // leader, a slow write, and an answer under way.
         let bound = if slow { view.plan.lease } else { view.plan.lease / 2 }.max(Duration::from_secs(12));
         for (place, node) in self.nodes.iter_mut().enumerate() {
             let works = node.work == Work::Ends;
@@ -60,9 +59,9 @@ impl OrphansGo {
                 continue;
             }
             let since = *node.orphaned.get_or_insert(view.now);
-            // Before a life of the store is a lease old nobody would be told a win.
+            // Before an incarnation of the store is a lease old no win is reported.
             let lasted = view.now.since(since.max(quiet).max(view.made + view.plan.lease));
-            // In a bucket with markers an orphan whose time is nearly over waits for its marker.
+            // In a bucket with markers an orphan near its expiry waits for its marker.
             if lasted >= bound && !view.plan.markers {
                 return Err(format!("the orphan of c{place} has been there for {lasted:?}"));
             }
@@ -107,7 +106,7 @@ impl Oracle for OrphansGo {
             }
             Moment::Ends { node } => self.nodes[*node] = Node::default(),
             Moment::Key { entry } => {
-                // Whatever changed, the clock of an orphan starts anew.
+                // Any change restarts the clock of an orphan.
                 self.owner = match entry {
                     Entry::Live(record) => record.stamp.map(|stamp| stamp.nonce),
                     _ => None,

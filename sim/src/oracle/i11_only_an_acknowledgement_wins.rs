@@ -21,20 +21,20 @@ struct Node {
     acquires: VecDeque<Attempt>,
     acknowledged: VecDeque<Revision>,
     latest: Instant,
-    /// The newest acquire that was acknowledged, and when.
+    /// The newest acknowledged acquire, and the time of its acknowledgement.
     taken: Option<(Revision, Instant)>,
-    /// When the newest inspection was asked for, and the newest record of its own that the watch showed.
+    /// The time of the newest inspection's question, and the newest record of its own that the watch showed.
     asked: Instant,
     shown: Revision,
     nonce: Option<Nonce>,
-    /// Where its acquires were really applied.
+    /// The incarnations and revisions at which its acquires were really applied.
     applied: VecDeque<(Incarnation, Revision)>,
     life: Option<Incarnation>,
-    /// The first write that was sent in it.
+    /// The first write sent in it.
     first: Option<Attempt>,
-    /// The highest revision of this life that the watch or an acknowledgement told.
+    /// The highest revision of this incarnation from the watch or an acknowledgement.
     known: Revision,
-    /// What was just acknowledged is below that.
+    /// The revision just acknowledged is below that.
     late: bool,
     seated: bool,
 }
@@ -61,7 +61,7 @@ impl Node {
                 }
             }
             Input::Wrote { attempt, outcome: Outcome::Applied { revision, .. } } => {
-                // What was sent in another life says nothing of this one.
+                // A write sent in another incarnation proves nothing about this one.
                 if self.first.is_some_and(|first| *attempt >= first) {
                     self.late = *revision < self.known;
                     self.known = self.known.max(*revision);

@@ -17,35 +17,34 @@ pub(super) struct AnotherLife {
 
 #[derive(Clone, Default)]
 struct Node {
-    /// The life known, and when the inspection that showed it was asked for.
+    /// The known incarnation, and the time of the question whose inspection showed it.
     life: Option<(Incarnation, Instant)>,
-    /// The latest reading, and when the newest write was sent: once that is answered or seen, what was asked before
-    /// it is old.
+    /// The latest reading, and the time of the newest write: once that is answered or observed, an answer to an
+    /// earlier question is old.
     latest: Instant,
     sent: Instant,
-    /// Another life was just handed in.
+    /// An input of another incarnation was just handed in.
     another: bool,
-    /// The highest revision that the watch or an acknowledgement told, and what it was when each write was sent, and
-    /// when that was.
+    /// The highest revision from the watch or an acknowledgement; and its value, and the time, when each write was sent.
     known: Revision,
     marks: VecDeque<(Attempt, Revision, Instant)>,
-    /// What was just acknowledged: in which life, where that is said; and that it was below what was known.
+    /// The revision just acknowledged: its incarnation, where the store states it; and that it was below the known one.
     acknowledged: Option<Incarnation>,
     went_back: bool,
-    /// Whether it held a seat before this step and after it, and when it said that the store went back.
+    /// Whether it held the key before this step and after it, and when it reported that the store went back.
     seated: (bool, bool),
     said: Option<Instant>,
-    /// An inspection of another life than the last one was just handed in.
+    /// An inspection of another incarnation than the last one was just handed in.
     changed: bool,
-    /// It knew another life before.
+    /// It knew another incarnation before.
     remembers: bool,
 }
 
 impl Node {
     fn acknowledge(&mut self, attempt: Attempt, revision: Revision, life: Option<Incarnation>) {
-        // What was sent in another life says nothing of this one.
+        // A write sent in another incarnation proves nothing about this one.
         let Some((_, mark, at)) = self.marks.iter().find(|(sent, ..)| *sent == attempt) else { return };
-        // It shows the life as an inspection would that was asked for when it was sent.
+        // It shows the incarnation as an inspection asked for at the time of the send would.
         if let Some((known, shown)) = &mut self.life
             && life == Some(*known)
         {
@@ -128,7 +127,7 @@ impl Oracle for AnotherLife {
                 if let Output::Event(Event::Warning(Warning::StoreReset { .. })) = output {
                     let node = &mut self.nodes[*node];
                     (node.known, node.marks) = (Revision(0), VecDeque::new());
-                    // A holder may have given a seat up whose token is too small.
+                    // A holder may have released a lease whose token is too small.
                     if !node.changed && !node.seated.0 && campaign.state() != State::Releasing {
                         node.said = Some(node.latest);
                     }
@@ -144,11 +143,11 @@ impl Oracle for AnotherLife {
                     ));
                 }
                 let excused = view.promises.excuses(view.now, *node) || !view.promises.one_leader(view.now);
-                // What an operator states of a new life is for candidates that knew none before it.
+                // An operator's statement about a new incarnation is for candidates that knew none before it.
                 if view.never_used && !seen.remembers || excused {
                     return Ok(());
                 }
-                // In a life that is over it leads no longer than its lease there lasts.
+                // In a former incarnation it leads no longer than its lease there lasts.
                 if term.token.incarnation != view.life {
                     return Ok(());
                 }

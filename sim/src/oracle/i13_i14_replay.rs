@@ -1,5 +1,5 @@
-//! I13 and I14, by twins: the same campaign again, which gets the same seed and inputs, and for every reading of
-//! the clock that went back the latest one instead. It must say the same.
+//! I13 and I14, by twins: a second campaign gets the same seed and inputs, and for every reading of the clock
+//! that went back the latest one instead. It must emit the same.
 
 use incumbent_core::Instant;
 

@@ -1,4 +1,4 @@
-//! I15, closely: what an orderly change of leaders takes when nothing is wrong.
+//! I15, closely: the duration of an orderly change of leaders without faults.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use super::Oracle;
 use crate::moment::{Moment, Order, View};
 use crate::plan::Plan;
 
-/// For messages, a race or two, and the longest that anybody holds back.
+/// Time for messages, a race or two, and the longest wait of a candidate that holds back.
 const ROOM: Duration = Duration::from_secs(4);
 
 pub(super) struct OrderOfTheCalm {
-    /// What was asked for, of whom, and by when it must be done.
+    /// The requested change, its candidates, and its deadline.
     order: Option<(Order, Instant)>,
 }
 
@@ -22,15 +22,15 @@ impl OrderOfTheCalm {
         Self { order: None }
     }
 
-    /// How long it may take.
+    /// The longest time that it may take.
     fn most(plan: &Plan, order: Order) -> Duration {
         let longest = plan.settings.iter().map(|setting| setting.lease).max().unwrap_or_default();
-        // A user who wants a win to be told no earlier gets that.
+        // A user who configures a longer win delay gets it.
         let fixed = plan.delay();
         ROOM + fixed
             + match order {
                 Order::Resign { .. } | Order::HandOver { .. } => plan.drain(),
-                // Whoever was deleted may have had the longest lease that the store keeps.
+                // The deleted holder may have had the longest lease that the store keeps.
                 Order::Delete { .. } => plan.longest_age(),
                 Order::Crash { .. } => longest,
                 Order::Isolate { .. } => longest,

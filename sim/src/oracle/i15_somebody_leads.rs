@@ -9,30 +9,30 @@ use crate::kind::Kind;
 use crate::moment::{Moment, View};
 use crate::plan::{CLOCK_STEP, Plan};
 
-/// For candidates that come only now, or whose servers do: the store elects a leader within a second, a process asks
-/// it again every second until it is answered, waits a random second, and may lose a race.
+/// Time for candidates that start late, or whose servers do: the store elects a leader within a second, a process
+/// asks it every second until it is answered, waits a random second, and may lose a race.
 const COMING: Duration = Duration::from_secs(4);
 
-/// Judges the calm: somebody leads within the worst fail-over, and goes on leading.
+/// Judges the calm: a candidate leads within the worst fail-over, and goes on leading.
 ///
-/// The bound is what `incumbent doctor` prints for the settings ([`Plan::forecast`]), and beside it
+/// The bound is the one that `incumbent doctor` prints for the settings ([`Plan::forecast`]), and beside it
 /// - the hundredth by which clocks may be slow, as every wait is by some candidate's own clock;
-/// - what the user asks for: a win delay, and a wait after a failure;
+/// - the user's settings: a win delay, and a wait after a failure;
 /// - [`COMING`];
-/// - what is under way when the faults end: a message for twelve seconds, a write for eight, a clock set back by ten,
+/// - the delays left when the faults end: a message for twelve seconds, a write for eight, a clock set back by ten,
 ///   where the run has such;
-/// - where the store is another since shortly before, or went back, the same once more: candidates notice that when
+/// - where the store was made again shortly before, or went back, the same once more: candidates notice that when
 ///   the record they remember should be over, and wait from then.
 pub(crate) struct SomebodyLeads {
     until: Vec<Option<Instant>>,
-    /// How many candidates of the Go library lead.
+    /// The number of leading candidates of the Go library.
     peers: usize,
     calm: Option<Instant>,
-    /// For how long nobody may lead.
+    /// The longest time without a leader.
     most: Duration,
-    /// Since when nobody has been leading.
+    /// The beginning of the present vacancy.
     vacant: Instant,
-    /// When the store was made again, or said to have gone back, for the last time.
+    /// The last time at which the store was made again, or reported to have gone back.
     reset: Instant,
 }
 
@@ -48,16 +48,16 @@ impl SomebodyLeads {
         }
     }
 
-    /// How long it may take, in a store that was the same for long.
+    /// The bound in a store that was unchanged for long.
     pub(crate) fn usual(plan: &Plan) -> Duration {
         let late = if plan.has(Kind::Delay) { Duration::from_secs(12) } else { Duration::ZERO };
         let slow = if plan.has(Kind::SlowCommit) { Duration::from_secs(8) } else { Duration::ZERO };
-        // What was written before a server's clock was set back expires that much later.
+        // A record written before a server's clock was set back expires that much later.
         let stepped = if plan.has(Kind::ClockStep) { CLOCK_STEP } else { Duration::ZERO };
         plan.forecast() * 101 / 100 + plan.delay() + plan.backoff() + COMING + late + slow + stepped
     }
 
-    /// How long it may take at most.
+    /// The bound at most.
     pub(crate) fn worst(plan: &Plan) -> Duration {
         Self::usual(plan) + plan.forecast() * 101 / 100
     }

@@ -1,11 +1,11 @@
-//! What several oracles need to know of a campaign.
+//! Knowledge about a campaign that several oracles need.
 
 use std::time::Duration;
 
 use incumbent_core::Instant;
 use incumbent_core::campaign::{Event, Input, Output, Reason, State, Term};
 
-/// A term that was won or lost, where an output tells one.
+/// A term that an output reports as won or lost.
 pub(super) enum Told {
     Won(Term),
     Lost(Term),
@@ -19,8 +19,7 @@ pub(super) fn told(output: &Output) -> Option<Told> {
     }
 }
 
-/// `sent + T − M`, with the margin that the defaults make of a lease: its skew, where none is `set`, its drift
-/// and its slack.
+/// `sent + T − M`, with the default margin of a lease: its skew, where none is `set`, its drift and its slack.
 pub(super) fn lease_end(sent: Instant, lease: Duration, set: Option<Duration>) -> Instant {
     let skew = set.unwrap_or((lease / 20).min(Duration::from_secs(1)));
     // Two clocks, half a percent each.
@@ -29,32 +28,32 @@ pub(super) fn lease_end(sent: Instant, lease: Duration, set: Option<Duration>) -
     (sent + lease).before(skew + drift + slack)
 }
 
-/// How long an answer is waited for: a twelfth of the lease, within bounds.
+/// The longest wait for an answer: a twelfth of the lease, within bounds.
 pub(super) fn attempt_limit(lease: Duration) -> Duration {
     (lease / 12).clamp(Duration::from_millis(250), Duration::from_secs(2))
 }
 
-/// What is known of the work of a candidate's term.
+/// The state of the work of a candidate's term.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Work {
-    /// There is none, or it has ended.
+    /// It never began, or has ended.
     #[default]
     None,
     /// Its term is led.
     Leads,
-    /// Its term drains, or was lost for a reason that lets the work end, and it has not said that it has.
+    /// Its term drains, or was lost for a reason that lets the work end, and its end is not reported yet.
     Ends,
 }
 
 impl Work {
-    /// Takes in what the campaign is about to be handed.
+    /// Takes in an input before the campaign gets it.
     pub(super) fn hand(&mut self, input: &Input) {
         if matches!((&self, input), (Self::Ends, Input::Drained)) {
             *self = Self::None;
         }
     }
 
-    /// Takes in what the campaign says.
+    /// Takes in an event of the campaign.
     pub(super) fn hear(&mut self, event: &Event) {
         *self = match event {
             Event::Won(_) => Self::Leads,
@@ -62,7 +61,7 @@ impl Work {
             Event::Lost { reason: Reason::HandlerFailed, .. } => Self::Ends,
             Event::Lost { reason: Reason::Usurped | Reason::Deleted | Reason::StoreReset, .. } => Self::None,
             Event::Lost { .. } if *self == Self::Leads => Self::None,
-            // Whoever is a candidate again, or out of the race, gives nothing back any more.
+            // A candidate that waits again, or has closed, releases nothing any more.
             Event::StateChanged(state)
                 if !matches!(state, State::Leading | State::Draining | State::Releasing) =>
             {

@@ -1,5 +1,4 @@
-//! The invariants, one a file, each with its statement; and the rules whose breach breaks an invariant only by a
-//! rare accident.
+//! The invariants, one a file, each with its statement; and rules whose breach breaks an invariant only by a rare accident.
 
 mod i01_one_leader;
 mod i01_with_go_peers;
@@ -37,24 +36,23 @@ pub(crate) use i15_somebody_leads::SomebodyLeads;
 
 /// One invariant.
 pub(crate) trait Oracle {
-    /// Its number and what it states.
+    /// Its number and its statement.
     fn states(&self) -> (&'static str, &'static str);
 
-    /// Looks at what happened. An error says how the invariant is broken.
+    /// Checks an event. An error explains how the invariant is broken.
     fn see(&mut self, view: &View<'_>, moment: &Moment<'_>) -> Result<(), String>;
 }
 
 /// An invariant that does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Its number: `I1` to `I15`; or the name of a rule; or `contract` where a campaign refused what it was handed; or
-    /// `panic`.
+    /// Its number: `I1` to `I15`; or the name of a rule; or `contract` where a campaign refused an input; or `panic`.
     pub invariant: &'static str,
-    /// What it states.
+    /// Its statement.
     pub states: &'static str,
-    /// When, in nanoseconds from the run's beginning.
+    /// The time, in nanoseconds from the run's beginning.
     pub at: u64,
-    /// What was seen instead.
+    /// The observed breach.
     pub says: String,
 }
 
@@ -127,17 +125,17 @@ impl Judges {
         Ok(())
     }
 
-    /// A process makes a session, which has had no reading of the clock yet.
+    /// A process makes a session, which has no reading of the clock yet.
     pub(crate) fn begins(&mut self, node: usize) {
         self.replay.begins(node);
     }
 
-    /// The reading that a twin gets: the latest there was.
+    /// The reading for a twin: the latest so far.
     pub(crate) fn latest(&mut self, node: usize, clock: Instant) -> Instant {
         self.replay.latest(node, clock)
     }
 
-    /// A twin said something else.
+    /// The violation of a twin that emitted another output.
     pub(crate) fn differs(&self, now: Instant, says: String) -> Violation {
         Violation::new(Replay::STATES, now, says)
     }

@@ -10,7 +10,7 @@ use super::Oracle;
 use super::known::Work;
 use crate::moment::{Moment, View};
 
-/// How long a close waits for its release.
+/// The longest time that a close waits for its release.
 const CLOSE: Duration = Duration::from_secs(2);
 
 pub(super) struct Leaving {
@@ -25,11 +25,11 @@ struct Node {
     asked: bool,
     failed: bool,
     draining: Option<Instant>,
-    /// Since when it should be on its way to its end.
+    /// The time since it should be leaving.
     closing: Option<Instant>,
     unhealthy: bool,
     work: Work,
-    /// When it lost its last term.
+    /// The time at which it lost its last term.
     lost: Instant,
 }
 
@@ -109,7 +109,7 @@ impl Oracle for Leaving {
             }
             Moment::Says { node: place, campaign, output: Output::Write(write) } => {
                 let node = &self.nodes[*place];
-                // Once the lease has run out there is nothing left to wait for.
+                // After the end of the lease there is nothing left to wait for.
                 let lasts = node.latest < node.lost + campaign.lease_time();
                 let waits = campaign.state() == State::Releasing && node.work == Work::Ends && lasts;
                 if waits && matches!(write.action, Action::Release { .. }) {

@@ -1,4 +1,4 @@
-//! DESIGN.md, Times: what a holder owes its lease.
+//! DESIGN.md, Times: the renewals of a holder.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use super::Oracle;
 use super::known::attempt_limit;
 use crate::moment::{Moment, View};
 
-/// The longest wait before something that failed is repeated, with its stray, and some room.
+/// The longest wait before a failed request is repeated, with its random part, and some slack.
 const RETRY: Duration = Duration::from_millis(1_200);
 const ROOM: Duration = Duration::from_millis(300);
 
-/// Looks at when a holder wants to be woken, so that it does not matter how late it is.
+/// Checks a holder's requested wake-up, so that a late wake-up does not matter.
 pub(super) struct Renewals {
-    /// The latest reading of each clock, and when a write or a read was last sent.
+    /// The latest reading of each clock, and the time of the last write or read.
     nodes: Vec<(Instant, Instant)>,
 }
 
@@ -46,7 +46,7 @@ impl Oracle for Renewals {
                 }
                 let lease = campaign.lease_time();
                 let (now, sent) = self.nodes[*node];
-                // Whoever was stopped has only just found out that something failed.
+                // A candidate that was stopped has only just noticed the failure.
                 let due = (sent + (lease / 3).max(attempt_limit(lease) + RETRY))
                     .max(now + RETRY.max(attempt_limit(lease)))
                     + ROOM;

@@ -1,4 +1,4 @@
-//! DESIGN.md, Times: nobody storms the store.
+//! DESIGN.md, Times: no candidate storms the store.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -9,11 +9,11 @@ use incumbent_core::campaign::Output;
 use super::Oracle;
 use crate::moment::{Moment, View};
 
-/// The most that one campaign may ask of the store in a second.
+/// The most requests that one campaign may send in a second.
 const MOST: usize = 40;
 
 pub(super) struct Requests {
-    /// The latest reading of each clock, and when the newest writes and reads were sent.
+    /// The latest reading of each clock, and the times of the newest writes and reads.
     nodes: Vec<(Instant, VecDeque<Instant>)>,
 }
 

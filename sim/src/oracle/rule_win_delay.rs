@@ -1,4 +1,4 @@
-//! DESIGN.md, Win delay and Unknown writes: what a winner must have waited for, by what really happened.
+//! DESIGN.md, Win delay and Unknown writes: the wait that a winner owes to what really happened.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -14,37 +14,37 @@ use crate::kind::Kind;
 use crate::moment::{Moment, View};
 use crate::plan::Plan;
 
-/// By how much a reading of the clock may be older than the truth, which makes first sights too early.
+/// The largest age of a stale clock reading, which makes first observations too early.
 const SLACK: Duration = Duration::from_millis(260);
 
-/// Somebody else deleted what was there: when, and for how long whoever was deleted may count on its lease.
+/// A deletion by another party: its time, and the time for which the deleted holder may count on its lease.
 #[derive(Clone, Copy)]
 struct Deletion {
     at: Instant,
     lease: Duration,
-    /// How much of that is over already.
+    /// The part of that lease that is over already.
     spared: Duration,
-    /// Whose record it was: it knows itself whether it leads.
+    /// The owner of the record: it knows itself whether it leads.
     whose: Option<Nonce>,
-    /// Which record it was, and when that was written.
+    /// The revision of the record, and the time at which it was written.
     record: Option<Revision>,
     written: Instant,
-    /// How many have since given the seat back, and passed on what was left to wait: each by a reading of its own.
+    /// The number of releases since then, each of which passed on the rest of the wait by a reading of its own.
     passed_on: u32,
 }
 
 pub(super) struct WinDelay {
     nodes: Vec<Node>,
-    /// The lease of every campaign there ever was: a record outlives the process that wrote it.
+    /// The lease of every campaign of the run: a record outlives the process that wrote it.
     leases: BTreeMap<Nonce, Duration>,
     key: Entry,
-    /// When what is there was written.
+    /// The time at which the present entry was written.
     written: Instant,
-    /// The longest lease that a term can have in this life of the store.
+    /// The longest lease that a term can have in this incarnation of the store.
     longest: Duration,
-    /// When this life of the store began.
+    /// The beginning of this incarnation of the store.
     made: Instant,
-    /// The last deletion in this life of the store.
+    /// The last deletion in this incarnation of the store.
     deletion: Option<Deletion>,
 }
 
@@ -52,10 +52,10 @@ pub(super) struct WinDelay {
 struct Node {
     nonce: Option<Nonce>,
     latest: Instant,
-    /// The life of the store it knows, and whether it ever saw a record of somebody else since it knows that.
+    /// The incarnation of the store it knows, and whether it has observed a foreign record since it knows that.
     life: Option<Incarnation>,
     saw_a_record: bool,
-    /// The last record of somebody else that it saw, if nothing else since.
+    /// The last foreign record that it observed, if nothing else since.
     last_seen: Option<Revision>,
     sent: VecDeque<Sent>,
     taken: Option<Taken>,
@@ -69,11 +69,11 @@ struct Sent {
     acquires: bool,
     releases: bool,
     revision: Option<Revision>,
-    /// Where it retakes a record of its own: when the time of that one is over.
+    /// The expiry of its own record, where it retakes one.
     before: Instant,
 }
 
-/// The newest acquire of its own that was applied.
+/// Its newest acquire that was applied.
 #[derive(Clone, Copy)]
 struct Taken {
     sent: Sent,
@@ -132,11 +132,12 @@ impl WinDelay {
         }
         let others = taken.deletion.filter(|it| it.whose.is_none() || it.whose != self.nodes[place].nonce);
         if let Some(Deletion { at, lease, spared, record, written, passed_on, .. }) = others {
-            // The first to come after it may have a shorter lease, and know nothing of a longer one.
+            // The first candidate after it may have a shorter lease, and not know of a longer one.
             let least = view.plan.settings.iter().map(|setting| setting.lease).min().unwrap_or_default();
             let lease =
                 if view.plan.has(Kind::LowerAge) { least } else { lease.max(least) }.saturating_sub(spared);
-            // Who saw the very record that was deleted, and then an absence, waits from the first sight of that record.
+            // A candidate that observed the very record that was deleted, and then an absence, waits from its first
+            // observation.
             let at = if record.is_some() && self.nodes[place].last_seen == record { written } else { at };
             // Its own clock may run fast by a hundredth.
             let waited = view.now.since(at) + SLACK * (1 + passed_on);
@@ -170,7 +171,7 @@ impl Oracle for WinDelay {
                 self.nodes[*node] = Node { nonce: Some(*nonce), ..Node::default() }
             }
             Moment::Remade { max_age } => {
-                // No win is reported here whose lease is longer: whoever wrote for another life counts on none here.
+                // No win is reported here whose lease is longer: a writer for another incarnation counts on none here.
                 self.longest = if view.plan.has(Kind::RaiseAge) { Duration::MAX } else { *max_age };
                 self.made = view.now;
                 self.deletion = None;
@@ -187,13 +188,13 @@ impl Oracle for WinDelay {
                 if by_somebody {
                     let record = self.key.live();
                     let whose = record.and_then(|record| record.stamp).map(|stamp| stamp.nonce);
-                    // A holder that still waits says a longer lease than its own.
+                    // A holder that still waits states a longer lease than its own.
                     let own =
                         whose.and_then(|nonce| self.leases.get(&nonce).copied()).unwrap_or(Duration::MAX);
                     let lease =
                         record.and_then(|record| record.lease).unwrap_or_default().min(own).min(self.longest);
-                    // The writer of a release gave back its own record and leads no more. It may pass on too little of what
-                    // leaders of the former life may count on, and that is over a lease after this one began.
+                    // The writer of a release deleted its own record and leads no more. It may pass on too little of the
+                    // lease that leaders of the former incarnation count on, which is over a lease after this one began.
                     let is_release = matches!(entry, Entry::Released(_));
                     let spared = if is_release { view.now.since(self.made) } else { Duration::ZERO };
                     let (record, written) = (record.map(|record| record.revision), self.written);

@@ -1,4 +1,4 @@
-//! One life of a bucket: the key's newest message, the sequence, and the compare.
+//! One incarnation of a bucket: the key's newest message, the sequence, and the compare.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -11,32 +11,32 @@ use incumbent_core::{Incarnation, Instant, Revision};
 #[derive(Debug)]
 pub(crate) struct Message {
     pub(crate) revision: Revision,
-    /// As candidates read it.
+    /// The entry as candidates read it.
     pub(crate) entry: Entry,
-    /// By the wall clock of the server that stored it; its age counts from here.
+    /// The wall clock of the server that stored it; its age counts from here.
     pub(crate) stored: Instant,
-    /// In the world's time.
+    /// The same in the world's time.
     pub(crate) at: Instant,
-    /// A lease time of its own.
+    /// Its own lease time.
     pub(crate) ttl: Option<Duration>,
-    /// Which attempt wrote it, where a campaign of ours did.
+    /// The attempt that wrote it, where one of our campaigns did.
     pub(crate) stamp: Option<Stamp>,
 }
 
-/// What a bucket holds at one moment.
+/// The content of a bucket at one moment.
 #[derive(Clone, Debug)]
 pub(crate) struct Bucket {
     pub(crate) incarnation: Incarnation,
-    /// When it was made: in the world's time, and by the wall clock of the server that made it.
+    /// The time of its creation: in the world's time, and by the wall clock of its server.
     pub(crate) made: Instant,
     pub(crate) made_wall: Instant,
-    /// Whoever made it stated that its name was never used before.
+    /// Its creator stated that its name was never used before.
     pub(crate) never_used: bool,
     pub(crate) sequence: u64,
     pub(crate) message: Option<Rc<Message>>,
 }
 
-/// What is put under the key, and by whose clock.
+/// A message to put under the key, and its clock.
 pub(crate) struct Put<'a> {
     pub(crate) kind: Kind,
     pub(crate) value: &'a str,
@@ -55,7 +55,7 @@ impl Put<'_> {
 }
 
 impl Bucket {
-    /// An empty bucket; `wall` is what its maker's clock shows, and names its life.
+    /// An empty bucket; `wall` is its creator's clock, and becomes its incarnation.
     pub(crate) fn new(now: Instant, wall: Instant, sequence: u64, never_used: bool) -> Self {
         Self {
             incarnation: Incarnation(wall.as_nanos()),
@@ -85,7 +85,7 @@ impl Bucket {
         self.revision() == expected
     }
 
-    /// Applies a write of a campaign's.
+    /// Applies a campaign's write.
     pub(crate) fn apply(
         &mut self,
         write: &Write,
@@ -111,7 +111,7 @@ impl Bucket {
         self.put(&put, now, wall);
     }
 
-    /// Puts a message under the key, whatever is there.
+    /// Puts a message under the key, over any entry.
     pub(crate) fn put(&mut self, put: &Put<'_>, now: Instant, wall: Instant) {
         self.sequence += 1;
         let revision = Revision(self.sequence);

@@ -1,4 +1,4 @@
-//! The servers that keep the bucket: who leads, who is cut off, and what each of them knows.
+//! The servers that keep the bucket: their leader, their isolation, and their knowledge.
 
 use std::time::Duration;
 
@@ -14,9 +14,9 @@ pub(crate) const START: Instant = Instant::from_nanos(1_000_000_000_000);
 pub(crate) struct Server {
     /// Nanoseconds by which its wall clock is ahead of the world.
     pub(crate) ahead: i64,
-    /// How many faults hold it down.
+    /// The number of faults that hold it down.
     pub(crate) down: u32,
-    /// Where it is isolated: what it knew, since when, and whether it led.
+    /// Its isolation: the state it knew, the beginning, and whether it led.
     pub(crate) isolated: Option<Isolated>,
 }
 
@@ -29,16 +29,16 @@ pub(crate) struct Isolated {
     pub(crate) stuck: bool,
 }
 
-/// Who answers a request that reached some server.
+/// The server that answers a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Route {
     /// The stream's leader.
     Leader(usize),
     /// A server that led the stream, is cut off, and does not know it.
     Stale(usize),
-    /// The server is there, and nobody leads the stream.
+    /// The server is there, but the stream has no leader.
     Leaderless,
-    /// Nobody at all.
+    /// No server at all.
     Silence,
 }
 
@@ -46,14 +46,14 @@ pub(crate) enum Route {
 pub(crate) struct Cluster {
     pub(crate) servers: Vec<Server>,
     pub(crate) leader: Option<usize>,
-    /// What the majority has committed.
+    /// The state that the majority has committed.
     pub(crate) bucket: Bucket,
-    /// The bucket was deleted and is not made anew yet.
+    /// The bucket was deleted and is not made again yet.
     pub(crate) gone: bool,
     pub(crate) max_age: Duration,
     /// Parts per million by which the servers' clocks run fast, all of them alike.
     pub(crate) rate: i64,
-    /// Counts elections, so that one that was called off does not happen.
+    /// Counts elections, so that a cancelled one does not happen.
     pub(crate) election: u64,
 }
 
@@ -77,7 +77,7 @@ impl Cluster {
         if ahead < 0 { now.before(span) } else { now + span }
     }
 
-    /// The wall clock by which things happen at `now`.
+    /// The wall clock of the stream's leader at `now`.
     pub(crate) fn leaders_wall(&self, now: Instant) -> Instant {
         self.wall(self.leader.unwrap_or(0), now)
     }
@@ -90,13 +90,13 @@ impl Cluster {
         (0..self.servers.len()).filter(|server| self.is_up(*server)).count() * 2 > self.servers.len()
     }
 
-    /// The first server after `server` that can be reached; isolated ones can.
+    /// The first server after `server` that can be reached, isolated ones included.
     pub(crate) fn next_server(&self, server: usize) -> Option<usize> {
         let count = self.servers.len();
         (1..=count).map(|step| (server + step) % count).find(|server| self.servers[*server].down == 0)
     }
 
-    /// Who answers what arrives at `server`.
+    /// The server that answers a request which arrives at `server`.
     pub(crate) fn route(&self, server: usize) -> Route {
         if self.servers[server].down > 0 {
             return Route::Silence;
@@ -109,13 +109,13 @@ impl Cluster {
         }
     }
 
-    /// How long the key's message may live.
+    /// The longest time that the key's message may live.
     pub(crate) fn age_limit(&self) -> Duration {
         let own = self.bucket.message.as_ref().and_then(|message| message.ttl);
         own.map_or(self.max_age, |own| own.min(self.max_age))
     }
 
-    /// When, in the world's time, the leader's clock says that the message is too old.
+    /// The world's time at which the message is too old by the leader's clock.
     pub(crate) fn expires_at(&self, now: Instant) -> Option<Instant> {
         let message = self.bucket.message.as_ref()?;
         let leader = self.leader?;
@@ -123,7 +123,7 @@ impl Cluster {
         Some(Clock::new(now, Instant::ZERO, self.rate).when(Instant::ZERO + left))
     }
 
-    /// How far the servers' clocks are apart.
+    /// The largest difference between the servers' clocks.
     pub(crate) fn spread(&self) -> Duration {
         let ahead = || self.servers.iter().map(|server| server.ahead);
         let spread = ahead().max().unwrap_or(0) - ahead().min().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! The calm after the storm: every fault ends, and somebody must lead before long.
+//! The calm after the storm: every fault ends, and a candidate must lead before long.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -46,11 +46,11 @@ impl World {
         self.see(&Moment::Calm);
         let worst = SomebodyLeads::worst(&self.plan);
         self.after(SomebodyLeads::usual(&self.plan), Event::Operator);
-        // By then somebody leads, or an oracle has said so.
+        // By then a candidate leads, or an oracle has reported a violation.
         self.after(worst * 2 + Duration::from_secs(1), Event::Order(0));
     }
 
-    /// Something orderly happens to the leader: first it leaves, later it is taken away.
+    /// Makes an orderly change happen to the leader: first it leaves, later it is removed.
     pub(super) fn order(&mut self, turn: u32) {
         if turn == 0 {
             let wanted = self.plan.delay();
@@ -78,21 +78,21 @@ impl World {
         let mut dice = Dice::new(self.plan.choice.seed, 5 + u64::from(turn));
         let successor = dice.below(self.nodes.len() as u64) as usize;
         let all_hear = (0..self.nodes.len()).all(|node| self.hears(node));
-        // Whoever learns only now that the store was made anew has a record in it of which it knows nothing, and which
-        // it has to wait for.
+        // A candidate that learns only now that the store was made again may have a record in it that it does not know
+        // of, and must wait for it.
         let present = Some(self.cluster.bucket.incarnation);
-        // And a candidate after the Go library's rules leads without a word, so nobody would know when to stop waiting.
+        // A candidate after the Go library's rules leads without a report, so the end of the wait would be unknown.
         if self.plan.choice.peers > 0 || self.nodes.iter().any(|node| node.inspected() != present) {
             return None;
         }
-        // A leader that stood while the maximum age was lower may count on less than its own lease.
+        // A leader from a time with a lower maximum age may count on less than its own lease.
         let fails_over = self.plan.replicas > 1
             && !self.plan.has(Kind::LowerAge)
             && !self.plan.has(Kind::RecreateLower)
             && self.plan.settings.iter().all(|setting| setting.lease >= LONG);
         match (turn, dice.below(3)) {
-            // A candidate whose watch went with a life of the store that is over hears of nothing, and one that
-            // would have to lead with too small a token does not try.
+            // A candidate whose watch ended with a former incarnation of the store gets no change, and one whose token
+            // would be too small does not try.
             (0, _)
                 if successor == leader
                     || !self.hears(successor)
@@ -110,15 +110,15 @@ impl World {
         }
     }
 
-    /// Whether a candidate is told by a watch what happens to the key.
+    /// Whether a candidate has a watch that reports changes of the key.
     fn hears(&self, node: usize) -> bool {
         let watch = &self.nodes[node].watch;
         let present = self.cluster.bucket.incarnation;
         watch.stands && watch.on.is_some_and(|(life, server)| life == present && self.cluster.is_up(server))
     }
 
-    /// An operator accepts that tokens start again, where candidates stay out because the store went back further
-    /// than they can make up for by themselves.
+    /// An operator accepts that tokens start again, where candidates stay out because the store went back further than
+    /// they can make up for by themselves.
     pub(super) fn operator(&mut self) {
         let newest = (self.cluster.bucket.incarnation, self.cluster.bucket.sequence);
         let far = |seen: Token| seen.incarnation > newest.0 || seen.sequence.0 > newest.1 + SMALL_GAP;

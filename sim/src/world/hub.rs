@@ -1,4 +1,4 @@
-//! The driver of a session: hands inputs in and carries outputs out, as the runtime's does.
+//! The driver of a session: hands in inputs and carries out outputs, as the runtime's does.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -19,11 +19,11 @@ use crate::tape::Recorded;
 /// The key of the election.
 const ELECTION: &str = "election";
 
-/// How long a registration takes.
+/// The time that a registration takes.
 const REGISTRATION: Duration = Duration::from_millis(1);
 
 impl World {
-    /// A process is born at a place; it begins after `wait`.
+    /// Starts a process at this index; it begins after `wait`.
     pub(super) fn born(&mut self, node: usize, wait: Duration) {
         self.processes += 1;
         let process = self.processes;
@@ -44,7 +44,7 @@ impl World {
         self.after(wait, Event::Begin { node, process });
     }
 
-    /// The process at a place is gone.
+    /// Ends the process at this index.
     pub(super) fn dies(&mut self, node: usize) {
         let place = &mut self.nodes[node];
         place.alive = false;
@@ -59,7 +59,7 @@ impl World {
         self.see(&Moment::Ends { node });
     }
 
-    /// A process makes its session, on which its candidate enters.
+    /// Makes a process's session, on which its candidate enters.
     pub(super) fn begin(&mut self, node: usize) {
         let process = self.nodes[node].process;
         if self.nodes[node].is_stopped(self.now) {
@@ -81,22 +81,22 @@ impl World {
         self.give(node, Input::Enter(Box::new(enter)));
     }
 
-    /// A process that could not begin tries again.
+    /// Retries a process that could not begin.
     fn begin_later(&mut self, node: usize) {
         let process = self.nodes[node].process;
         let wait = self.nodes[node].dice.millis(900, 1_100);
         self.after(wait, Event::Begin { node, process });
     }
 
-    /// Something arrives at a process.
+    /// Hands a message to a process.
     pub(super) fn hear(&mut self, node: usize, hears: Hears) {
-        // What came while it was stopped is heard first, though the moment at which it goes on may have come.
+        // Messages from the stop come first, though the moment at which the process goes on may have come.
         if self.nodes[node].is_stopped(self.now) || !self.nodes[node].backlog.is_empty() {
             return self.nodes[node].backlog.push_back(hears);
         }
         match hears {
             Hears::Connected => {
-                // The watch went with the connection that it was on.
+                // The watch ended with the connection that it was on.
                 let number = self.nodes[node].watch.number;
                 self.nodes[node].watch.end();
                 self.give(node, Input::WatchEnded { number });
@@ -138,7 +138,7 @@ impl World {
         }
     }
 
-    /// A candidate's client connects to the next server, or tries again.
+    /// Connects a candidate's client to the next server, or tries again.
     pub(super) fn connect(&mut self, node: usize) {
         let process = self.nodes[node].process;
         let reachable = self.nodes[node].mute == 0 && self.nodes[node].deaf == 0;
@@ -164,7 +164,7 @@ impl World {
         }
     }
 
-    /// A stopped process goes on: what came meanwhile is there at once, and so are its timers.
+    /// Lets a stopped process go on: the messages that came meanwhile are there at once, and so are its timers.
     pub(super) fn resume(&mut self, node: usize) {
         if self.nodes[node].is_stopped(self.now) || !self.nodes[node].alive {
             return;
@@ -182,7 +182,7 @@ impl World {
         self.give(node, Input::Tick);
     }
 
-    /// Hands an input to a session and carries out what it asks.
+    /// Hands an input to a session and carries out its outputs.
     pub(super) fn give(&mut self, node: usize, input: Input) {
         if self.audience.violation.is_some() {
             return;
@@ -191,7 +191,7 @@ impl World {
         let clean = self.nodes[node].clock.at(self.now);
         let mut clock = clean;
         if self.is_on(Kind::ClockBack) && self.nodes[node].dice.percent(30) {
-            // A reading that is older than the truth makes first sights too early: the slack covers as much.
+            // A reading that is older than the truth makes first observations too early: the slack covers as much.
             clock = clock.before(self.nodes[node].dice.millis(0, 250));
         }
         let twin = self.nodes[node].twin.is_some().then(|| input.clone());
@@ -205,7 +205,7 @@ impl World {
             return;
         }
         if let Some(input) = twin {
-            // The twin gets the latest reading instead of an older one, and must come to the same.
+            // The twin gets the latest reading instead of an older one, and must emit the same.
             let latest = self.audience.judges.latest(node, clock);
             if let Some(twin) = &mut self.nodes[node].twin {
                 let _ = twin.handle(latest, input);
@@ -269,7 +269,7 @@ impl World {
                 }
             }
             Output::Entered(_) | Output::Stands(..) | Output::Considered { .. } => {}
-            // The loop has dealt with it.
+            // The loop has handled it.
             Output::WakeAt(_) => {}
         }
     }
@@ -309,11 +309,11 @@ impl World {
     }
 }
 
-/// Shows every step of a campaign to everybody who looks on.
+/// Shows every step of a campaign to all observers.
 struct Steps<'a> {
     world: &'a mut World,
     node: usize,
-    /// The reading of the process's clock that no fault has touched.
+    /// The reading of the process's clock without any fault.
     clean: Instant,
     /// The input that is being handled, where it is recorded.
     input: Option<campaign::Input>,
@@ -324,7 +324,7 @@ impl Steps<'_> {
         self.world.see(moment);
     }
 
-    /// The store showed the process something of itself.
+    /// Notes what the store showed the process about itself.
     fn learns(&mut self, info: &StoreInfo) {
         let (node, now) = (self.node, self.world.now);
         let present = info.incarnation == self.world.cluster.bucket.incarnation;

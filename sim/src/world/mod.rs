@@ -1,4 +1,4 @@
-//! The world of a run: candidates, a network and a store, moved by a queue of events.
+//! The world of a run: candidates, a network and a store, driven by a queue of events.
 
 mod calm;
 mod hub;
@@ -34,7 +34,7 @@ pub(crate) use node::Node;
 use node::{Ask, Hears};
 use peer::{Peer, Turn};
 
-/// What will happen.
+/// A future event.
 #[derive(Debug)]
 pub(crate) enum Event {
     /// A process begins, or tries again to.
@@ -54,7 +54,7 @@ pub(crate) enum Event {
         ask: Ask,
         copy: bool,
     },
-    /// Something arrives at a candidate.
+    /// A message arrives at a candidate.
     Hear {
         node: usize,
         process: u64,
@@ -65,13 +65,13 @@ pub(crate) enum Event {
         node: usize,
         process: u64,
     },
-    /// The time for this watch to stand is over.
+    /// The time for this watch to be ready is over.
     WatchAgain {
         node: usize,
         process: u64,
         number: u64,
     },
-    /// Something happens to a candidate of other software.
+    /// An event of a candidate of other software.
     Peer {
         peer: usize,
         turn: Turn,
@@ -85,20 +85,20 @@ pub(crate) enum Event {
     Strike(usize),
     Relent(usize),
     Calm,
-    /// An operator looks after the candidates that stay out.
+    /// An operator helps the candidates that stay out.
     Operator,
-    /// Something orderly, in the calm: the first or the second.
+    /// An orderly change, in the calm: the first or the second.
     Order(u32),
     Over,
 }
 
-/// How a bucket is made again.
+/// The way in which a bucket is made again.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Remaking {
-    /// Where its sequence begins, as other keys have brought it there.
+    /// The beginning of its sequence, after writes to other keys.
     sequence: u64,
     never_used: bool,
-    /// Its maximum age is lower from now on.
+    /// Its lower maximum age from now on.
     max_age: Option<Duration>,
 }
 
@@ -111,7 +111,7 @@ pub(crate) struct Proposal {
     server: usize,
     write: Write,
     life: Incarnation,
-    /// The leader it was proposed to is no more: it may commit when there is another, and nobody is told.
+    /// Its leader is gone: it may commit under another one, without an answer.
     stalled: bool,
     survives: bool,
 }
@@ -124,14 +124,14 @@ pub(crate) struct World {
     cluster: Cluster,
     in_flight: Option<Proposal>,
     proposals: u64,
-    /// What the bucket held before, where it may go back to it.
+    /// Former contents of the bucket, where it may go back to one.
     history: VecDeque<(Instant, Bucket)>,
     nodes: Vec<Node>,
     peers: Vec<Peer>,
     processes: u64,
-    /// How many faults of each kind are on.
+    /// The number of active faults of each kind.
     weather: [u32; Kind::ALL.len()],
-    /// What the strikes of the script hit, for when they relent.
+    /// The candidates that the script's faults hit, for when they end.
     hit: Vec<Vec<usize>>,
     calm: bool,
     promises: Promises,
@@ -260,7 +260,7 @@ impl World {
         }
     }
 
-    /// Whether the process is still the one at its place.
+    /// Whether the process is still the one at its index.
     fn is_present(&self, node: usize, process: u64) -> bool {
         self.nodes[node].alive && self.nodes[node].process == process
     }
@@ -269,18 +269,18 @@ impl World {
         self.queue.put(self.now + span, event);
     }
 
-    /// How many faults of a kind are on.
+    /// Whether a fault of a kind is active.
     fn is_on(&self, kind: Kind) -> bool {
         self.weather[kind as usize] > 0
     }
 
-    /// Lets everybody who looks on see what happened.
+    /// Shows an event to all observers.
     fn see(&mut self, moment: &Moment<'_>) {
         let view = View::new(self.now, &self.plan, &self.promises, &self.cluster.bucket);
         self.audience.see(&view, moment);
     }
 
-    /// Records for another machine, where that is wanted.
+    /// Records an input or output for another machine, where that is wanted.
     fn tape(&mut self, recorded: impl FnOnce() -> Recorded) {
         if let Some(tape) = &mut self.tape {
             tape.push(recorded());
@@ -298,7 +298,7 @@ impl World {
         }
     }
 
-    /// The candidate that leads, or who holds the key.
+    /// The candidate that leads, or holds the key.
     fn incumbent(&self) -> Option<usize> {
         let leads = (0..self.nodes.len()).find(|node| self.nodes[*node].leads(self.now));
         leads.or_else(|| {
@@ -307,7 +307,7 @@ impl World {
         })
     }
 
-    /// Tells everybody what the key holds now.
+    /// Publishes the present entry of the key.
     fn key_changed(&mut self) {
         let entry = self.cluster.bucket.entry();
         self.note(|trace| write!(trace, "store: {}", brief(&entry)));
@@ -327,7 +327,7 @@ impl World {
     }
 }
 
-/// The rate of a clock that drifts within the setting, often as far as that goes.
+/// The rate of a clock that drifts within the setting, often at its limit.
 pub(crate) fn drift(dice: &mut Dice) -> i64 {
     match dice.below(3) {
         0 => DRIFT,

@@ -1,4 +1,4 @@
-//! Between candidates and servers: what is lost, late or doubled.
+//! The network between candidates and servers: messages are lost, late or doubled.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::{Event, World};
 use crate::kind::Kind;
 
 impl World {
-    /// Sends a request of a candidate to the server it is connected to.
+    /// Sends a candidate's request to its server.
     pub(super) fn send(&mut self, node: usize, ask: Ask) {
         if self.nodes[node].mute > 0 {
             if self.nodes[node].queueing > 0 {
@@ -29,14 +29,14 @@ impl World {
         }
     }
 
-    /// Sends what a client queued while it was cut off.
+    /// Sends the requests that a client queued while it was cut off.
     pub(super) fn flush(&mut self, node: usize) {
         for ask in std::mem::take(&mut self.nodes[node].outbox) {
             self.send(node, ask);
         }
     }
 
-    /// Sends something to a candidate.
+    /// Sends a message to a candidate.
     pub(super) fn answer(&mut self, node: usize, process: u64, hears: Hears) {
         if self.nodes[node].deaf > 0 || self.is_lost(node) {
             return;
@@ -49,7 +49,7 @@ impl World {
         self.after(latency, Event::Hear { node, process, hears });
     }
 
-    /// Tells the watches that stand what the key holds now.
+    /// Sends the present entry of the key to the watches that are ready.
     pub(super) fn publish(&mut self, entry: &Entry) {
         for node in 0..self.nodes.len() {
             self.publish_to(node, entry);
@@ -71,7 +71,7 @@ impl World {
         let (process, number) = (self.nodes[node].process, self.nodes[node].watch.number);
         if self.nodes[node].slow > 0 {
             if self.nodes[node].dice.percent(30) {
-                // What is missing is noticed by what comes next, a sign of life at the latest.
+                // The next message shows a gap, a heartbeat at the latest.
                 let wait = self.nodes[node].dice.millis(1, 5_000);
                 return self.after(wait, Event::Hear { node, process, hears: Hears::Gap { number } });
             }
@@ -84,7 +84,7 @@ impl World {
         self.queue.put(at, Event::Hear { node, process, hears });
     }
 
-    /// When the next news of a watch arrives: no earlier than the last.
+    /// The arrival of the next message of a watch: no earlier than the last.
     pub(super) fn watch_latency(&mut self, node: usize) -> Instant {
         let latency = self.latency(node);
         let watch = &mut self.nodes[node].watch;

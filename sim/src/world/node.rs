@@ -15,7 +15,7 @@ use crate::dice::Dice;
 /// The number of the one candidate on each session.
 pub(crate) const CANDIDATE: CampaignId = 1;
 
-/// What a candidate asks of the store.
+/// A request of a candidate to the store.
 #[derive(Clone, Debug)]
 pub(crate) enum Ask {
     Write(Write),
@@ -24,27 +24,27 @@ pub(crate) enum Ask {
     Watch { number: u64 },
 }
 
-/// What arrives at a candidate.
+/// A message that arrives at a candidate.
 #[derive(Clone, Debug)]
 pub(crate) enum Hears {
     /// The answer to a question.
     Input(Input),
     /// A command of its user.
     Command(Command),
-    /// A watch stands, and tells what is there.
+    /// A watch is ready, and reports the present entry.
     Stands { number: u64, life: Incarnation, entry: Entry },
-    /// A watch tells what changed.
+    /// A watch reports a change.
     Watched { number: u64, life: Incarnation, entry: Entry },
     /// A watch missed something, and ends.
     Gap { number: u64 },
-    /// A new connection is there.
+    /// A new connection is ready.
     Connected,
 }
 
 pub(crate) struct Node {
-    /// Its own, so that what happens to others changes little for it.
+    /// Separate random numbers, so that events of other candidates change little for it.
     pub(crate) dice: Dice,
-    /// Counts the processes at this place.
+    /// Counts the processes at this index.
     pub(crate) process: u64,
     pub(crate) nonce: Nonce,
     /// The seed of its campaign, where the run is recorded.
@@ -61,41 +61,41 @@ pub(crate) struct Node {
     pub(crate) stopped_until: Instant,
     pub(crate) backlog: VecDeque<Hears>,
     pub(crate) server: usize,
-    /// How many faults cut off what it sends, and what it hears; and how many let its client queue.
+    /// The numbers of faults that cut off its messages, cut off its inputs, and let its client queue.
     pub(crate) mute: u32,
     pub(crate) deaf: u32,
     pub(crate) queueing: u32,
     pub(crate) outbox: Vec<Ask>,
     pub(crate) denied: u32,
-    /// How many faults make its client slow to take in what its watch tells.
+    /// The number of faults that make its client slow to read its watch.
     pub(crate) slow: u32,
-    /// A server answered it from a life of the store that is over: until when such an answer may arrive.
+    /// A server answered it from a former incarnation of the store: the time until such an answer may arrive.
     pub(crate) misled: Option<Instant>,
-    /// The longest maximum age of the store that its process was told.
+    /// The longest maximum age of the store that its process was shown.
     pub(crate) oldest: Duration,
     pub(crate) watch: Watch,
-    /// The newest revision that its watch or an acknowledgement told, and in which life. The answer to a read
-    /// does not count: where it is late, the campaign has given it up.
+    /// The newest revision from its watch or an acknowledgement, and its incarnation. The answer to a read
+    /// does not count: a late one was given up by the campaign.
     pub(crate) seen: (Incarnation, Revision),
-    /// When it will be woken; never where nothing is due.
+    /// The time of its next wake-up; never where nothing is due.
     pub(crate) wakes: Instant,
     pub(crate) lease: Option<Lease>,
-    /// The token above which it stays out, where it said so last and did not lead since.
+    /// The token above which it stays out, where it last reported so and did not lead since.
     pub(crate) barred: Option<Token>,
-    /// Until when, in the world's time, it leads.
+    /// The time, in the world's time, until it leads.
     pub(crate) leads_until: Option<Instant>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Watch {
     pub(crate) number: u64,
-    /// The one life it sees and the server it is on, once it stands there.
+    /// The one incarnation it watches and its server, once it is ready.
     pub(crate) on: Option<(Incarnation, usize)>,
-    /// Whether the candidate knows that it stands.
+    /// Whether the candidate knows that it is ready.
     pub(crate) stands: bool,
-    /// It ended, and does not stand again.
+    /// It ended, and does not begin again.
     pub(crate) over: bool,
-    /// Its news arrive in order.
+    /// The arrival of its last message: they arrive in order.
     pub(crate) last: Instant,
 }
 
@@ -136,12 +136,12 @@ impl Node {
         self.stopped_until > now
     }
 
-    /// Whether it leads, by what its `is_leader` would answer.
+    /// Whether it leads, by its `is_leader`.
     pub(crate) fn leads(&self, now: Instant) -> bool {
         self.leads_until.is_some_and(|until| now < until)
     }
 
-    /// Notes a revision that the campaign is about to be handed.
+    /// Notes a revision before the campaign gets it.
     pub(crate) fn sees(&mut self, revision: Option<Revision>) {
         if let (Some(life), Some(revision)) = (self.inspected(), revision) {
             if self.seen.0 != life {
@@ -167,7 +167,7 @@ impl Watch {
         Self { number, on: None, stands: false, over: false, last: Instant::ZERO }
     }
 
-    /// Ends it; what it has still to show is not for the candidate.
+    /// Ends it; its remaining messages do not reach the candidate.
     pub(crate) fn end(&mut self) {
         *self = Self { over: true, ..Self::new(self.number) };
     }

@@ -1,6 +1,7 @@
 //! Candidates of other software in the same election, after the published rules of the Go library
 //! `nats-kv-leader-elect`: a bare name, `Create` to win, `Update` with the last revision, either at every three
-//! quarters of the bucket's TTL, a win that is told as much later, any failed update a loss, nothing ever deleted.
+//! quarters of the bucket's TTL, a win that is reported as much later, any failed update a loss, nothing ever
+//! deleted.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -15,44 +16,44 @@ use crate::moment::Moment;
 use crate::store::Route;
 use crate::store::bucket::Put;
 
-/// The stream of the first one's dice.
+/// The stream of the first one's random numbers.
 const STREAM: u64 = 0x2_0000;
 
-/// How long the client waits for an answer.
+/// The client's timeout for an answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How much later than its first update is due a win is told.
+/// The time from the first update's due time to the report of the win.
 const LATER: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
 pub(crate) struct Peer {
     dice: Dice,
-    /// Counts its requests; an answer to another than the last one is not heard.
+    /// Counts its requests; an answer to an earlier one is ignored.
     turn: u64,
-    /// What it last wrote, while it holds the seat as far as it knows.
+    /// Its last revision, while it holds the key as far as it knows.
     held: Option<Revision>,
-    /// Counts its seats.
+    /// Counts its successful acquires.
     seat: u64,
     pub(crate) leads: bool,
 }
 
-/// What happens to one.
+/// An event of such a candidate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Turn {
     /// It creates the key, or updates it.
     Ask,
-    /// That arrives at the store.
+    /// That request arrives at the store.
     Arrive { turn: u64, expect: Option<Revision> },
     /// The answer arrives: the new revision, or a refusal.
     Answer { turn: u64, revision: Option<Revision> },
     /// No answer came.
     GiveUp { turn: u64 },
-    /// The win is told, if it still holds that seat.
+    /// The win is reported, if it still holds the key since that acquire.
     Told { seat: u64 },
 }
 
 impl World {
-    /// The candidates of other software begin, each after a splay of its own.
+    /// Starts the candidates of other software, each after a splay of its own.
     pub(super) fn peers_begin(&mut self) {
         for peer in 0..self.plan.choice.peers {
             let mut dice = Dice::new(self.plan.choice.seed, STREAM + peer as u64);
@@ -84,13 +85,13 @@ impl World {
     fn peer_asks(&mut self, peer: usize) {
         self.peers[peer].turn += 1;
         let (turn, expect) = (self.peers[peer].turn, self.peers[peer].held);
-        // A ticker: the next request comes when it comes, however long this one is under way.
+        // A ticker: the next request comes in its time, also while this one is under way.
         self.after(self.peer_interval(), Event::Peer { peer, turn: Turn::Ask });
         self.after(TIMEOUT, Event::Peer { peer, turn: Turn::GiveUp { turn } });
         self.peer_sends(peer, Turn::Arrive { turn, expect });
     }
 
-    /// Something goes through the network, either way.
+    /// Sends a message through the network, either way.
     fn peer_sends(&mut self, peer: usize, turn: Turn) {
         let (lost, late) = (self.is_on(Kind::Loss), self.is_on(Kind::Delay));
         let dice = &mut self.peers[peer].dice;
@@ -108,7 +109,7 @@ impl World {
         let present = bucket.revision();
         let free = match expect {
             Some(revision) => revision == present,
-            // What `Create` finds deleted it writes over.
+            // `Create` writes over a deletion.
             None => !matches!(bucket.entry(), Entry::Live(_)),
         };
         let busy = self.in_flight.is_some() || self.is_on(Kind::Full);

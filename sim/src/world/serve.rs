@@ -16,16 +16,16 @@ use crate::plan::{DRIFT, GRANULARITY};
 use crate::store::bucket::Put;
 use crate::store::{Bucket, Route};
 
-/// How long an isolated server goes on answering: 11 s were measured.
+/// The time for which an isolated server goes on answering: 11 s were measured.
 const STALE: Duration = Duration::from_secs(11);
 
-/// How long an answer is under way at most.
+/// The longest time that an answer is under way.
 const LATEST: Duration = Duration::from_millis(12_010);
 
 impl World {
-    /// A request arrived at a server.
+    /// Serves a request that arrived at a server.
     pub(super) fn serve(&mut self, node: usize, process: u64, server: usize, ask: Ask, copy: bool) {
-        // What becomes of a second copy says nothing of the first, so nobody says that it was not applied.
+        // The fate of a second copy proves nothing about the first, so no answer states that it was not applied.
         if copy && matches!(ask, Ask::Write(_)) {
             if let Route::Leader(leader) = self.cluster.route(server) {
                 self.serve_as_leader(node, process, server, leader, ask, copy);
@@ -43,7 +43,7 @@ impl World {
         }
     }
 
-    /// Nobody serves it.
+    /// Answers a request that no server takes.
     fn turn_away(&mut self, node: usize, process: u64, ask: Ask) {
         let fault = || Fault { kind: FaultKind::Unreachable, detail: "no responders".into() };
         let input = match ask {
@@ -89,7 +89,7 @@ impl World {
 
     fn begin_watch(&mut self, node: usize, process: u64, server: usize, number: u64) {
         let watch = &self.nodes[node].watch;
-        // Of one number there is one watch, which sees one life, though its request came twice.
+        // A number has one watch, on one incarnation, though its request came twice.
         if !self.is_present(node, process) || watch.number != number || watch.on.is_some() || watch.over {
             return;
         }
@@ -149,13 +149,13 @@ impl World {
         self.after(wait, Event::Commit(number));
     }
 
-    /// The servers agree on a write.
+    /// Commits a write that the servers agree on.
     pub(super) fn commit(&mut self, number: u64) {
         let ready = |proposal: &mut Proposal| proposal.number == number && !proposal.stalled;
         let Some(proposal) = self.in_flight.take_if(ready) else { return };
         let outcome = self.carry_out(&proposal);
         let Proposal { node, process, server, write, .. } = proposal;
-        // Only who is connected to a server that is well hears of it.
+        // Only a client that is connected to a healthy server gets the answer.
         if let Some(outcome) = outcome.filter(|_| self.cluster.is_up(server)) {
             self.answer(
                 node,
@@ -165,7 +165,7 @@ impl World {
         }
     }
 
-    /// Applies a write that was agreed on; `None` where the bucket it was for is no more.
+    /// Applies a write that was agreed on; `None` where its bucket is gone.
     pub(super) fn carry_out(&mut self, proposal: &Proposal) -> Option<Outcome> {
         let bucket = &self.cluster.bucket;
         if bucket.incarnation != proposal.life || self.cluster.gone {
@@ -174,8 +174,8 @@ impl World {
         if !bucket.compare(proposal.write.expect) {
             return Some(Outcome::Refused { current: bucket.revision() });
         }
-        // A server of three that clears away what was there may take the new message with it: measured over an
-        // old `DEL` and over an expired record, never over a `PURGE`.
+        // A server of three that removes the old message may take the new one with it: measured over an old
+        // `DEL` and over an expired record, never over a `PURGE`.
         let overdue = self.cluster.expires_at(self.now).is_some_and(|at| at <= self.now);
         let erasable = match bucket.entry() {
             Entry::Live(_) => overdue,
@@ -206,7 +206,7 @@ impl World {
         Some(Outcome::Applied { revision, incarnation: self.plan.acked.then_some(life) })
     }
 
-    /// Who sent a write, by what it carries: the sender may be gone by now.
+    /// The nonce of the sender, from the write itself: the sender may be gone by now.
     fn nonce_of(&self, write: &Write) -> Option<incumbent_core::record::Nonce> {
         let headers = match &write.action {
             Action::Acquire(put) | Action::Renew(put) => &put.headers,
@@ -216,14 +216,14 @@ impl World {
         text.parse::<Stamp>().ok().map(|stamp| stamp.nonce)
     }
 
-    /// An isolated server that led answers with what it knew, and can commit nothing.
+    /// An isolated server that led answers from its old state, and can commit nothing.
     fn serve_stale(&mut self, node: usize, process: u64, server: usize, ask: Ask) {
         let old_life = self.is_on(Kind::OldLife);
         let (now, present) = (self.now, self.cluster.bucket.incarnation);
         let wall = self.cluster.wall(server, now);
         let Some(isolated) = &mut self.cluster.servers[server].isolated else { return };
         let over = isolated.knew.incarnation != present;
-        // That a write is in flight it says for as long as it is cut off.
+        // As long as it is cut off, it answers that a write is in flight.
         let busy = isolated.stuck && matches!(ask, Ask::Write(_));
         if now > isolated.since + STALE && !busy || over && !old_life {
             return;
@@ -255,7 +255,7 @@ impl World {
         self.answer(node, process, Hears::Input(input));
     }
 
-    /// Looks at the key's message when it should be too old.
+    /// Checks the key's message when it should be too old.
     pub(super) fn expire_later(&mut self) {
         if let Some(at) = self.cluster.expires_at(self.now) {
             let (life, revision) = (self.cluster.bucket.incarnation, self.cluster.bucket.revision());
@@ -276,12 +276,12 @@ impl World {
         self.remove(marked);
     }
 
-    /// The server's own marker takes a write with it.
+    /// Lets the server's own marker erase a write.
     pub(super) fn erase(&mut self, life: Incarnation, revision: Revision) {
         let bucket = &self.cluster.bucket;
         if bucket.incarnation == life && bucket.revision() == revision && self.cluster.leader.is_some() {
             self.note(|trace| write!(trace, "store: a marker erases @{}", revision.0));
-            // What it leaves looks like an expiry, and hides that somebody was deleted a moment ago.
+            // The marker looks like an expiry, and hides a deletion of a moment ago.
             let unaware = self.unaware();
             self.promises.vanished(self.now, unaware.into_iter());
             self.put_marker();
@@ -306,7 +306,7 @@ impl World {
         self.key_changed();
     }
 
-    /// Whether what is removed could be counted on for longer.
+    /// Judges whether the removed record could still be counted on.
     fn judge_removal(&mut self) {
         let Some(message) = &self.cluster.bucket.message else { return };
         let lease = message.ttl.unwrap_or(self.plan.lease);
@@ -328,7 +328,7 @@ impl World {
         (0..self.nodes.len()).filter(unaware).collect()
     }
 
-    /// Other keys of the bucket are written, where there are any.
+    /// Writes other keys of the bucket, where there are any.
     pub(super) fn others_write(&mut self) {
         if self.plan.other_keys > 0 && self.dice.percent(self.plan.other_keys) {
             self.cluster.bucket.sequence += 1 + self.dice.below(5);
@@ -341,7 +341,7 @@ impl World {
         self.nodes.iter().all(|node| node.campaign().is_none() || node.seen == newest)
     }
 
-    /// The leader of the stream cannot lead any more.
+    /// Ends the leadership of the stream's leader.
     pub(super) fn depose(&mut self) {
         let Some(leader) = self.cluster.leader else { return };
         if self.cluster.is_up(leader) && self.cluster.has_quorum() {
@@ -363,7 +363,7 @@ impl World {
         self.after(wait, Event::Elect(self.cluster.election));
     }
 
-    /// The servers elect a leader among those that are well, if they are the majority.
+    /// Elects a leader among the healthy servers, if they are the majority.
     pub(super) fn elect(&mut self, number: u64) {
         if number != self.cluster.election || self.cluster.leader.is_some() || !self.cluster.has_quorum() {
             return;
@@ -382,14 +382,14 @@ impl World {
         self.expire_later();
     }
 
-    /// The bucket is made anew; other keys have brought its sequence to `sequence`.
+    /// Makes the bucket again; other keys have brought its sequence to `sequence`.
     pub(super) fn remake(&mut self, remaking: Remaking) {
         if !self.cluster.gone {
             return;
         }
         let wall = self.cluster.leaders_wall(self.now);
         let Remaking { sequence, never_used, max_age } = remaking;
-        // A life that does not come after the last one, or is older than it is.
+        // An incarnation that does not come after the last one, or is older than it is.
         let before = wall.as_nanos() <= self.cluster.bucket.incarnation.0;
         if before || self.promises.largest().is_some_and(|token| wall.as_nanos() <= token.incarnation.0) {
             self.promises.began_before(self.now);
@@ -401,7 +401,7 @@ impl World {
             self.cluster.max_age = lower;
         }
         if never_used || self.cluster.max_age < self.plan.max_age {
-            // What the old one's leader counts on is known to those who knew that one, and its maximum age.
+            // The lease of the old bucket's leader is known to candidates that knew that bucket, and its maximum age.
             let knew_less = |node: &usize| {
                 let node = &self.nodes[*node];
                 node.campaign().is_some() && node.oldest < self.plan.max_age

@@ -1,4 +1,4 @@
-//! Faults: how each kind of them begins and ends.
+//! Faults: the beginning and the end of each kind.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -23,7 +23,7 @@ impl World {
         self.plan.script.iter().find(|fault| fault.place == place).cloned()
     }
 
-    /// The fault at this place of the script begins.
+    /// Begins the fault with this index of the script.
     pub(super) fn strike(&mut self, place: usize) {
         let Some(fault) = self.fault(place) else { return };
         if self.calm {
@@ -140,7 +140,7 @@ impl World {
         }
     }
 
-    /// The fault at this place of the script ends.
+    /// Ends the fault with this index of the script.
     pub(super) fn relent(&mut self, place: usize) {
         let Some(fault) = self.fault(place) else { return };
         let hit = std::mem::take(&mut self.hit[place]);
@@ -211,14 +211,14 @@ impl World {
         }
         place.clock.set_rate(self.now, rate);
         place.leads_until = place.lease.map(|lease| place.clock.when(lease.deadline));
-        // What it waits for comes sooner now, or later.
+        // Its wake-ups now come sooner, or later.
         place.wakes = place.wakes.min(self.now);
         let (process, until) = (place.process, place.leads_until);
         self.queue.put(self.now, Event::Wake { node, process });
         self.see(&Moment::Clock { node, until });
     }
 
-    /// What a user says to a candidate; a stopped one hears it later.
+    /// Sends a user's command to a candidate; a stopped one gets it later.
     pub(super) fn command(&mut self, node: usize, command: Command) {
         if self.nodes[node].alive {
             self.hear(node, Hears::Command(command));
@@ -254,7 +254,7 @@ impl World {
         self.depose();
     }
 
-    /// Cuts a server off from the others, if it is not.
+    /// Cuts a server off from the other servers, if it is not.
     fn isolate(&mut self, server: usize) -> bool {
         if self.cluster.servers[server].isolated.is_some() {
             return false;
@@ -277,7 +277,7 @@ impl World {
         }
     }
 
-    /// A server is well again, and its watches catch up.
+    /// Heals a server, whose watches catch up.
     fn heal(&mut self, server: usize, isolated: bool) {
         if isolated {
             self.cluster.servers[server].isolated = None;
@@ -328,7 +328,7 @@ impl World {
                 self.set_wall(server, self.cluster.servers[server].ahead + ahead);
             }
         }
-        // A young life looks old.
+        // A young incarnation looks old.
         if self.now.since(self.cluster.bucket.made) < self.plan.lease * 2 {
             self.promises.waive(self.now, self.plan.lease * 2);
         }
@@ -338,7 +338,7 @@ impl World {
         self.cluster.leader.is_some() && !self.cluster.gone && self.in_flight.is_none()
     }
 
-    /// An operator writes to the key.
+    /// Lets an operator write to the key.
     pub(super) fn operate(&mut self, put: &Put<'_>) {
         if self.can_operate() {
             let wall = self.cluster.leaders_wall(self.now);
@@ -369,7 +369,7 @@ impl World {
         self.after(lasts.min(Duration::from_secs(2)), Event::Remake(remaking));
     }
 
-    /// The store is what it was a while ago.
+    /// Sets the store back to an earlier state.
     fn go_back(&mut self, span: Duration) {
         if !self.can_operate() {
             return;
@@ -395,7 +395,7 @@ impl World {
     }
 }
 
-/// Whom a fault hits, where it is somebody.
+/// The candidate that a fault hits, if any.
 fn node_of(kind: Kind, victim: usize) -> Option<usize> {
     let somebody = matches!(
         kind,

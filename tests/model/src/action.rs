@@ -1,14 +1,14 @@
-//! Everything that can happen next.
+//! The actions that can happen next.
 
 use crate::clock::Tick;
 use crate::message::Body;
 use crate::state::State;
 use crate::world::{Watch, World};
 
-/// One thing that happens. Numbers are places: of a candidate, or of a message among those under way.
+/// One action. Numbers are indices: of a candidate, or of a message among those under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// Time passes, until then.
+    /// Time passes, until this tick.
     Pass(Tick),
     /// A candidate's timer fires.
     Wake(usize),
@@ -26,7 +26,7 @@ pub(crate) enum Action {
     HoldAnswer(usize),
     /// It arrives, and once more later.
     Copy(usize),
-    /// A write is answered, and the answer does not say what became of it.
+    /// A write is answered, and the answer does not report its outcome.
     Turn(usize, Turned),
     /// A server that lags answers.
     Stale(usize),
@@ -48,12 +48,12 @@ pub(crate) enum Action {
     Recreate,
 }
 
-/// An answer that does not say what became of a write, and what did.
+/// An answer that does not report the outcome of a write, and the outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turned {
     /// Not applied: another write is in flight.
     Busy,
-    /// Not applied: nobody took it.
+    /// Not applied: no server took it.
     NotSent,
     /// Unknown, and applied.
     Applied,
@@ -65,7 +65,7 @@ impl Turned {
     const ALL: [Self; 4] = [Self::Busy, Self::NotSent, Self::Applied, Self::Later];
 }
 
-/// All that can happen next, most ordinary things first.
+/// All actions that can happen next, most ordinary ones first.
 pub(crate) fn enabled(world: &World, state: &State, actions: &mut Vec<Action>) {
     if state.broken.is_some() || (state.now >= world.horizon && !state.calm) {
         return;
@@ -101,7 +101,7 @@ pub(crate) fn enabled(world: &World, state: &State, actions: &mut Vec<Action>) {
 fn messages(world: &World, state: &State, actions: &mut Vec<Action>) {
     let left = &state.left;
     for (place, message) in state.net.iter().enumerate() {
-        // The same message twice: one of them will do.
+        // The same message twice: one of them is enough.
         if place > 0 && state.net[place - 1].digest() == message.digest() {
             continue;
         }
@@ -139,7 +139,7 @@ fn messages(world: &World, state: &State, actions: &mut Vec<Action>) {
     }
 }
 
-/// What comes of itself.
+/// Actions that no message causes.
 fn strikes(state: &State, actions: &mut Vec<Action>) {
     let left = &state.left;
     for (place, node) in state.nodes.iter().enumerate() {
@@ -180,11 +180,11 @@ fn strikes(state: &State, actions: &mut Vec<Action>) {
     }
 }
 
-/// Until when time passes: until something may happen. `None` while something must happen first.
+/// The end of the next step of time: the tick at which something may happen. `None` while an action must happen first.
 fn next_tick(world: &World, state: &State) -> Option<Tick> {
     let now = state.now;
     let mut next = if state.calm { now + crate::clock::LEASE } else { world.horizon };
-    // What must have happened before that time; and where it may happen at any time, time goes on by a tick.
+    // A message may have to arrive before that time; one that may arrive at any time limits the step to a tick.
     for message in &state.net {
         let waits = message.body.is_answer() && state.nodes[message.node].is_paused();
         match message.held {

@@ -1,4 +1,4 @@
-//! What happens when nothing more goes wrong.
+//! The course of a world without further faults.
 
 use std::sync::Arc;
 
@@ -7,8 +7,7 @@ use crate::state::State;
 use crate::step::step as take;
 use crate::world::{Budget, World};
 
-/// A state from which nothing more goes wrong: what was late is there, who was stopped goes on, and somebody
-/// is there.
+/// A state without further faults: late messages have arrived, stopped candidates go on, and at least one candidate exists.
 pub(crate) fn from(world: &World, state: &State) -> State {
     let mut calm = state.clone();
     calm.calm = true;
@@ -28,8 +27,8 @@ pub(crate) fn from(world: &World, state: &State) -> State {
     calm
 }
 
-/// What happens next: whatever is under way arrives, then timers fire, then time passes; a record vanishes no
-/// sooner than it must. Whether anything did.
+/// Takes the next action: messages under way arrive, then timers fire, then time passes; a record vanishes no
+/// sooner than it must. Returns whether there was one.
 pub(crate) fn step(world: &World, calm: &mut State) -> bool {
     let mut actions = Vec::new();
     enabled(world, calm, &mut actions);

@@ -1,4 +1,4 @@
-//! Exploring a world to its end.
+//! Explores a world to its end.
 
 use std::sync::atomic::Ordering;
 
@@ -9,31 +9,31 @@ use crate::path;
 use crate::property::Property;
 use crate::world::World;
 
-/// What was found in a world.
+/// The findings in a world.
 #[derive(Clone, Debug)]
 pub struct Findings {
-    /// How many states were come to, the same ones again included.
+    /// The number of states reached, repeated ones included.
     pub states: u64,
-    /// How many different ones.
+    /// The number of different states.
     pub unique: u64,
-    /// How many things happened one after another, at most.
+    /// The largest number of actions one after another.
     pub depth: u64,
-    /// The most terms told in one run.
+    /// The most terms reported in one run.
     pub terms: u64,
-    /// The longest time without a leader, in seconds, from any state from which nothing more goes wrong.
+    /// The longest time without a leader, in seconds, from any state without further faults.
     pub vacancy: u64,
     /// The first property found that does not hold. The exploration ends with it.
     pub violation: Option<Violation>,
 }
 
-/// A property that does not hold, and how to get there.
+/// A property that does not hold, and the path to the state.
 #[derive(Clone, Debug)]
 pub struct Violation {
-    /// Which.
+    /// The property.
     pub property: Property,
-    /// What happened, a line each.
+    /// The path, a line for each action.
     pub path: String,
-    /// The core panicked, and what led to it is not known.
+    /// The core panicked, and the path is not known.
     pub panicked: bool,
 }
 
@@ -44,8 +44,7 @@ pub fn check(world: &World) -> Findings {
     explore(world, None)
 }
 
-/// The same, which ends where so many states were come to: for rules that are broken on purpose, with which a world
-/// may have no end in sight.
+/// The same, up to `most` states: for rules that are broken on purpose, with which a world may have no end in sight.
 pub fn check_up_to(world: &World, most: usize) -> Findings {
     explore(world, Some(most))
 }

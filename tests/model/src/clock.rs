@@ -1,4 +1,4 @@
-//! Time: one real clock that goes in ticks, and what each candidate's own clock reads.
+//! Time: one real clock that advances in ticks, and the reading of each candidate's own clock.
 
 use std::time::Duration;
 
@@ -7,16 +7,16 @@ use incumbent_core::Instant;
 /// Seconds since the world began.
 pub(crate) type Tick = u32;
 
-/// What one tick lasts.
+/// The length of a tick in nanoseconds.
 const TICK: u64 = 1_000_000_000;
 
 /// The lease of a candidate, in ticks, where a world has no other.
 pub(crate) const LEASE: Tick = 12;
 
-/// The same.
+/// The same as a duration.
 pub(crate) const LEASE_TIME: Duration = Duration::from_secs(LEASE as u64);
 
-/// How much each clock may gain or lose, by the candidates' settings, in parts per million.
+/// The largest drift of each clock by the candidates' settings, in parts per million.
 pub(crate) const DRIFT: u32 = 10_000;
 
 /// A candidate's clock: an origin of its own, and a drift against the real one.
@@ -27,18 +27,18 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// The clock of the candidate at a place, so many parts per million fast, or slow.
+    /// The clock of the candidate with this index, `drift` parts per million fast, or slow.
     pub(crate) fn new(place: usize, drift: i32) -> Self {
         let origin = (1_000 + 100 * place as u64) * TICK;
         Self { origin, pace: TICK.saturating_add_signed(i64::from(drift) * 1_000) }
     }
 
-    /// What it reads at a real instant.
+    /// The reading at a real instant.
     pub(crate) fn at(self, tick: Tick) -> Instant {
         Instant::from_nanos(self.origin + self.pace * u64::from(tick))
     }
 
-    /// The first tick at which it reads `at` or more.
+    /// The first tick at which the reading is `at` or more.
     pub(crate) fn when(self, at: Instant) -> Tick {
         let ticks = at.as_nanos().saturating_sub(self.origin).div_ceil(self.pace);
         Tick::try_from(ticks).unwrap_or(Tick::MAX)

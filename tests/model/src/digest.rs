@@ -1,4 +1,4 @@
-//! Short names of long values: what is equal has the same, and what differs has, in all likelihood, another.
+//! Short names of long values: equal values have the same, and different ones have, in all likelihood, different ones.
 
 use std::hash::{BuildHasher, Hash};
 

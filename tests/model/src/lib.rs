@@ -1,10 +1,10 @@
 //! The real election rules, `incumbent_core`, in small worlds that are explored to the end.
 //!
-//! A simulator meets what its dice choose; a model checker meets everything. Each [`World`] has two or three
-//! candidates, one key, a clock that goes in steps of a second under a lease of twelve, and a few faults to
-//! spend: messages lost, late or doubled, crashes, deletions, pauses. [`check`] runs the candidates through
-//! every order of everything that can happen within those bounds, and looks at each state it comes to:
-//! do two lead, does a token fall, and if nothing more went wrong from here, would somebody lead?
+//! A simulator meets the cases that its random numbers choose; a model checker meets all. Each [`World`] has two or
+//! three candidates, one key, a clock that advances in steps of a second under a lease of twelve, and a budget of
+//! faults: messages lost, late or doubled, crashes, deletions, pauses. [`check`] runs the candidates through
+//! every order of everything that can happen within those bounds, and checks each state that it reaches:
+//! do two lead, does a token fall, and would a candidate lead, if there were no further faults?
 //!
 //! ```
 //! let world = incumbent_model::worlds().into_iter().find(|world| world.name() == "quiet").unwrap();
@@ -14,8 +14,8 @@
 //!
 //! # What it does not do
 //!
-//! It says nothing of worlds that are larger. The campaigns draw their random numbers as they always do, one
-//! sequence for each: what is exhausted is what happens to them, not what they draw.
+//! It proves nothing about larger worlds. The campaigns draw their random numbers as they always do, one
+//! sequence for each: the exploration covers all their inputs, not all their draws.
 
 #![forbid(unsafe_code)]
 

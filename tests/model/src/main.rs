@@ -73,7 +73,7 @@ fn list() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The worlds asked for, with what is to go beyond the settings; or a name that no world has.
+/// The worlds asked for, with the faults beyond their settings; or a name that no world has.
 fn choose(args: &Args) -> Result<Vec<World>, &str> {
     let all = worlds();
     if let Some(unknown) = args.world.iter().find(|name| all.iter().all(|world| world.name() != *name)) {
@@ -92,7 +92,7 @@ fn choose(args: &Args) -> Result<Vec<World>, &str> {
     Ok(all.into_iter().filter(wanted).map(beyond).collect())
 }
 
-/// Explores worlds and prints each in its turn; whether all holds.
+/// Explores worlds and prints each in order; returns whether all properties hold.
 fn explore(worlds: &[World], args: &Args) -> bool {
     let (taken, well) = (AtomicUsize::new(0), AtomicBool::new(true));
     let lines = Mutex::new((0, vec![None; worlds.len()]));
@@ -115,7 +115,7 @@ fn explore(worlds: &[World], args: &Args) -> bool {
                     } else {
                         report::line(world, &found, took)
                     };
-                    // A thread that panicked has printed less than it could; the others go on.
+                    // A thread that panicked has printed less than it could; the other threads go on.
                     let mut lines = lines.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                     let (printed, texts) = &mut *lines;
                     texts[place] = Some(line);

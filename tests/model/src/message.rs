@@ -1,4 +1,4 @@
-//! What is under way between candidates and the store.
+//! The messages under way between candidates and the store.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use crate::store::Seen;
 /// A request of a candidate, or an answer to one.
 #[derive(Clone, Debug)]
 pub(crate) struct Message {
-    /// Whose.
+    /// The index of the candidate.
     pub(crate) node: usize,
-    /// Of which of its processes.
+    /// The number of its process.
     pub(crate) process: u8,
-    /// It is late, and comes at any time until then.
+    /// It is late, and arrives at any time until then.
     pub(crate) held: Option<Tick>,
     pub(crate) body: Body,
     digest: u64,
@@ -55,7 +55,7 @@ impl Message {
         Self { held, digest, ..self.clone() }
     }
 
-    /// By which messages are sorted: their order in the net means nothing.
+    /// The sort key of messages: their order in the net means nothing.
     pub(crate) fn digest(&self) -> u64 {
         self.digest
     }

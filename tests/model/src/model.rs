@@ -11,19 +11,19 @@ use crate::state::State;
 use crate::step::step;
 use crate::world::{Budget, Start, World};
 
-/// A world, and what was found on the way that is no property.
+/// A world, and the findings about it that are no property.
 #[derive(Clone, Debug)]
 pub(crate) struct Small {
     pub(crate) world: World,
     pub(crate) found: Arc<Found>,
 }
 
-/// The most of several things.
+/// The maxima of the exploration.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
-    /// Terms told in one run.
+    /// Terms reported in one run.
     pub(crate) terms: AtomicU32,
-    /// Seconds without a leader when nothing more goes wrong.
+    /// Seconds without a leader when there are no further faults.
     pub(crate) vacancy: AtomicU32,
 }
 
@@ -42,7 +42,7 @@ impl Small {
         (state.left, state.calm) = (Budget { start: 3, ..Budget::NONE }, true);
         for place in 0..world.candidates {
             state = step(world, &state, Action::Start(place), None);
-            // All there is to do before time passes.
+            // All actions before time passes.
             loop {
                 let mut actions = Vec::new();
                 enabled(world, &state, &mut actions);

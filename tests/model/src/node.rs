@@ -1,4 +1,4 @@
-//! A candidate: its campaign, what is around it, and what is remembered of it to judge it by.
+//! A candidate: its campaign, its surroundings, and the notes for its judgement.
 
 use std::collections::VecDeque;
 use std::hash::Hash;
@@ -14,23 +14,23 @@ use crate::digest;
 use crate::store::Seen;
 use crate::world::{Alike, World};
 
-/// A candidate, or the place of one that is not there.
+/// A candidate, or the place of an absent one.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) campaign: Option<Campaign>,
-    /// How many processes there have been at this place.
+    /// The number of processes at this place so far.
     pub(crate) process: u8,
-    /// When its next timer is due.
+    /// The time of its next timer.
     pub(crate) wakes: Tick,
-    /// Stopped, until then at the latest.
+    /// It is stopped, until then at the latest.
     pub(crate) paused: Option<Tick>,
-    /// What its watch has to tell it.
+    /// The events that its watch has still to deliver.
     pub(crate) watched: VecDeque<Seen>,
     /// Its watch is silent, until then at the latest.
     pub(crate) stalled: Option<Tick>,
-    /// Which life of the store it watches.
+    /// The incarnation of the store that it watches.
     pub(crate) watches: Incarnation,
-    /// Which life of the store it was last told of.
+    /// The incarnation of the store last shown to it.
     pub(crate) knows: Incarnation,
     /// Its clock when it sent its newest write, or asked for the newest inspection that was answered.
     pub(crate) asked: Instant,
@@ -41,9 +41,9 @@ pub(crate) struct Node {
     /// It was asked to drain, and its work has not ended, nor its term for another reason.
     pub(crate) draining: bool,
     pub(crate) closing: bool,
-    /// The term it was told, and not yet told the end of.
+    /// The term whose win it reported, and whose loss it did not report yet.
     pub(crate) term: Option<Term>,
-    /// The highest revision it was handed in the life it knows.
+    /// The highest revision handed to it in the incarnation it knows.
     pub(crate) known: Revision,
     /// Its clock when it sent the latest of its writes that made a live record.
     pub(crate) proven: Option<Instant>,
@@ -51,7 +51,7 @@ pub(crate) struct Node {
     pub(crate) own: u64,
     pub(crate) acquires: u64,
     pub(crate) acknowledged: u64,
-    /// Of all the above, as it was when it last changed.
+    /// The digest of all fields above, as of their last change.
     pub(crate) digest: u64,
 }
 
@@ -88,13 +88,13 @@ impl Node {
         node
     }
 
-    /// The process is gone, and all it knew.
+    /// Ends the process, and with it all that it knew.
     pub(crate) fn dies(&mut self) {
         let process = self.process;
         *self = Self { process, ..Self::absent() };
     }
 
-    /// A new process campaigns, as far as its settings are concerned.
+    /// Makes the campaign of a new process, with the world's settings.
     pub(crate) fn begins(&mut self, world: &World, place: usize, info: &StoreInfo, now: Instant) {
         let who = if world.alike == Alike::NonceAndName { 0 } else { place };
         let mut settings = Settings::new(name(who));
@@ -105,7 +105,7 @@ impl Node {
         settings.splay = Some(Duration::ZERO);
         settings.drain = Duration::from_secs(1);
         if world.keeps {
-            // A leader does not ask it.
+            // A leader does not use its back-off.
             settings.backoff = Backoff::Fixed(2 * LEASE_TIME);
         }
         let store = Capabilities {
@@ -131,7 +131,7 @@ impl Node {
         self.paused.is_some()
     }
 
-    /// Takes its digest, after it changed.
+    /// Takes its digest, after a change.
     pub(crate) fn seal(&mut self) {
         let mut hasher = digest::hasher();
         if let Some(campaign) = &self.campaign {
@@ -155,7 +155,7 @@ impl Node {
     }
 }
 
-/// The name of the candidate at a place.
+/// The name of the candidate with this index.
 pub(crate) fn name(place: usize) -> &'static str {
     ["a", "b", "c"][place]
 }

@@ -1,4 +1,4 @@
-//! How a state was come to, for people.
+//! The path to a state, for people.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::state::State;
 use crate::step::step;
 use crate::world::World;
 
-/// A line for each thing that happened, with its time, and what came of it.
+/// A line for each action, with its time and its outputs.
 pub(crate) fn tell(world: &World, property: Property, path: Path<State, Action>) -> String {
     let mut text = String::new();
     let steps = path.into_vec();
@@ -50,7 +50,7 @@ pub(crate) fn tell(world: &World, property: Property, path: Path<State, Action>)
     text
 }
 
-/// Of several wake-ups that a candidate asks for, only the last counts.
+/// Only the last of several wake-ups counts that a candidate asks for.
 fn only_the_last_waits(came: &mut Vec<String>) {
     let waits = |line: &str| line.split_once(" waits until ").map(|(who, _)| who.to_owned());
     for place in (0..came.len()).rev() {
@@ -141,7 +141,7 @@ fn there(entry: &Entry) -> String {
     }
 }
 
-/// What a candidate is handed.
+/// An input of a candidate, in words.
 pub(crate) fn heard(input: &Input) -> String {
     match input {
         Input::Tick => "wakes".into(),
@@ -166,7 +166,7 @@ pub(crate) fn heard(input: &Input) -> String {
     }
 }
 
-/// What a candidate says; nothing where that is of no interest.
+/// An output of a candidate, in words; nothing where it is of no interest.
 pub(crate) fn said(world: &World, place: usize, output: &Output) -> String {
     let who = name(place);
     match output {

@@ -1,4 +1,4 @@
-//! What was found, as lines of a table or of JSON.
+//! The findings, as lines of a table or of JSON.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ pub(crate) fn json(world: &World, found: &Findings, took: Duration) -> String {
             "path": violation.path,
         })
     });
-    // The exploration ends with the first that does not hold: of the others, nothing is known then.
+    // The exploration ends with the first breach: nothing is known of the other properties then.
     let held = if violation.is_none() { Property::ALL.map(Property::name).to_vec() } else { Vec::new() };
     json!({
         "world": world.name(),

@@ -1,4 +1,4 @@
-//! All there is at one moment.
+//! The whole state at one moment.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -13,30 +13,30 @@ use crate::property::Broken;
 use crate::store::Store;
 use crate::world::{Budget, World};
 
-/// All there is at one moment. What is shared with the state before is not copied.
+/// The whole state at one moment. Parts shared with the former state are not copied.
 #[derive(Clone, Debug)]
 pub(crate) struct State {
     pub(crate) now: Tick,
     pub(crate) store: Store,
-    /// What is under way, in the order of its digests.
+    /// The messages under way, in the order of their digests.
     pub(crate) net: Vec<Arc<Message>>,
     pub(crate) nodes: Vec<Arc<Node>>,
-    /// What may still happen.
+    /// The faults that may still happen.
     pub(crate) left: Budget,
-    /// How many terms were told.
+    /// The number of terms reported.
     pub(crate) terms: u8,
-    /// The largest token that anybody was told.
+    /// The largest token that any candidate reported.
     pub(crate) told: Option<Token>,
     /// A property that does not hold. Nothing happens after that.
     pub(crate) broken: Option<Arc<Broken>>,
-    /// Nothing goes wrong any more, and there is no horizon.
+    /// There are no further faults, and there is no horizon.
     pub(crate) calm: bool,
     /// Time has just passed.
     pub(crate) passed: bool,
 }
 
 impl State {
-    /// A world at its beginning, with nobody there.
+    /// A world at its beginning, without candidates.
     pub(crate) fn empty(world: &World) -> Self {
         Self {
             now: 0,
@@ -52,7 +52,7 @@ impl State {
         }
     }
 
-    /// A message is under way.
+    /// Puts a message under way.
     pub(crate) fn send(&mut self, message: Message) {
         let place = self.net.partition_point(|other| other.digest() < message.digest());
         self.net.insert(place, Arc::new(message));

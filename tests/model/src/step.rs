@@ -1,4 +1,4 @@
-//! What each action does.
+//! The effects of each action.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::property::{Property, weigh};
 use crate::state::State;
 use crate::world::{Watch, World};
 
-/// The state after an action. What comes of it is written down where that is wanted.
+/// The state after an action. Its outputs are written down where that is wanted.
 pub(crate) fn step(world: &World, state: &State, action: Action, log: Option<&mut Vec<String>>) -> State {
     let state = State { passed: false, ..state.clone() };
     let mut step = Step { world, state, log, touched: 0 };
@@ -36,11 +36,11 @@ struct Step<'a> {
     world: &'a World,
     state: State,
     log: Option<&'a mut Vec<String>>,
-    /// Whose digests are old: one bit each.
+    /// The candidates whose digests are old: one bit each.
     touched: u64,
 }
 
-/// What becomes of an answer.
+/// The fate of an answer.
 #[derive(Clone, Copy)]
 enum Fate {
     Arrives,
@@ -82,7 +82,7 @@ impl Step<'_> {
         }
     }
 
-    /// What costs something of the budget.
+    /// Carries out an action that costs some of the budget.
     fn go_wrong(&mut self, action: Action) {
         let now = self.state.now;
         let until = now + self.world.hold;
@@ -168,7 +168,7 @@ impl Step<'_> {
         }
     }
 
-    /// A message is where it was meant to go.
+    /// Delivers a message.
     fn arrive(&mut self, message: &Message, fate: Fate) {
         let (place, process) = (message.node, message.process);
         match &message.body {
@@ -192,7 +192,7 @@ impl Step<'_> {
         }
     }
 
-    /// The store compares and writes.
+    /// Lets the store compare and write.
     fn write(&mut self, place: usize, process: u8, write: &Write, sent: Instant) -> Outcome {
         let outcome = self.state.store.write(self.world, self.state.now, write);
         if let Outcome::Applied { revision, .. } = outcome
@@ -207,7 +207,7 @@ impl Step<'_> {
         outcome
     }
 
-    /// An answer to a process, which may be gone, or stopped.
+    /// Sends an answer to a process, which may be gone, or stopped.
     fn answer(&mut self, place: usize, process: u8, body: Body, fate: Fate) {
         let node = &self.state.nodes[place];
         if node.process != process || node.campaign.is_none() {
@@ -231,7 +231,7 @@ impl Step<'_> {
         self.state.send(late.map_or_else(|| message.clone(), |until| message.late(until)));
     }
 
-    /// An answer that does not say what became of a write.
+    /// Sends an answer that does not report the outcome of a write.
     fn turn(&mut self, place: usize, turned: Turned) {
         let message = self.state.net.remove(place);
         let Body::Write(write, sent) = &message.body else { return };
@@ -252,7 +252,7 @@ impl Step<'_> {
         }
     }
 
-    /// A server that lags answers with what was there before.
+    /// Lets a server that lags answer with the former state.
     fn lag(&mut self, place: usize) {
         let message = self.state.net.remove(place);
         let Some(before) = self.state.store.before().cloned() else { return };
@@ -264,7 +264,7 @@ impl Step<'_> {
                     incumbent_core::store::Expect::Absent => Revision(0),
                     incumbent_core::store::Expect::Revision(revision) => revision,
                 };
-                // It would take the write, and finds nobody to agree with.
+                // It would take the write, and finds no server to agree with.
                 let held = current == expected;
                 let outcome = if held { Outcome::Busy } else { Outcome::Refused { current } };
                 Body::Wrote(write.attempt, outcome)
@@ -274,7 +274,7 @@ impl Step<'_> {
         self.answer(message.node, message.process, answer, Fate::Arrives);
     }
 
-    /// What is there is something else: watchers hear of it.
+    /// Sends the present entry to the watches.
     fn changed(&mut self) {
         let seen = self.state.store.seen().clone();
         for place in 0..self.state.nodes.len() {
@@ -330,7 +330,7 @@ impl Step<'_> {
         }
     }
 
-    /// A new watch: what it says at first.
+    /// Begins a watch, which first reports the present entry.
     fn watch_anew(&mut self, place: usize, inputs: &mut VecDeque<Input>) {
         if !self.world.hears(place) {
             return;
@@ -350,7 +350,7 @@ impl Step<'_> {
         }
     }
 
-    /// Hands an input to a campaign, and carries out what it says; what is answered at once follows.
+    /// Hands an input to a campaign, and carries out its outputs; immediate answers follow.
     fn hand(&mut self, place: usize, input: Input) {
         let mut inputs = VecDeque::from([input]);
         while let Some(input) = inputs.pop_front() {
@@ -375,7 +375,7 @@ impl Step<'_> {
         }
     }
 
-    /// Remembers what a candidate is handed.
+    /// Notes an input of a candidate.
     fn learn(&mut self, place: usize, input: &Input, inputs: &mut VecDeque<Input>) {
         match input {
             Input::Inspected(Ok(info)) => {
@@ -407,7 +407,7 @@ impl Step<'_> {
         }
     }
 
-    /// Carries out all that a campaign says.
+    /// Carries out all outputs of a campaign.
     fn drain(&mut self, place: usize, inputs: &mut VecDeque<Input>) {
         let now = self.clock(place);
         let clock = self.world.clock(place);
@@ -469,7 +469,7 @@ impl Step<'_> {
                 self.node(place).term = None;
             }
             Event::Draining { .. } => self.node(place).draining = true,
-            // Its work may go on when the time to finish is up, until it gives nothing back any more.
+            // Its work may go on after the drain's deadline, until it can release nothing any more.
             Event::StateChanged(state) if !matches!(state, Stand::Draining | Stand::Releasing) => {
                 self.node(place).draining = false;
             }

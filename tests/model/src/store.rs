@@ -11,7 +11,7 @@ use crate::clock::{LEASE, LEASE_TIME, Tick};
 use crate::digest;
 use crate::world::World;
 
-/// What the key holds or held, with its digest.
+/// The present or a former entry of the key, with its digest.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
     pub(crate) entry: Arc<Entry>,
@@ -31,22 +31,21 @@ impl Hash for Seen {
     }
 }
 
-/// One life of the store after another, and the key.
+/// Successive incarnations of the store, and the key.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Store {
     pub(crate) life: Incarnation,
-    /// When this life began; `None`: long ago.
+    /// The beginning of this incarnation; `None`: long ago.
     pub(crate) made: Option<Tick>,
     /// The newest revision.
     sequence: u64,
     now: Seen,
-    /// When what is there was written, and how long it is kept.
+    /// The time at which the present entry was written, and for how long it is kept.
     born: Tick,
     kept: Tick,
-    /// The server set out to mark a record that was over, and somebody wrote over it first: what they wrote
-    /// may be erased, until then.
+    /// The server set out to mark an expired record, and another write came first: that write may be erased, until then.
     erasing: Option<Tick>,
-    /// What a server that lags may still answer, where any does.
+    /// The entry that a server that lags may still answer with, where any does.
     before: Option<Seen>,
 }
 
@@ -91,12 +90,12 @@ impl Store {
         self.erasing = None;
     }
 
-    /// Until when the server may erase what was just written.
+    /// The time until which the server may erase the newest write.
     pub(crate) fn erasing(&self) -> Option<Tick> {
         self.erasing
     }
 
-    /// Nothing is erased any more.
+    /// Lets no write be erased any more.
     pub(crate) fn spare(&mut self) {
         self.erasing = None;
     }
@@ -127,7 +126,7 @@ impl Store {
         let headers = headers.iter().map(|(name, text)| (name.as_str(), text.as_str()));
         let mut entry = Entry::decode(revision, kind, value.as_bytes(), headers);
         if let Entry::Live(record) = &mut entry {
-            // Nothing is decided by it, and no two worlds differ but by this.
+            // No decision depends on the claim, so states that differ only in it are one.
             record.claim = None;
         }
         self.put(world, now, entry);
@@ -137,13 +136,13 @@ impl Store {
         Outcome::Applied { revision, incarnation: world.acked.then_some(self.life) }
     }
 
-    /// An operator deletes the key, whatever is there.
+    /// Lets an operator delete the key, over any entry.
     pub(crate) fn delete(&mut self, world: &World, now: Tick) {
         let revision = self.next();
         self.put(world, now, Entry::Deleted { revision, lease: None });
     }
 
-    /// Somebody who does not ask writes a record over what is there.
+    /// Lets other software write a record over any entry, without a compare.
     pub(crate) fn seize(&mut self, world: &World, now: Tick) {
         let revision = self.next();
         self.kept = LEASE;
@@ -164,20 +163,20 @@ impl Store {
         );
     }
 
-    /// From when to when the record that is there may vanish.
+    /// The first and the last time at which the present record may vanish.
     pub(crate) fn expiry(&self, world: &World) -> Option<(Tick, Tick)> {
         let over = self.born + self.kept;
         self.now.entry.live().map(|_| (over - world.early, over + world.late))
     }
 
-    /// The record vanishes. Whether watchers hear of it.
+    /// Lets the record vanish. Returns whether watches report it.
     pub(crate) fn expire(&mut self, world: &World, now: Tick) -> bool {
         let entry = if world.markers { Entry::Expired { revision: self.next() } } else { Entry::Vacant };
         self.put(world, now, entry);
         world.markers
     }
 
-    /// Another life, numbered so that the next record has the revision of the last.
+    /// Makes another incarnation, numbered so that the next record has the revision of the last.
     pub(crate) fn recreate(&mut self, now: Tick) {
         self.sequence = self.revision().0.max(1) - 1;
         self.life.0 += 1;

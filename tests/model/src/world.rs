@@ -1,4 +1,4 @@
-//! What a small world holds, and what bounds it.
+//! The content of a small world, and its bounds.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -12,54 +12,54 @@ pub struct World {
     pub(crate) about: &'static str,
     pub(crate) candidates: usize,
     pub(crate) start: Start,
-    /// What the candidates share that should tell them apart.
+    /// The attributes that the candidates share, though they should differ.
     pub(crate) alike: Alike,
     /// The lease of each candidate.
     pub(crate) leases: [Tick; 3],
-    /// How far the servers' clocks may disagree, and by how many parts per million a clock may drift, by the candidates'
-    /// settings.
+    /// The largest difference of the servers' clocks, and the largest drift of a clock in parts per million, by the
+    /// candidates' settings.
     pub(crate) skew: Tick,
     pub(crate) drift_setting: u32,
-    /// How far each candidate's clock is fast, in parts per million.
+    /// Parts per million by which each candidate's clock is fast.
     pub(crate) drift: [i32; 3],
-    /// When exploration ends.
+    /// The end of the exploration.
     pub(crate) horizon: Tick,
-    /// What an operator, or fate, does to a candidate may come at every multiple of this, and whenever
-    /// anything else happens.
+    /// Actions of an operator, or faults, may happen to a candidate at every multiple of this, and whenever anything else
+    /// happens.
     pub(crate) stride: Tick,
-    /// How long before, and after, its lease is over a record may vanish.
+    /// The longest time before, and after, the end of its lease at which a record may vanish.
     pub(crate) early: Tick,
     pub(crate) late: Tick,
-    /// Expiry leaves a marker and is told to watchers.
+    /// Expiry leaves a marker, which watches report.
     pub(crate) markers: bool,
     /// Acknowledgements carry the store's incarnation.
     pub(crate) acked: bool,
     pub(crate) watch: Watch,
-    /// The candidate whose watch never works, where that of others does.
+    /// The candidate whose watch never works, where those of other candidates do.
     pub(crate) deaf: Option<usize>,
-    /// Whether inspections can go wrong; else each is answered at once.
+    /// Whether inspections can go wrong; otherwise each is answered at once.
     pub(crate) inspections_fail: bool,
     /// Only watches are late, and no messages.
     pub(crate) only_watches: bool,
-    /// For how long a message may be late, a watch silent, a candidate stopped.
+    /// The longest time for which a message may be late, a watch silent, a candidate stopped.
     pub(crate) hold: Tick,
     pub(crate) budget: Budget,
-    /// So little goes wrong that nobody may lose a term to it, however slow candidates are to try again.
+    /// So few faults happen that none may cost a term, though candidates may be slow to retry.
     pub(crate) keeps: bool,
-    /// Within how many ticks somebody leads when nothing more goes wrong.
+    /// The number of ticks within which a candidate leads without further faults.
     pub(crate) fail_over: Tick,
 }
 
-/// How a world begins.
+/// The beginning of a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Start {
-    /// Nobody is there yet, and the key was never written.
+    /// There is no candidate yet, and the key was never written.
     Empty,
-    /// The first candidate leads, since just now; the others have seen it.
+    /// The first candidate has just begun to lead; the other candidates have observed it.
     Led,
 }
 
-/// What candidates share where their random numbers repeat.
+/// The attributes that candidates share where their random numbers repeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Alike {
     /// Nothing.
@@ -70,10 +70,10 @@ pub(crate) enum Alike {
     NonceAndName,
 }
 
-/// How candidates hear of changes.
+/// The way in which candidates learn of changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Watch {
-    /// Not at all: the poll has to do.
+    /// Not at all: they depend on the poll.
     Dead,
     /// At once.
     Prompt,
@@ -81,7 +81,7 @@ pub(crate) enum Watch {
     Loose,
 }
 
-/// How often each thing may happen, in any order and at any time.
+/// The number of times that each fault may happen, in any order and at any time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Budget {
     /// A request or an answer is lost.
@@ -90,7 +90,7 @@ pub(crate) struct Budget {
     pub(crate) hold: u8,
     /// A request or an answer arrives twice, the second time late.
     pub(crate) copy: u8,
-    /// The store answers a write without saying what became of it: busy, not sent, unknown.
+    /// The store answers a write without its outcome: busy, not sent, unknown.
     pub(crate) turn: u8,
     /// A server that lags answers a read or refuses a write.
     pub(crate) stale: u8,
@@ -115,7 +115,7 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// Nothing more happens.
+    /// No further faults.
     pub(crate) const NONE: Self = Self {
         lose: 0,
         hold: 0,
@@ -133,7 +133,7 @@ impl Budget {
         recreate: 0,
     };
 
-    /// Whether anything is left that comes of itself, rather than to a message.
+    /// Whether any fault is left that no message causes.
     pub(crate) fn has_strikes(&self) -> bool {
         [
             self.crash,
@@ -175,12 +175,12 @@ impl World {
         self.name
     }
 
-    /// What it is about, in a sentence.
+    /// Its subject, in a sentence.
     pub fn about(&self) -> &'static str {
         self.about
     }
 
-    /// What bounds it: exploration is complete within this and says nothing beyond.
+    /// Its bounds: exploration is complete within them and proves nothing beyond.
     pub fn bounds(&self) -> String {
         let mut text = format!("{} candidates, {} s", self.candidates, self.horizon);
         for (left, what) in self.budget.named().into_iter().filter(|(left, _)| *left > 0) {
@@ -203,35 +203,35 @@ impl World {
         text
     }
 
-    /// This world with records that vanish so many seconds before their lease is over: beyond one second,
-    /// more than the candidates' settings allow for.
+    /// This world with records that vanish this many seconds before the end of their lease: beyond one second, more than
+    /// the candidates' settings allow for.
     #[must_use]
     pub fn expiring_early(mut self, seconds: u32) -> Self {
         self.early = seconds.min(LEASE - 1);
         self
     }
 
-    /// This world with a first candidate whose clock is slow by so many parts per million: beyond 10,000, more
-    /// than its settings allow for.
+    /// This world with a first candidate whose clock is slow by `parts_per_million`: beyond 10,000, more than its
+    /// settings allow for.
     #[must_use]
     pub fn with_a_slow_clock(mut self, parts_per_million: u32) -> Self {
         self.drift[0] = -i32::try_from(parts_per_million.min(500_000)).unwrap_or_default();
         self
     }
 
-    /// This world with candidates that are given no time at all to agree on a leader.
+    /// This world with candidates that get no time at all to agree on a leader.
     #[must_use]
     pub fn in_a_hurry(mut self) -> Self {
         self.fail_over = 0;
         self
     }
 
-    /// The lease of the candidate at a place.
+    /// The lease of the candidate with this index.
     pub(crate) fn lease(&self, place: usize) -> Duration {
         Duration::from_secs(self.leases[place].into())
     }
 
-    /// Whether the candidate at a place has a watch that works.
+    /// Whether the candidate with this index has a watch that works.
     pub(crate) fn hears(&self, place: usize) -> bool {
         self.watch != Watch::Dead && self.deaf != Some(place)
     }
@@ -241,14 +241,13 @@ impl World {
         Duration::from_secs(self.leases.into_iter().max().unwrap_or_default().into())
     }
 
-    /// What the deadline of the candidate at a place keeps clear of its lease's end; the settings leave no slack, so it is
-    /// tight.
+    /// The distance of the candidate's deadline from the end of its lease; the settings leave no slack, so it is tight.
     pub(crate) fn margin(&self, place: usize) -> Duration {
         let drift = self.lease(place).as_nanos() as u64 * 2 * u64::from(self.drift_setting) / 1_000_000;
         Duration::from_secs(self.skew.into()) + Duration::from_nanos(drift)
     }
 
-    /// The clock of the candidate at a place.
+    /// The clock of the candidate with this index.
     pub(crate) fn clock(&self, place: usize) -> Clock {
         Clock::new(place, self.drift[place])
     }

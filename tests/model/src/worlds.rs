@@ -3,7 +3,7 @@
 use crate::clock::{DRIFT, LEASE};
 use crate::world::{Alike, Budget, Start, Watch, World};
 
-/// What the others differ from.
+/// The base of the other worlds.
 const PLAIN: World = World {
     name: "",
     about: "",
@@ -137,7 +137,7 @@ pub fn worlds() -> Vec<World> {
             about: "an operator deletes the key twice, messages are lost, and nobody's watch works",
             watch: Watch::Dead,
             horizon: 40,
-            // Up to the leader's next renewal nobody knows.
+            // The deletion goes unnoticed until the leader's next renewal.
             fail_over: 18,
             budget: Budget { delete: 2, lose: 1, ..NONE },
             ..PLAIN

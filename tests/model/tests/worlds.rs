@@ -1,4 +1,4 @@
-//! The worlds themselves.
+//! The tests of the worlds.
 
 use std::collections::BTreeSet;
 

@@ -70,7 +70,7 @@ pub(crate) fn run() -> ExitCode {
     }
 }
 
-/// Whether all is well: every mutant is caught, and nothing is found where nothing is broken.
+/// Returns whether every mutant is caught, and nothing is found where nothing is broken.
 fn go(args: &Args) -> Result<bool> {
     if let Some(file) = &args.check_page {
         page::check(file)?;
@@ -121,7 +121,7 @@ fn go(args: &Args) -> Result<bool> {
     Ok(bad.is_empty())
 }
 
-/// The mutants that are named; all of them, and the control, where none is.
+/// The named mutants; all of them, and the control, where none is named.
 fn chosen(names: &[String]) -> Result<Vec<Option<&'static Mutant>>> {
     if names.is_empty() {
         return Ok(std::iter::once(None).chain(ALL.iter().map(Some)).collect());

@@ -1,47 +1,47 @@
-//! What came of breaking a rule.
+//! The result of breaking a rule.
 
 use serde::{Deserialize, Serialize};
 
 use crate::table::{Mutant, NONE, name_of};
 
-/// What came of one mutant.
+/// The result of one mutant.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Finding {
     /// The mutant's name, or `none`.
     pub(crate) name: String,
-    /// Whether somebody noticed: an oracle of the simulator, or a property of the model checker.
+    /// Whether a check noticed: an oracle of the simulator, or a property of the model checker.
     pub(crate) caught: bool,
-    /// Which invariant or rule of the simulator noticed; or what happened instead.
+    /// The invariant or rule of the simulator that noticed; or the other result.
     pub(crate) by: String,
-    /// What is typed to see it; empty where the simulator noticed nothing.
+    /// The command that shows it; empty where the simulator noticed nothing.
     pub(crate) at: String,
-    /// What it said.
+    /// The explanation of the violation.
     pub(crate) says: String,
-    /// How many simulated elections it took.
+    /// The number of simulated elections.
     pub(crate) runs: u64,
-    /// Which property of the model checker noticed, and in which world; or else which script; empty where none did.
+    /// The property of the model checker that noticed, and its world; or else the script; empty where none did.
     pub(crate) model: String,
 }
 
 impl Finding {
-    /// The simulator noticed nothing, or something happened that is no verdict of an oracle's.
+    /// A finding where the simulator noticed nothing, or where something happened that is no verdict of an oracle.
     pub(crate) fn uncaught(mutant: Option<&Mutant>, by: &str, runs: u64) -> Self {
         let name = name_of(mutant).into();
         let nothing = String::new;
         Self { name, caught: false, by: by.into(), at: nothing(), says: nothing(), runs, model: nothing() }
     }
 
-    /// The same, with what the model checker noticed.
+    /// The same, with the model checker's finding.
     pub(crate) fn and_in_the_model(self, seen: Option<String>) -> Self {
         Self { caught: self.caught || seen.is_some(), model: seen.unwrap_or_default(), ..self }
     }
 
-    /// Whether it is as it should be: a broken rule is noticed, and nothing is where none is broken.
+    /// Whether the finding is as it should be: a broken rule is noticed, and nothing is where none is broken.
     pub(crate) fn is_well(&self) -> bool {
         self.caught != (self.name == NONE)
     }
 
-    /// What the simulator came to, in a few words.
+    /// The simulator's result, in a few words.
     pub(crate) fn simulated(&self) -> String {
         if self.at.is_empty() { self.by.clone() } else { format!("{}, {}", self.by, self.at) }
     }

@@ -11,28 +11,28 @@ use crate::finding::Finding;
 use crate::script;
 use crate::table::{Mutant, name_of};
 
-/// How many seeds are run with all kinds of faults, and how many with each swarm.
+/// The number of seeds with all kinds of faults, and below, with each swarm.
 pub(crate) const BLIND: u64 = 1_000;
 /// See [`BLIND`].
 pub(crate) const SWARM: u64 = 300;
 
-/// How many runs with handlers there are where no election shows anything.
+/// The number of runs with handlers where no election shows anything.
 const HANDLERS: u64 = 100;
 
-/// How the simulator calls the panic of a run.
+/// The simulator's name for the panic of a run.
 const PANIC: &str = "panic";
 
-/// How many of the model checker's worlds are explored: those of fewer than a hundred thousand states, which are
-/// listed first.
+/// The number of the model checker's worlds to explore: those of fewer than a hundred thousand states, which are listed
+/// first.
 const WORLDS: usize = 13;
 
-/// How long they may take together; two seconds are usual.
+/// The longest time that they may take together; two seconds are usual.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Where a broken core makes more of a world, it is left there.
+/// The number of states at which a world is left, where a broken core makes more of it.
 const MOST_STATES: usize = 300_000;
 
-/// Choices of fewer faults, so that what takes two of them in a row gets its turn. None is made for a mutant.
+/// Choices of fewer faults, so that mutants that need two of them in a row are found. None is made for a mutant.
 const SWARMS: &[(&str, &[Kind])] = &[
     ("network", &[Kind::Loss, Kind::Delay, Kind::Duplication, Kind::DeafWatch]),
     ("partitions", &[Kind::Cut, Kind::CutRequests, Kind::CutReplies, Kind::Queue]),
@@ -48,7 +48,7 @@ const SWARMS: &[(&str, &[Kind])] = &[
     ("late and vanishing", &[Kind::Delay, Kind::Purge, Kind::LostWrites, Kind::Full, Kind::Overwrite]),
 ];
 
-/// How long to hunt.
+/// The effort of a hunt.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hunt {
     pub(crate) blind: u64,
@@ -56,10 +56,10 @@ pub(crate) struct Hunt {
 }
 
 impl Hunt {
-    /// Hunts the mutant that is switched on: in simulated elections, in the model checker's worlds, and in scripts of what
-    /// those two never say.
+    /// Hunts the mutant that is switched on: in simulated elections, in the model checker's worlds, and in scripts of
+    /// inputs that those two never make.
     pub(crate) fn run(self, mutant: Option<&Mutant>) -> Finding {
-        // What a broken core panics with is not for the terminal.
+        // The panics of a broken core are not for the terminal.
         std::panic::set_hook(Box::new(|_| {}));
         self.simulate(mutant).and_in_the_model(explore().or_else(script::play))
     }
@@ -102,10 +102,10 @@ impl Hunt {
     }
 }
 
-/// What the model checker notices in its cheap worlds: which property, and in which world.
+/// The property that the model checker found broken in its cheap worlds, and its world.
 fn explore() -> Option<String> {
     let (says, said) = mpsc::channel();
-    // It ends with the process, at the latest.
+    // The thread ends with the process, at the latest.
     thread::spawn(move || {
         let seen = worlds().iter().take(WORLDS).find_map(|world| {
             let violation = check_up_to(world, MOST_STATES).violation?;
@@ -113,11 +113,11 @@ fn explore() -> Option<String> {
         });
         says.send(seen)
     });
-    // Where a broken core never comes to rest, no state comes next.
+    // A broken core that never comes to rest sends no further state.
     said.recv_timeout(PATIENCE).ok().flatten()
 }
 
-/// Which run it was.
+/// The seed of a run, and its swarm.
 fn place(choice: &Choice) -> String {
     let swarm = choice.faults.as_ref().and_then(|faults| SWARMS.iter().find(|(_, kinds)| kinds == faults));
     match swarm {
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn of_a_swarm_all_faults_are_on() {
-        // Of six and more, a seed draws some.
+        // With six kinds and more, a seed draws some of them.
         assert!(SWARMS.iter().all(|(_, kinds)| kinds.len() < 6));
     }
 }

@@ -1,5 +1,5 @@
-//! Hunting many at a time: the switch is one for a process, so each mutant gets a process of its own, which also
-//! bounds those that never end.
+//! Hunts many at a time: the switch is one for a process, so each mutant gets a process of its own, which also bounds
+//! those that never end.
 
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
@@ -17,7 +17,7 @@ use crate::table::{Mutant, NONE, SWITCH, name_of};
 /// as long.
 const PATIENCE: Duration = Duration::from_secs(900);
 
-/// Hunts every mutant, some at a time; each finding is shown when it is there, all come back in order.
+/// Hunts every mutant, `jobs` at a time; each finding is shown when it is there, and all are returned in order.
 pub(crate) fn hunt(
     mutants: &[Option<&Mutant>],
     hunt: Hunt,
@@ -59,7 +59,7 @@ fn hunt_one(mutant: Option<&Mutant>, hunt: Hunt) -> Result<Finding> {
     if !ended {
         return Ok(Finding::uncaught(mutant, "hang", 0));
     }
-    // What it says fits into a pipe.
+    // Its output fits into a pipe.
     let mut said = String::new();
     child.stdout.take().context("the hunt has no output")?.read_to_string(&mut said)?;
     match serde_json::from_str(&said) {

@@ -8,16 +8,16 @@ use anyhow::{Context, Result, bail};
 use crate::finding::Finding;
 use crate::table::{ALL, Mutant};
 
-/// Between these lines of the page is the table.
+/// The table of the page is between these lines.
 const BEGIN: &str = "<!-- mutants: written by `incumbent-mutants --page` -->\n";
 const END: &str = "<!-- end of mutants -->\n";
 
-/// What the table's row of a mutant begins with; who catches it follows.
+/// The beginning of the mutant's row in the table; the checks that catch it follow.
 fn begins(mutant: &Mutant) -> String {
     format!("| `{}` | {} | {} |", mutant.name, mutant.breaks, mutant.known_from)
 }
 
-/// Writes the table of these findings into the page; whatever was not hunted keeps its row.
+/// Writes the table of these findings into the page; a mutant that was not hunted keeps its row.
 pub(crate) fn write(file: &Path, findings: &[Finding]) -> Result<()> {
     let text = read(file)?;
     let (before, written, after) = split(&text, file)?;
@@ -39,8 +39,8 @@ pub(crate) fn write(file: &Path, findings: &[Finding]) -> Result<()> {
         .with_context(|| format!("cannot write {}", file.display()))
 }
 
-/// Checks that the page lists the mutants there are, and no others. Who catches them is left open: it changes with
-/// every draw of the simulator's.
+/// Checks that the page lists exactly the present mutants. The checks that catch them are left open: they change
+/// with every draw of the simulator.
 pub(crate) fn check(file: &Path) -> Result<()> {
     let text = read(file)?;
     let (_, table, _) = split(&text, file)?;
@@ -67,7 +67,7 @@ fn read(file: &Path) -> Result<String> {
     fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))
 }
 
-/// What is before the table, the table, and what is after it.
+/// The text before the table, the table, and the text after it.
 fn split<'a>(text: &'a str, file: &Path) -> Result<(&'a str, &'a str, &'a str)> {
     let split = text.split_once(BEGIN).and_then(|(before, rest)| {
         let (table, after) = rest.split_once(END)?;

@@ -1,4 +1,4 @@
-//! Short scripts for one candidate: what neither the simulator's store nor the model checker's worlds ever say.
+//! Short scripts for one candidate: inputs that neither the simulator's store nor the model checker's worlds ever make.
 
 #![allow(clippy::expect_used, reason = "the lines above say why")]
 
@@ -14,7 +14,7 @@ const LONG: Duration = Duration::from_secs(90);
 const LIFE: Incarnation = Incarnation(7);
 const ME: Nonce = Nonce(0xa);
 
-/// Its name, and whether the rules hold in it.
+/// The name, and whether the rules hold in it.
 type Script = (&'static str, fn() -> bool);
 
 const SCRIPTS: &[Script] = &[
@@ -36,7 +36,7 @@ const SCRIPTS: &[Script] = &[
     ("a gap", a_gap),
 ];
 
-/// Which script's outcome is not what it should be.
+/// The script whose outcome is not as it should be.
 pub(crate) fn play() -> Option<String> {
     let broken = SCRIPTS.iter().find(|(_, holds)| !std::panic::catch_unwind(holds).unwrap_or(true));
     broken.map(|(name, _)| format!("script, {name}"))
@@ -48,7 +48,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// A candidate that has read the key and found `entry`, and what it does then.
+    /// A candidate that has read the key and found `entry`, and its outputs.
     fn with(max_age: Option<Duration>, entry: Entry) -> (Self, Vec<Output>) {
         let store = Capabilities {
             own_lease: max_age != Some(LEASE),
@@ -86,7 +86,7 @@ impl Bench {
     }
 
     fn give(&mut self, input: Input) -> Vec<Output> {
-        // Only attempts and reads are answered that the scripts say there are; a panic is no verdict.
+        // The scripts answer only attempts and reads that exist; a panic is no verdict.
         self.campaign.handle(self.now, input).expect("it keeps the contract");
         let next = || match self.campaign.poll() {
             Output::WakeAt(_) => None,
@@ -133,7 +133,7 @@ fn released(revision: u64, owed: Duration, stamp: Option<Stamp>) -> Entry {
     Entry::Released(Release { revision, stamp, owed, incarnation: LIFE, successor: None })
 }
 
-/// How long the first record lives that is written.
+/// The lifetime of the first record that is written.
 fn lives(outputs: &[Output]) -> Option<Duration> {
     outputs.iter().find_map(|output| match output {
         Output::Write(Write { action: Action::Acquire(put) | Action::Renew(put), .. }) => Some(put.lease),
@@ -141,7 +141,7 @@ fn lives(outputs: &[Output]) -> Option<Duration> {
     })
 }
 
-/// Whether it is told that the store went back, and whether that keeps the candidate out.
+/// Whether the outputs report that the store went back, and whether that bars the candidate.
 fn barred(outputs: &[Output]) -> Option<bool> {
     outputs.iter().find_map(|output| match output {
         Output::Event(Event::Warning(Warning::StoreReset { barred, .. })) => Some(*barred),

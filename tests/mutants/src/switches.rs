@@ -21,10 +21,10 @@ struct Place<'a> {
     choices: Vec<Choice<'a>>,
 }
 
-/// The source of `file` with a switch for every choice. `is` is the path of the function that says which mutant is on.
+/// The source of `file` with a switch for every choice. `is` is the path of the function that returns which mutant is on.
 ///
 /// # Errors
-/// A text that does not stand in the source exactly once, and two texts that overlap without one within the other.
+/// A text that is not in the source exactly once, and two texts that overlap without one within the other.
 pub(crate) fn install(source: &str, file: &str, choices: &[Choice<'_>], is: &str) -> Result<String> {
     let mut places: Vec<Place<'_>> = Vec::new();
     for choice in choices {
@@ -44,7 +44,7 @@ pub(crate) fn install(source: &str, file: &str, choices: &[Choice<'_>], is: &str
             None => places.push(Place { range, choices: vec![*choice] }),
         }
     }
-    // An outer text before those within it.
+    // An outer text comes before those within it.
     places.sort_by_key(|place| (place.range.start, usize::MAX - place.range.end));
     for (outer, inner) in places.iter().zip(places.iter().skip(1)) {
         let apart = inner.range.start >= outer.range.end;

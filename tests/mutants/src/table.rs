@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-/// The environment variable that names the mutant that is on in a process. The first question whether one is on reads it.
+/// The environment variable that names the mutant that is on in a process. It is read at the first use of a switch.
 pub(crate) const SWITCH: &str = "INCUMBENT_MUTANT";
 
 /// The name of the control, in which nothing is broken.
@@ -16,16 +16,16 @@ pub(crate) const NONE: &str = "none";
 pub(crate) struct Mutant {
     /// The name, as a command line spells it.
     pub(crate) name: String,
-    /// What is wrong, in a sentence.
+    /// The broken rule, in a sentence.
     pub(crate) breaks: String,
-    /// The programs that are known to be wrong like this, or the rule that is left out.
+    /// The programs that are known to have this error, or the rule that is left out.
     pub(crate) known_from: String,
-    /// The edits, of which there is at least one.
+    /// The edits, at least one.
     #[serde(rename = "edit")]
     pub(crate) edits: Vec<Edit>,
 }
 
-/// A text of a source file, and what stands there while the mutant is on.
+/// A text of a source file, and its replacement while the mutant is on.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Edit {
@@ -33,7 +33,7 @@ pub(crate) struct Edit {
     pub(crate) file: String,
     /// An expression or whole statements, exactly once in that file.
     pub(crate) text: String,
-    /// What replaces it.
+    /// The replacement.
     pub(crate) replacement: String,
 }
 

@@ -1,5 +1,6 @@
 //! A workspace whose core can be broken: copies of the core, the simulator, the model and this hunt, under the target
-//! folder, with a switch where the table has an edit. It is compiled once; the environment says which mutant is on.
+//! folder, with a switch where the table has an edit. It is compiled once; the environment selects the mutant that is
+//! on.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -16,10 +17,10 @@ use crate::table::{ALL, SWITCH};
 /// The environment variable that marks the build of such a workspace.
 pub(crate) const MARK: &str = "INCUMBENT_BREAKABLE";
 
-/// What is copied: a manifest and `src` each.
+/// The copied packages: a manifest and `src` each.
 const PACKAGES: [&str; 4] = ["core", "sim", "tests/model", "tests/mutants"];
 
-/// Runs the hunt of a workspace that can be broken, which is built first, with the arguments of this process.
+/// Runs the hunt of a workspace that can be broken, after building it, with the arguments of this process.
 pub(crate) fn run() -> Result<ExitStatus> {
     let target = target();
     let folder = target.join("mutants");
@@ -67,7 +68,7 @@ fn write(folder: &Path) -> Result<()> {
         fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
         fs::write(&place, text).with_context(|| format!("cannot write {}", place.display()))?;
     }
-    // A source that is gone from the repository would do no harm, and would confuse its reader.
+    // A source that was deleted in the repository would do no harm, and would confuse readers.
     for package in PACKAGES {
         for path in sources(folder, package)? {
             if !files.contains_key(&path) {
@@ -88,7 +89,7 @@ fn files() -> Result<BTreeMap<String, String>> {
     for package in PACKAGES {
         let manifest = format!("{package}/Cargo.toml");
         let mut table = parse(&manifest)?;
-        // Tests stay where they are, and so does what only they depend on.
+        // Tests are not copied, nor the dependencies that only they need.
         table.remove("dev-dependencies");
         files.insert(manifest, toml::to_string(&table)?);
         for path in sources(&root(), package)? {
@@ -100,7 +101,7 @@ fn files() -> Result<BTreeMap<String, String>> {
     Ok(files)
 }
 
-/// The manifest of the root, with no other members than those copied.
+/// The root's manifest, with only the copied packages as members.
 fn root_manifest() -> Result<String> {
     let mut manifest = parse("Cargo.toml")?;
     let workspace =
@@ -110,7 +111,7 @@ fn root_manifest() -> Result<String> {
     Ok(toml::to_string(&manifest)?)
 }
 
-/// Puts in every mutant of the table, and the switch that they ask.
+/// Inserts every mutant of the table, and the module of the switch.
 fn break_rules(files: &mut BTreeMap<String, String>) -> Result<()> {
     let mut choices: BTreeMap<&str, Vec<Choice<'_>>> = BTreeMap::new();
     for (number, mutant) in ALL.iter().enumerate() {
@@ -133,7 +134,7 @@ fn break_rules(files: &mut BTreeMap<String, String>) -> Result<()> {
         };
         *source = install(source, file, &choices, is)?;
     }
-    // What a switch leaves unused is nothing to warn of.
+    // Switches leave code unused; that needs no warning.
     for package in PACKAGES {
         if let Some(source) = files.get_mut(&format!("{package}/src/lib.rs")) {
             source.insert_str(0, "#![allow(warnings, clippy::all)]\n");
@@ -145,7 +146,7 @@ fn break_rules(files: &mut BTreeMap<String, String>) -> Result<()> {
     Ok(())
 }
 
-/// The module of the core that says which mutant is on.
+/// The module of the core that returns which mutant is on.
 fn switch() -> String {
     let names: Vec<&str> = ALL.iter().map(|mutant| mutant.name.as_str()).collect();
     format!(

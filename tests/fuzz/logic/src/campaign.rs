@@ -1,5 +1,5 @@
-//! One candidate given nonsense: answers that are repeated, late, out of order or made up, whatever an
-//! operator may do, clocks that jump, and any settings that are accepted. What must hold, holds after
+//! One candidate with random inputs: answers that are repeated, late, out of order or invented, any
+//! act of an operator, clocks that jump, and any accepted settings. The invariants are checked after
 //! every step.
 
 mod entries;
@@ -35,7 +35,7 @@ pub fn run(bytes: &[u8]) {
     }
 }
 
-/// One candidate, what it is told, and what must hold.
+/// One candidate, its inputs, and its oracle.
 #[derive(Debug)]
 pub struct Run<'a> {
     plan: Plan,
@@ -44,9 +44,9 @@ pub struct Run<'a> {
     now: Instant,
     lies: Lies,
     oracle: Oracle,
-    /// Everything it was told that keeps the contract, and when.
+    /// All inputs that keep the contract, with their times.
     inputs: Vec<(Instant, Input)>,
-    /// Everything it said.
+    /// All outputs.
     trace: Vec<Output>,
 }
 
@@ -54,7 +54,7 @@ impl<'a> Run<'a> {
     /// A campaign by these settings, unless they are refused.
     ///
     /// # Panics
-    /// Where a refusal does not say what is wrong with what, and what to do.
+    /// Where a refusal does not state the setting, its value, the limit and the remedy.
     pub fn begin(plan: Plan, choices: Choices<'a>) -> Option<Self> {
         let campaign = match plan.campaign() {
             Ok(campaign) => campaign,
@@ -76,10 +76,10 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Goes on until the choices are used up, and then tells everything again to another campaign.
+    /// Goes on until the choices are used up, and then replays everything with another campaign.
     ///
     /// # Panics
-    /// Where something does not hold.
+    /// Where an invariant does not hold.
     pub fn to_the_end(&mut self) {
         for _ in 0..STEPS {
             if self.choices.are_used_up() {
@@ -90,17 +90,17 @@ impl<'a> Run<'a> {
         replay::check(&self.plan, &self.inputs, &self.trace, &self.campaign);
     }
 
-    /// What the campaign said so far.
+    /// The outputs of the campaign so far.
     pub fn trace(&self) -> &[Output] {
         &self.trace
     }
 
-    /// How many terms were won.
+    /// The number of terms won.
     pub fn terms(&self) -> usize {
         self.trace.iter().filter(|output| matches!(output, Output::Event(Event::Won(_)))).count()
     }
 
-    /// How many releases were sent.
+    /// The number of releases sent.
     pub fn releases(&self) -> usize {
         let is_release = |output: &&Output| matches!(output, Output::Write(write) if matches!(write.action, Action::Release { .. }));
         self.trace.iter().filter(is_release).count()
@@ -111,7 +111,7 @@ impl<'a> Run<'a> {
         let life = self.lies.life;
         let input = self.lies.input(&mut self.choices, &self.plan, self.now);
         if self.lies.life != life {
-            // As the contract has it, a new watch begins before another life is told.
+            // By the contract, a new watch begins before another incarnation is handed in.
             self.give(Input::Watching { since: self.now });
         }
         self.give(input);
@@ -187,7 +187,7 @@ fn standing(campaign: &mut Campaign) -> impl PartialEq + std::fmt::Debug + use<>
     (campaign.poll(), campaign.lease(), campaign.state(), campaign.leader().cloned(), campaign.lease_time())
 }
 
-/// So many thirty-thousandths of a lease: milliseconds, where it is 30 s.
+/// `parts` thirty-thousandths of a lease: milliseconds, where it is 30 s.
 fn part(lease: Duration, parts: u64) -> Duration {
     let nanos = lease.as_nanos() * u128::from(parts) / 30_000;
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))

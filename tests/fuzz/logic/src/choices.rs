@@ -1,4 +1,4 @@
-//! Where a target's choices come from: the bytes of a fuzzer, or dice.
+//! The sources of a target's choices: the bytes of a fuzzer, or random numbers.
 
 use arbitrary::Unstructured;
 use oorandom::Rand64;
@@ -19,12 +19,12 @@ impl<'a> Choices<'a> {
         Self(Source::Bytes(Unstructured::new(bytes)))
     }
 
-    /// Throws dice, the same for the same seed.
+    /// Draws random numbers, the same for the same seed.
     pub fn of_dice(seed: u64) -> Self {
         Self(Source::Dice(Rand64::new(seed.into())))
     }
 
-    /// Whether nothing is left to decide by. Dice never end.
+    /// Whether the source is used up. Random numbers never end.
     pub fn are_used_up(&self) -> bool {
         match &self.0 {
             Source::Bytes(bytes) => bytes.is_empty(),
@@ -51,12 +51,12 @@ impl<'a> Choices<'a> {
         self.below(n) == 0
     }
 
-    /// One of these.
+    /// One of these values.
     pub fn one_of<T: Copy, const N: usize>(&mut self, these: [T; N]) -> T {
         these[usize::try_from(self.below(N as u64)).unwrap_or(0)]
     }
 
-    /// Any number at all.
+    /// Any number.
     pub fn any(&mut self) -> u64 {
         match &mut self.0 {
             Source::Bytes(bytes) => bytes.arbitrary().unwrap_or(0),

@@ -4,7 +4,7 @@ use incumbent::fuzzing;
 
 use crate::secret::{self, SLOT};
 
-/// What the fields with secrets begin with.
+/// The beginnings of the fields with secrets.
 const HIDDEN: [&str; 4] = ["\"password\":\"", "\"token\":\"", "\"user_jwt\":\"", "\"user_seed\":\""];
 const URL: &str = "\"url\":\"";
 
@@ -20,7 +20,7 @@ pub fn run(bytes: &[u8]) {
     }
 }
 
-/// Whether the only slot is in the text of a field that is secret, or in a password in a URL.
+/// Whether the only slot is in the text of a secret field, or in a password in a URL.
 fn is_hidden(text: &str) -> bool {
     let Some((before, after)) = secret::around(text) else { return false };
     let Some(quote) = before.rfind('"') else { return false };

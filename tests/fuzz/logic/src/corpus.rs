@@ -1,4 +1,4 @@
-//! The committed corpora, and what plain tests do with them.
+//! The committed corpora, and their use in plain tests.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -27,7 +27,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus")
 }
 
-/// Gives a target every input of its corpus, and then so many mutations of them: the same ones every
+/// Gives a target every input of its corpus, and then as many mutations of them as given: the same ones every
 /// time. `FUZZ_MUTATIONS` sets another number, `FUZZ_SEED` another seed; `FUZZ_INPUT` names a file that
 /// is tried instead of all that.
 ///

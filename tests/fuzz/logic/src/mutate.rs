@@ -1,11 +1,11 @@
-//! Mutations of inputs, for where no fuzzer guides them.
+//! Mutations of inputs, for runs without a fuzzer.
 
 use crate::choices::Choices;
 
 /// Longer inputs are cut.
 const LONGEST: usize = 4096;
 
-/// Bytes at which things tend to change.
+/// Bytes at the edges of syntax and ranges.
 const BYTES: [u8; 16] =
     [0, 1, 0x7f, 0x80, 0xff, b'0', b'9', b':', b'/', b'@', b'?', b'&', b'%', b',', b'"', b'.'];
 
@@ -23,7 +23,7 @@ fn pick<'a>(inputs: &'a [Vec<u8>], choices: &mut Choices<'_>) -> &'a [u8] {
     &inputs[index(inputs.len(), choices)]
 }
 
-/// Somewhere before `end`, or zero.
+/// An index below `end`, or zero.
 fn index(end: usize, choices: &mut Choices<'_>) -> usize {
     choices.below(end.max(1) as u64) as usize
 }

@@ -1,10 +1,10 @@
-//! Records as messages: what is written reads back, and whatever is found, or answered, is read.
+//! Records as messages: a written record reads back, and any message or answer is read.
 
 mod answers;
 mod found;
 mod written;
 
-/// The fuzz target. The first byte says what the others are.
+/// The fuzz target. The first byte selects the meaning of the others.
 pub fn run(bytes: &[u8]) {
     let Some((kind, bytes)) = bytes.split_first() else { return };
     match kind {

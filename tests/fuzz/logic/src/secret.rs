@@ -1,17 +1,17 @@
-//! Nothing that is shown depends on a secret: the same input with two secrets must look the same.
+//! No output depends on a secret: the same input with two secrets must look the same.
 
 use std::error::Error as _;
 use std::fmt::Debug;
 
 use incumbent::{Error, Result};
 
-/// What stands in an input for a secret. No URL and no JSON text can contain it.
+/// The place of a secret in an input. No URL and no JSON text can contain it.
 pub(crate) const SLOT: char = '\u{1}';
 
-/// Pairs of secrets that only differ in what they are; the last would do as a port.
+/// Pairs of secrets that differ only in their text; the last would be valid as a port.
 const PAIRS: [[&str; 2]; 3] = [["hunter2", "s3cret9"], ["pa55%2Fword", "letm%2Fein7"], ["4815", "1623"]];
 
-/// Checks that what is shown of an input is the same whatever the secret is.
+/// Checks that the output for an input is the same with every secret.
 pub(crate) fn check(input: &str, show: impl Fn(&str) -> String) {
     for [one, other] in PAIRS {
         let shown = [one, other].map(|secret| show(&input.replace(SLOT, secret)));
@@ -19,7 +19,7 @@ pub(crate) fn check(input: &str, show: impl Fn(&str) -> String) {
     }
 }
 
-/// All that anybody can see of a result.
+/// All visible forms of a result.
 pub(crate) fn seen<T: Debug>(result: &Result<T>) -> String {
     let mut text = format!("{result:?} {result:#?}");
     if let Err(error) = result {
@@ -34,18 +34,18 @@ pub(crate) fn seen<T: Debug>(result: &Result<T>) -> String {
     text
 }
 
-/// Whoever reads it should know what is wrong.
+/// Checks that an error explains what is wrong.
 fn check_error(error: &Error) {
     assert!(!error.message().is_empty(), "{error:?}");
 }
 
-/// What stands before and after the slot, where there is just one.
+/// The text before and after the slot, where there is exactly one.
 pub(crate) fn around(text: &str) -> Option<(&str, &str)> {
     text.split_once(SLOT).filter(|(_, after)| !after.contains(SLOT))
 }
 
-/// Whether the only slot is, to whoever reads this list of servers, in a password or a token: before an
-/// `@`, and not in a name, nor in a part that is shown.
+/// Whether the only slot is, in this list of servers, in a password or a token: before an `@`, and not
+/// in a name, nor in a part that is shown.
 pub(crate) fn is_in_user_info(list: &str) -> bool {
     let Some((before, after)) = around(list) else { return false };
     let Some((after, _)) = after.rsplit_once('@') else { return false };

@@ -1,4 +1,4 @@
-//! Stores by URL, and lists of servers: anything may be written there, and no password is shown.
+//! Stores by URL, and lists of servers: any text may be written there, and no password is shown.
 
 use incumbent::ErrorKind;
 use incumbent::store::StoreSettings;
@@ -35,7 +35,7 @@ pub fn run(bytes: &[u8]) {
 }
 
 fn check_kind(kind: Option<ErrorKind>) {
-    // A URL may name a context, of which there is none.
+    // A URL may name a context, and none exists here.
     let known = [ErrorKind::InvalidUrl, ErrorKind::InvalidName, ErrorKind::Authentication];
     assert!(kind.is_none_or(|kind| known.contains(&kind)), "{kind:?}");
 }

@@ -11,7 +11,7 @@ pub(super) fn stands(world: &World, place: usize, node: &Node) -> Result<(), Str
     let Some(sent) = node.proven else {
         return Err(format!("has a lease ({lease:?}) and no write of it was ever applied"));
     };
-    // A watch shows the store's life as well, and so do acknowledgements in some stores.
+    // A watch shows the store's incarnation as well, and so do acknowledgements in some stores.
     let silent = !world.hears(place) && !world.acked;
     let sent = if silent { sent.min(node.shown) } else { sent };
     let latest = (sent + world.lease(place)).before(world.margin(place));

@@ -12,17 +12,17 @@ use crate::node::Node;
 pub(super) const STATES: &str = "A foreign record above ours ends the term at once; Busy, NotSent, Unknown and stale answers \
      do no more than the time at which they come.";
 
-/// How long an answer is waited for.
+/// The timeout of an answer.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What an input that was handed in proves, and what must come of it.
+/// The proof in an input, and its required effect.
 #[derive(Debug, Default)]
 pub(crate) struct Weight {
-    /// A foreign record above all that was known.
+    /// A foreign record above all known revisions.
     foreign: Option<Revision>,
-    /// Nothing: where the term must stand after it.
+    /// The input proves nothing; whether a term must remain after it.
     nothing: Option<bool>,
-    /// Another life of the store than the one known.
+    /// Another incarnation of the store than the known one.
     pub(super) another: Option<Incarnation>,
 }
 
@@ -30,14 +30,14 @@ pub(super) fn weigh(node: &Node, input: &Input, now: Instant) -> Weight {
     let Some(campaign) = &node.campaign else { return Weight::default() };
     let seen = match input {
         Input::Watched(entry) => Some(entry),
-        // A read that was given up, or asked anew, is answered by another.
+        // Another answer replaces that to a read that was given up, or asked again.
         Input::Read { read, result: Ok(entry) } => {
             let awaited = |(newest, asked)| newest == *read && now < asked + PATIENCE;
             Some(entry).filter(|_| node.reading.is_some_and(awaited))
         }
         _ => None,
     };
-    // Of an entry of another life, its revision says nothing.
+    // A revision of another incarnation proves nothing.
     let foreign = seen.and_then(Entry::live).filter(|record| {
         let ours = record.stamp.is_some_and(|_| node.own & crate::node::bit(record.revision.0) != 0);
         !ours && record.revision > node.known && node.watches == node.knows
@@ -52,7 +52,7 @@ pub(super) fn weigh(node: &Node, input: &Input, now: Instant) -> Weight {
     let silent =
         matches!(input, Input::Wrote { outcome: Outcome::Busy | Outcome::NotSent | Outcome::Unknown, .. });
     let another = match input {
-        // What was asked before something newer was known, says nothing.
+        // An inspection asked before something newer was known proves nothing.
         Input::Inspected(Ok(info)) if info.incarnation > node.knows && info.asked_at >= node.asked => {
             Some(info.incarnation)
         }
@@ -65,7 +65,7 @@ pub(super) fn weigh(node: &Node, input: &Input, now: Instant) -> Weight {
     }
 }
 
-/// Whether a term stands after nothing but the time.
+/// Whether a term remains when only time passes.
 fn after_a_tick(campaign: &Campaign, mut told: bool, now: Instant) -> bool {
     let mut twin = campaign.clone();
     if twin.handle(now, Input::Tick).is_err() {

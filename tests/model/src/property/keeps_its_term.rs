@@ -1,4 +1,4 @@
-//! Faults 17 to 21: what a leader survives.
+//! Faults 17 to 21: a leader survives them.
 
 use incumbent_core::campaign::{Reason, Term};
 

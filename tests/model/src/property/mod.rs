@@ -1,4 +1,4 @@
-//! What must hold, one a file, each with its statement.
+//! The properties, one a file, each with its statement.
 
 mod deadline_from_the_send;
 mod deletes_are_compared;
@@ -22,12 +22,12 @@ use crate::node::name;
 use crate::state::State;
 use crate::world::World;
 
-/// Something that must hold in every state that can be reached.
+/// A property of every state that can be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Property {
     /// At most one leads at any instant.
     I1,
-    /// Who leads was told so, and is in time.
+    /// The leader reported its win, and is in time.
     I2,
     /// The deadline counts from the send.
     I3,
@@ -37,15 +37,15 @@ pub enum Property {
     I5,
     /// Deletes are compared.
     I7,
-    /// Who has released no longer leads.
+    /// A released candidate no longer leads.
     I8,
-    /// A foreign record ends the term; what proves nothing does nothing.
+    /// A foreign record ends the term; an input without proof does nothing.
     I9,
     /// Only an acknowledgement wins.
     I11,
-    /// Another life of the store ends the term.
+    /// Another incarnation of the store ends the term.
     I12,
-    /// Without further faults somebody leads.
+    /// Without further faults a candidate leads.
     I15,
     /// Few faults cost no term.
     Keeps,
@@ -54,7 +54,7 @@ pub enum Property {
 }
 
 impl Property {
-    /// All of them.
+    /// All properties.
     pub const ALL: [Self; 13] = [
         Self::I1,
         Self::I2,
@@ -71,7 +71,7 @@ impl Property {
         Self::Contract,
     ];
 
-    /// Its short name, as in the design: `I1`.
+    /// The short name, as in the design: `I1`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::I1 => "I1",
@@ -90,7 +90,7 @@ impl Property {
         }
     }
 
-    /// What it states.
+    /// The statement.
     pub const fn states(self) -> &'static str {
         match self {
             Self::I1 => one_leader::STATES,
@@ -110,7 +110,7 @@ impl Property {
     }
 }
 
-/// A property that does not hold, and what was seen instead.
+/// A property that does not hold, and the observed breach.
 #[derive(Clone, Debug)]
 pub(crate) struct Broken {
     pub(crate) property: Property,
@@ -128,7 +128,7 @@ impl State {
         }
     }
 
-    /// A candidate is told a win.
+    /// Judges a reported win.
     pub(crate) fn judge_won(&mut self, world: &World, place: usize, term: Term) {
         self.judge(Property::I5, won_and_lost_alternate::won(&self.nodes[place], term).map_err(by(place)));
         self.judge(Property::I4, tokens_grow::won(self.told, term).map_err(by(place)));
@@ -139,14 +139,14 @@ impl State {
         self.judge(Property::I12, new_life::won(world, self, term).map_err(by(place)));
     }
 
-    /// A candidate is told a loss.
+    /// Judges a reported loss.
     pub(crate) fn judge_lost(&mut self, world: &World, place: usize, term: Term, reason: Reason) {
         let verdict = won_and_lost_alternate::lost(&self.nodes[place], term, reason);
         self.judge(Property::I5, verdict.map_err(by(place)));
         self.judge(Property::Keeps, keeps_its_term::lost(world, term, reason).map_err(by(place)));
     }
 
-    /// A candidate sends a write.
+    /// Judges a write that a candidate sends.
     pub(crate) fn judge_write(&mut self, place: usize, write: &Write) {
         let verdict = deletes_are_compared::sent(&self.nodes[place], write);
         self.judge(Property::I7, verdict.map_err(by(place)));
@@ -154,7 +154,7 @@ impl State {
         self.judge(Property::I8, verdict.map_err(by(place)));
     }
 
-    /// A candidate was handed an input and has said all it has to say.
+    /// Judges a candidate after an input and all of its outputs.
     pub(crate) fn judge_stand(&mut self, world: &World, place: usize, weight: &Weight) {
         let node = &self.nodes[place];
         let now = world.clock(place).at(self.now);
@@ -170,14 +170,14 @@ impl State {
         }
     }
 
-    /// A step is over.
+    /// Judges the state after a step.
     pub(crate) fn judge_step(&mut self, world: &World) {
         let verdict = one_leader::stands(world, self);
         self.judge(Property::I1, verdict);
     }
 }
 
-/// Says of whom.
+/// Names the candidate.
 fn by(place: usize) -> impl Fn(String) -> String {
     move |says| format!("{} {says}", name(place))
 }

@@ -7,7 +7,7 @@ use crate::world::World;
 pub(super) const STATES: &str =
     "From every state, if nothing more goes wrong, somebody leads within the worst fail-over.";
 
-/// For how long nobody leads from here, when nothing more goes wrong; an error where that is too long.
+/// The time without a leader from here, without further faults; an error where that is too long.
 pub(crate) fn vacancy(world: &World, state: &State) -> Result<Tick, String> {
     let mut calm = crate::calm::from(world, state);
     let begin = calm.now;

@@ -1,4 +1,4 @@
-//! What may lie under the key.
+//! Entries that may be under the key.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
-//! What the candidate is told: a store that answers anything, and whatever an operator may do.
+//! The candidate's inputs: a store that answers anything, and any act of an operator.
 //!
-//! One thing it keeps to: what lies at a revision of one life of the store is one thing for ever.
+//! It keeps one rule: a revision of one incarnation of the store always has the same entry.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,17 +15,17 @@ use super::part;
 use super::plan::Plan;
 use crate::choices::Choices;
 
-/// The store the candidate is lied to about.
+/// A store that lies to the candidate.
 #[derive(Debug)]
 pub(super) struct Lies {
     pub(super) life: Incarnation,
-    /// What lies under the key at each revision of this life.
+    /// The entry of the key at each revision of this incarnation.
     entries: BTreeMap<u64, Entry>,
-    /// The same of the life before: a term that has just ended may still be given back there.
+    /// The same of the former incarnation: a term that has just ended may still be released there.
     before: BTreeMap<u64, Entry>,
     writes: Vec<Write>,
     reads: u64,
-    /// The newest revision of all before anything was written.
+    /// The newest revision of all before the first write.
     base: u64,
     lease: Duration,
 }
@@ -43,12 +43,12 @@ impl Lies {
         }
     }
 
-    /// What was shown at a revision, in this life or in the one before.
+    /// The entry shown at a revision, in this incarnation or in the former one.
     pub(super) fn shown(&self, revision: u64) -> Option<&Entry> {
         self.entries.get(&revision).or_else(|| self.before.get(&revision))
     }
 
-    /// Remembers a question of the campaign's.
+    /// Remembers a request of the campaign.
     pub(super) fn asked(&mut self, output: &Output) {
         match output {
             Output::Write(write) => self.writes.push(write.clone()),
@@ -57,7 +57,7 @@ impl Lies {
         }
     }
 
-    /// Answers to questions that were never asked, and what no candidate can be called.
+    /// Answers to requests that were never sent, and a name that no candidate can have.
     pub(super) fn misuse(&self) -> [Input; 3] {
         let attempt = Attempt(self.writes.len() as u64 + 1);
         let outcome = Outcome::Applied { revision: Revision(self.top() + 1), incarnation: None };
@@ -108,7 +108,7 @@ impl Lies {
         self.entries.keys().next_back().copied().unwrap_or(self.base)
     }
 
-    /// Something under the key: mostly the newest, or something new.
+    /// An entry of the key: mostly the newest, or a new one.
     fn entry(&mut self, choices: &mut Choices<'_>) -> Entry {
         match choices.below(10) {
             0 | 1 => Entry::Vacant,
@@ -159,7 +159,7 @@ impl Lies {
                 Outcome::Applied { revision: Revision(revision), incarnation }
             }
             7 if choices.one_in(4) => {
-                // The store went back: a revision that nothing has had yet.
+                // The store went back: a revision without an entry so far.
                 let free = (self.base + 1..self.top()).rev().take(1000);
                 let revision = free.filter(|revision| !self.entries.contains_key(revision)).max();
                 let revision = revision.unwrap_or(self.top() + 1);

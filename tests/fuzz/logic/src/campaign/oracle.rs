@@ -1,4 +1,4 @@
-//! What must hold after every step of one candidate, whatever it was told.
+//! Rules for every step of one candidate, under any input.
 
 use std::time::Duration;
 
@@ -15,14 +15,14 @@ use super::plan::Plan;
 pub(super) struct Oracle {
     /// Every write that was sent.
     writes: Vec<Sent>,
-    /// The write that is awaited, and until when.
+    /// The awaited write, and its deadline.
     awaited: Option<(Attempt, Instant)>,
     reads: u64,
-    /// The newest send of a write that would keep the seat and was shown to be applied.
+    /// The newest send of a write that would keep the key and was shown to be applied.
     proven: Option<Instant>,
-    /// The life of the store, and when the newest answer that showed it was asked for.
+    /// The incarnation of the store, and the time of the question whose answer last showed it.
     life: (Incarnation, Instant),
-    /// Since when the present watch stands.
+    /// The time since when the present watch is ready.
     watching: Option<Instant>,
     /// The revisions at which acquires were acknowledged.
     acquired: Vec<Revision>,
@@ -35,7 +35,7 @@ pub(super) struct Oracle {
 struct Sent {
     write: Write,
     at: Instant,
-    /// The life of the store it was meant for.
+    /// The incarnation of the store that it was meant for.
     life: Incarnation,
 }
 
@@ -61,7 +61,7 @@ impl Oracle {
         }
     }
 
-    /// Takes note of what the campaign is about to be told.
+    /// Notes an input before the campaign gets it.
     pub(super) fn told(&mut self, input: &Input) {
         match input {
             Input::Close => self.closing = true,
@@ -76,7 +76,7 @@ impl Oracle {
             }
             Input::Read { result: Ok(entry), .. } => drop(self.saw(entry)),
             Input::Watched(entry) => {
-                // What a watch of this life sees of a write that was meant for this life proves it.
+                // A write meant for this incarnation, and seen by its watch, proves it.
                 let sent = self.saw(entry).filter(|(life, _)| *life == self.life.0);
                 if let Some((_, at)) =
                     sent.filter(|_| self.watching.is_some_and(|since| since <= self.life.1))
@@ -102,13 +102,13 @@ impl Oracle {
         }
     }
 
-    /// Something under the key. Where one of its writes made it, that one was applied.
+    /// Notes an entry of the key. Where one of the campaign's writes made it, that write was applied.
     fn saw(&mut self, entry: &Entry) -> Option<(Incarnation, Instant)> {
         let stamp = entry.live().filter(|record| is_mine(record))?.stamp?;
         self.prove(stamp.attempt)
     }
 
-    /// Notes that an attempt was applied, and says for which life it was meant and when it was sent.
+    /// Notes that an attempt was applied; returns the incarnation it was meant for, and the time of its send.
     fn prove(&mut self, attempt: Attempt) -> Option<(Incarnation, Instant)> {
         let sent = self.sent(attempt)?;
         let (keeps, at, life) = (!sent.is_release(), sent.at, sent.life);
@@ -122,7 +122,7 @@ impl Oracle {
         self.writes.get(usize::try_from(attempt.0.checked_sub(1)?).ok()?)
     }
 
-    /// Judges what the campaign said.
+    /// Judges an output of the campaign.
     pub(super) fn said(&mut self, output: &Output, campaign: &Campaign, now: Instant, lies: &Lies) {
         match output {
             Output::Write(write) => self.wrote(write, campaign, now, lies),
@@ -175,7 +175,7 @@ impl Oracle {
         self.writes.push(Sent { write: write.clone(), at: now, life: self.life.0 });
     }
 
-    /// Judges what the campaign publishes.
+    /// Judges the lease that the campaign publishes.
     pub(super) fn lease(&self, campaign: &Campaign, now: Instant) {
         let lease = campaign.lease();
         assert_eq!(lease.map(|lease| lease.token), self.term, "I2: the lease is that of the told term");

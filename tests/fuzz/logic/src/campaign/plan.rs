@@ -1,4 +1,4 @@
-//! With which settings, on what store, and from when.
+//! The settings of a run, its store, and its first reading.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ const fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)
 }
 
-/// A year, less than which a lease must be; the most that is drawn is a little more.
+/// A year, the limit of a lease; the most that is drawn is a little more.
 const LONGEST: u64 = 366 * 24 * 3600 * 1_000_000_000;
 
 /// The settings of a run.
@@ -33,15 +33,15 @@ pub struct Plan {
     backoff: Wait,
     win_delay: WinDelay,
     pub(super) store: Capabilities,
-    /// What the clock reads at first.
+    /// The first reading of the clock.
     pub(super) start: Instant,
-    /// The store's life at first, and its newest revision.
+    /// The first incarnation of the store, and its newest revision.
     pub(super) life: Incarnation,
     pub(super) newest: u64,
     seed: u64,
 }
 
-/// A back-off, as a run can be given it twice.
+/// A back-off that a run can be given twice.
 #[derive(Clone, Copy, Debug)]
 enum Wait {
     Standard,
@@ -50,7 +50,7 @@ enum Wait {
 }
 
 impl Plan {
-    /// Draws a plan: a usual one, or one from all there are.
+    /// Draws a plan: a usual one, or one from the whole range.
     pub fn draw(choices: &mut Choices<'_>) -> Self {
         let mut plan = Self::usual(choices);
         if choices.one_in(2) {
@@ -170,7 +170,7 @@ impl Plan {
         Campaign::new(settings, self.store, &self.store_info(), ME, self.seed, self.start)
     }
 
-    /// What the first inspection said.
+    /// The first inspection.
     pub(super) fn store_info(&self) -> StoreInfo {
         StoreInfo {
             asked_at: self.start.before(secs(1)),

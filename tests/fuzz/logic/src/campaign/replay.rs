@@ -1,5 +1,5 @@
-//! I14, and once more I13 and the harmlessness of misuse: everything is told again to another campaign,
-//! without the calls that must not change anything.
+//! I14, and once more I13 and the harmlessness of misuse: all inputs are replayed with another
+//! campaign, without the calls that must not change anything.
 
 use incumbent_core::Instant;
 use incumbent_core::campaign::{Campaign, Input, Output};

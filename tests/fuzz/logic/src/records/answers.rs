@@ -1,4 +1,4 @@
-//! What servers answer.
+//! The answers of servers.
 
 use incumbent::{Clock, fuzzing};
 use incumbent_core::Instant;
@@ -7,10 +7,10 @@ use incumbent_core::record::Nonce;
 use incumbent_core::store::Outcome;
 use serde_json::Value;
 
-/// Only an answer that says so, in every respect, is an acknowledgement.
+/// Only an answer that is one in every respect is an acknowledgement.
 pub(super) fn of_a_write(bytes: &[u8]) {
     let outcome = fuzzing::answer(bytes);
-    // Of what nobody asks for, it may hold anything.
+    // Fields that the adapter does not read may hold anything.
     let text = String::from_utf8_lossy(bytes);
     let answer = serde_json::from_str::<Value>(&text).unwrap_or(Value::Null);
     match outcome {
@@ -31,7 +31,7 @@ pub(super) fn of_a_write(bytes: &[u8]) {
     }
 }
 
-/// A stream an election may use gives info that a campaign takes, or refuses with a reason.
+/// A stream that an election may use gives info that a campaign takes, or refuses with a reason.
 pub(super) fn of_an_inspection(bytes: &[u8]) {
     let clock = Clock::manual(Instant::ZERO);
     let Ok((store, info)) = fuzzing::stream(bytes, &clock) else { return };
@@ -42,7 +42,7 @@ pub(super) fn of_an_inspection(bytes: &[u8]) {
     }
 }
 
-/// Whoever is told of can be, and is told on as he was heard of.
+/// Every listed candidate could exist, and reads back as it was listed.
 pub(super) fn of_a_roll_call(bytes: &[u8]) {
     let present = fuzzing::roll(bytes);
     for one in &present {

@@ -1,4 +1,4 @@
-//! What is found under a key, whoever wrote it.
+//! The entry of a key, by any writer.
 
 use std::str::FromStr;
 
@@ -73,7 +73,7 @@ pub(super) fn run(bytes: &[u8]) {
         assert!(record.lease.is_none_or(|lease| !lease.is_zero()));
     }
 
-    // The order in which a map gives its headers is another one each time.
+    // A map returns its headers in another order each time.
     for _ in 0..4 {
         let again = fuzzing::decode(message.sequence, Some(&message.headers()), message.payload);
         assert_eq!(sorted(again), sorted(entry.clone()), "the same message reads in two ways");

@@ -1,4 +1,4 @@
-//! What a campaign writes reads back as it was meant.
+//! A campaign's record reads back with its meaning.
 
 use std::time::Duration;
 
@@ -96,7 +96,7 @@ pub(super) fn run(bytes: &[u8]) {
     assert_eq!(entry, Entry::Released(release));
 }
 
-/// Lets it look at a vacant seat, and take it.
+/// Lets it read a vacant key, and acquire it.
 fn acquire(campaign: &mut Campaign) -> Write {
     campaign.handle(Instant::ZERO, Input::Campaign).expect("no misuse");
     let Output::Read(read) = campaign.poll() else { panic!("it looks first") };
@@ -104,7 +104,7 @@ fn acquire(campaign: &mut Campaign) -> Write {
     write(campaign).expect("it takes a vacant seat")
 }
 
-/// Lets it win and leave; `None` where it cannot be left so.
+/// Lets it win and leave; `None` where it cannot leave that way.
 fn release(campaign: &mut Campaign, leave: Input, incarnation: Incarnation) -> Option<Write> {
     let outcome = Outcome::Applied { revision: Revision(1), incarnation: Some(incarnation) };
     campaign.handle(Instant::ZERO, Input::Wrote { attempt: Attempt(1), outcome }).expect("no misuse");
