@@ -16,7 +16,7 @@ export const RATES = [-500_000, -DRIFT_PPM, 0, DRIFT_PPM, 500_000];
 /** The time that a leader's work takes to finish when it leaves voluntarily. */
 export const WORK = 1_500 * MILLISECOND;
 
-/** The time without an answer to a renewal after which the page shows a leader as in doubt. */
+/** The time without an answer to a renewal after which the page marks a leader. */
 export const DOUBT = 1_000 * MILLISECOND;
 
 /** The engine's default distance from the end of a lease: skew, the drift of two clocks, and slack. */

@@ -57,7 +57,7 @@ mod tests {
         checks.set(&jobs, Some(at(2)));
         assert_eq!(checks.next(), Some(at(2)));
         assert_eq!(checks.take_due(at(1)), []);
-        assert_eq!(checks.take_due(at(2)), [jobs.clone()]);
+        assert_eq!(checks.take_due(at(2)), std::slice::from_ref(&jobs));
         checks.set(&jobs, Some(at(4)));
         checks.set(&jobs, None);
         assert_eq!(checks.take_due(at(9)), [mail]);

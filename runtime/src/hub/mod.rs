@@ -7,7 +7,7 @@
 //!   Hub::run ── one Session, a Campaign a candidate       the store's own thread
 //!      │   ▲    (incumbent-core: decides everything)
 //!      ▼   │
-//!   errands: writes, reads, one inspection, one reconnection, one watch
+//!   requests: writes, reads, one inspection, one reconnection, one watch
 //!      ▼   │
 //!   Adapter (memory, SQLite, NATS …)
 //!      │ log lines, what listeners are called with (never wait)

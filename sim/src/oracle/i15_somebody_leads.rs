@@ -10,8 +10,8 @@ use crate::moment::{Moment, View};
 use crate::plan::{CLOCK_STEP, Plan};
 
 /// Time for candidates that start late, or whose servers do: the store elects a leader within a second, a process
-/// asks it every second until it is answered, waits a random second, and may lose a race.
-const COMING: Duration = Duration::from_secs(4);
+/// asks it at most two seconds after the last failure, waits a random second, and may lose a race.
+const COMING: Duration = Duration::from_secs(5);
 
 /// Judges the calm: a candidate leads within the worst fail-over, and goes on leading.
 ///

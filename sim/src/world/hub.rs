@@ -346,7 +346,7 @@ impl Observer for Steps<'_> {
         if self.world.tape.is_some() {
             let (settings, store) =
                 (Box::new(self.world.plan.settings_of(node)), self.world.plan.capabilities());
-            self.world.tape(|| Recorded::Begins { process, settings, store, info, nonce, seed, now });
+            self.world.record(|| Recorded::Begins { process, settings, store, info, nonce, seed, now });
         }
         self.world.promises.newcomer(self.world.now, node);
         self.see(&Moment::Begins { node, nonce });
@@ -376,7 +376,7 @@ impl Observer for Steps<'_> {
         }
         let until = place.leads_until;
         if let Some(input) = self.input.take() {
-            self.world.tape(|| Recorded::Hands { process, now: clock, input, lease });
+            self.world.record(|| Recorded::Hands { process, now: clock, input, lease });
         }
         let clean = self.clean;
         self.see(&Moment::Stands { node, clock: clean, campaign, until });
@@ -387,7 +387,7 @@ impl Observer for Steps<'_> {
         if !matches!(output, campaign::Output::WakeAt(_)) {
             self.world.note(|trace| write!(trace, "c{node} > {output:?}"));
         }
-        self.world.tape(|| Recorded::Says { process, output: output.clone() });
+        self.world.record(|| Recorded::Says { process, output: output.clone() });
         self.see(&Moment::Says { node, campaign, output });
     }
 }

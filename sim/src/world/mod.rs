@@ -281,7 +281,7 @@ impl World {
     }
 
     /// Records an input or output for another machine, where that is wanted.
-    fn tape(&mut self, recorded: impl FnOnce() -> Recorded) {
+    fn record(&mut self, recorded: impl FnOnce() -> Recorded) {
         if let Some(tape) = &mut self.tape {
             tape.push(recorded());
         }

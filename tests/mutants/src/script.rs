@@ -219,7 +219,8 @@ fn an_orphan_that_is_released() -> bool {
         }
         other => other,
     };
-    let outputs = bench.give(Input::Watched(own));
+    let mut outputs = bench.give(Input::Watched(own));
+    outputs.extend(bench.pass(Duration::from_secs(5)));
     let owed = outputs.iter().find_map(|output| match output {
         Output::Write(Write { action: Action::Release { headers }, .. }) => {
             let (_, value) = headers.iter().find(|(name, _)| name == incumbent_core::record::RELEASE)?;
