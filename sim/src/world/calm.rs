@@ -117,12 +117,13 @@ impl World {
         watch.stands && watch.on.is_some_and(|(life, server)| life == present && self.cluster.is_up(server))
     }
 
-    /// An operator accepts that tokens start again, where candidates stay out because the store went back further than
-    /// they can make up for by themselves.
+    /// An operator accepts that tokens start again, where candidates stay out because the store went back further, or more
+    /// often, than they can make up for by themselves.
     pub(super) fn operator(&mut self) {
         let newest = (self.cluster.bucket.incarnation, self.cluster.bucket.sequence);
         let far = |seen: Token| seen.incarnation > newest.0 || seen.sequence.0 > newest.1 + SMALL_GAP;
-        let barred = self.nodes.iter().filter_map(|node| node.barred).any(far);
+        let all_barred = self.nodes.iter().all(|node| node.barred.is_some());
+        let barred = all_barred || self.nodes.iter().filter_map(|node| node.barred).any(far);
         let led = (0..self.nodes.len()).any(|node| self.nodes[node].leads(self.now));
         if !barred || led {
             return;

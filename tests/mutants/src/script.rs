@@ -25,7 +25,6 @@ const SCRIPTS: &[Script] = &[
     ("a raised age", a_raised_age),
     ("a clock that goes back", a_clock_that_goes_back),
     ("a release of another incarnation", a_release_of_another_incarnation),
-    ("an orphan that is released", an_orphan_that_is_released),
     ("an old inspection", an_old_inspection),
     ("an attempt for another incarnation", an_attempt_for_another_incarnation),
     ("late refusals", late_refusals),
@@ -206,29 +205,6 @@ fn a_release_of_another_incarnation() -> bool {
     let (mut bench, _) = Bench::with(Some(LEASE), released);
     bench.applied(1, 6);
     !bench.leads()
-}
-
-fn an_orphan_that_is_released() -> bool {
-    let (mut bench, _) = Bench::with(Some(LEASE), Entry::Deleted { revision: Revision(5), lease: None });
-    // The acquire gets no answer, and the watch shows that it was applied when the candidate does not campaign.
-    bench.give(Input::Health(false));
-    let own = match live(6, 6) {
-        Entry::Live(record) => {
-            let stamp = Some(Stamp { nonce: ME, attempt: Attempt(1) });
-            Entry::Live(Record { candidate: "me".into(), stamp, ..record })
-        }
-        other => other,
-    };
-    let mut outputs = bench.give(Input::Watched(own));
-    outputs.extend(bench.pass(Duration::from_secs(5)));
-    let owed = outputs.iter().find_map(|output| match output {
-        Output::Write(Write { action: Action::Release { headers }, .. }) => {
-            let (_, value) = headers.iter().find(|(name, _)| name == incumbent_core::record::RELEASE)?;
-            value.split(' ').next()?.parse::<u128>().ok()
-        }
-        _ => None,
-    });
-    owed.is_some_and(|owed| owed >= LEASE.as_millis() / 2)
 }
 
 fn an_old_inspection() -> bool {
