@@ -13,5 +13,5 @@ incumbent init --new
 incumbent run --key nightly-report --name "$(hostname)" -- \
     sh -c 'echo "leading in $INCUMBENT_KEY with token $INCUMBENT_TOKEN"'
 
-# The command ended, and so did this candidate: nobody leads now.
+# The command ended, and so did this candidate: the election is vacant.
 incumbent status nightly-report
