@@ -5,12 +5,13 @@ use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, PipeReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use tempfile::TempDir;
 
 /// Receives whole lines.
 pub(crate) type Sink = Arc<dyn Fn(&str) + Send + Sync>;
@@ -74,10 +75,32 @@ pub(crate) fn built(program: &str) -> PathBuf {
     target().join("debug").join(format!("{program}{}", std::env::consts::EXE_SUFFIX))
 }
 
+/// The folder for the temporary files of all commands; unset, it is the system's.
+static TEMPORARY: OnceLock<PathBuf> = OnceLock::new();
+
+/// The space that the tests' stores and servers may need at most.
+const ROOM: u64 = 2 << 30;
+
+/// Keeps the temporary files of all commands in memory, where the system offers that, until the answer is dropped. The
+/// tests' servers and stores flush each write, and beside a build the disk takes seconds for that.
+pub(crate) fn temporary_files_in_memory() -> Option<TempDir> {
+    let memory = Path::new("/dev/shm");
+    let free = rustix::fs::statvfs(memory).ok()?;
+    if std::env::var_os("TMPDIR").is_some() || free.f_bavail * free.f_frsize < ROOM {
+        return None;
+    }
+    let folder = tempfile::Builder::new().prefix("incumbent-test-").tempdir_in(memory).ok()?;
+    let _ = TEMPORARY.set(folder.path().to_owned());
+    Some(folder)
+}
+
 /// A command that runs in the root of the workspace.
 pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     command.current_dir(root()).stdin(Stdio::null());
+    if let Some(folder) = TEMPORARY.get() {
+        command.env("TMPDIR", folder);
+    }
     command
 }
 

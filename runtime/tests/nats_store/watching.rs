@@ -4,8 +4,10 @@ use std::io::Write;
 use std::time::Duration;
 
 use futures_util::StreamExt;
+use incumbent::incumbent_core::record::Entry;
 use incumbent::incumbent_core::store::Expect;
 use incumbent::store::Adapter;
+use incumbent::store::nats::InitOptions;
 use incumbent_testkit::proxy::Proxy;
 use incumbent_testkit::wait::{self, GENEROUS};
 
@@ -145,4 +147,27 @@ async fn a_watch_that_is_dropped_leaves_no_consumer_behind() {
         }
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_listing_ends_though_entries_that_it_counted_expire_before_they_are_sent() {
+    let bench = Bench::with(&InitOptions::new(Duration::from_secs(2))).await;
+    let jetstream = bench.jetstream().await;
+    // One after the other, so that most listings meet some that expire.
+    for number in 0..200 {
+        let sent = jetstream.publish(format!("$KV.{BUCKET}.{number}"), "elsewhere".into()).await.unwrap();
+        within(async { sent.await.unwrap() }).await;
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    wait::until_async("the first have expired", GENEROUS, || async {
+        read(&bench.store, "0").await == Entry::Vacant
+    })
+    .await;
+    let list = async || {
+        // A server keeps the consumer of each for some seconds, and a thousand at most.
+        for _ in 0..240 {
+            within(bench.store.list()).await.unwrap();
+        }
+    };
+    tokio::join!(list(), list(), list(), list());
 }

@@ -277,7 +277,8 @@ async fn a_file_deleted_again_and_again_under_its_writers_never_mixes_two_lives(
         fs::remove_file(&path).unwrap();
         let store = open(&path).await;
         let info = eventually("the children write to the new file", || async {
-            let info = store.inspect().await.unwrap();
+            // On a slow disk the writers may keep it locked for as long as a reader waits.
+            let info = store.inspect().await.ok()?;
             (info.newest >= Some(Revision(10))).then_some(info)
         })
         .await;

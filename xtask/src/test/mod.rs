@@ -147,6 +147,7 @@ const INTEROP: &[Tool] = &[
 
 pub(crate) fn run(args: &Args) -> Result<bool> {
     let begin = Instant::now();
+    let _temporary = shell::temporary_files_in_memory();
     if args.parts.contains(&Part::Quick) {
         anyhow::ensure!(
             args.parts.len() == 1,

@@ -84,7 +84,7 @@ impl Connection {
                 self.generation += 1;
                 self.database = Some(Database::open(&self.settings, &self.clock, self.known, self.patience)?);
             }
-            let held = Folder::shared(&self.path)?;
+            let held = Folder::shared(&self.path, self.patience)?;
             if self.database.as_ref().is_some_and(Database::has_moved) {
                 self.leave();
             } else {

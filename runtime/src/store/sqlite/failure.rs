@@ -20,6 +20,8 @@ pub(super) struct Failure {
 pub(super) enum Cause {
     /// An error of SQLite.
     Sql(rusqlite::Error),
+    /// Other processes keep the folder locked while they create or use the file.
+    FolderLocked(String),
     /// The file must not be used, or cannot be created.
     Refused(ErrorKind, String),
     /// The file was deleted or replaced during the work, or a new incarnation of it has begun.
@@ -46,6 +48,15 @@ impl Cause {
         Self::Sql(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_BUSY), None))
     }
 
+    /// Whether another process holds a lock beyond the time limit.
+    pub(super) fn is_busy(&self) -> bool {
+        match self {
+            Self::Sql(error) => is_busy(error),
+            Self::FolderLocked(_) => true,
+            _ => false,
+        }
+    }
+
     pub(super) fn on(self, path: &Arc<Path>) -> Failure {
         Failure { path: Arc::clone(path), cause: self }
     }
@@ -53,7 +64,8 @@ impl Cause {
     /// Whether a connection is unusable after this cause.
     pub(super) fn spoils_connection(&self) -> bool {
         match self {
-            Self::Sql(error) => !is_busy(error) && error.sqlite_error_code() != Some(ErrorCode::DiskFull),
+            cause if cause.is_busy() => false,
+            Self::Sql(error) => error.sqlite_error_code() != Some(ErrorCode::DiskFull),
             _ => true,
         }
     }
@@ -63,23 +75,23 @@ impl Failure {
     /// The outcome of a write that failed before its commit.
     pub(super) fn outcome(self) -> Outcome {
         match &self.cause {
-            Cause::Sql(error) if is_busy(error) => Outcome::Busy,
+            cause if cause.is_busy() => Outcome::Busy,
             Cause::Replaced | Cause::WentBack | Cause::Lost => Outcome::Unknown,
             Cause::Closed => Outcome::NotSent,
-            Cause::Sql(_) | Cause::Refused(..) | Cause::Elsewhere => Outcome::Failed(self.into()),
+            Cause::Sql(_) | Cause::FolderLocked(_) | Cause::Refused(..) | Cause::Elsewhere => Outcome::Failed(self.into()),
         }
     }
 
     /// Whether the same work may succeed a moment later.
     pub(super) fn is_passing(&self) -> bool {
-        matches!(&self.cause, Cause::Sql(error) if is_busy(error))
+        self.cause.is_busy()
     }
 
     fn kind(&self) -> ErrorKind {
         match &self.cause {
             Cause::Refused(kind, _) => *kind,
             Cause::Closed | Cause::Lost => ErrorKind::Closed,
-            Cause::Replaced | Cause::WentBack | Cause::Elsewhere => ErrorKind::Broken,
+            Cause::FolderLocked(_) | Cause::Replaced | Cause::WentBack | Cause::Elsewhere => ErrorKind::Broken,
             Cause::Sql(error) => match error.sqlite_error_code() {
                 Some(
                     ErrorCode::PermissionDenied
@@ -95,7 +107,7 @@ impl Failure {
     fn detail(&self) -> String {
         let path = self.path.display();
         match &self.cause {
-            Cause::Refused(_, detail) => format!("{path}: {detail}"),
+            Cause::FolderLocked(detail) | Cause::Refused(_, detail) => format!("{path}: {detail}"),
             Cause::Closed => format!("{path}: this connection is closed"),
             Cause::Lost => format!("{path}: the connection's thread is gone; open the store again"),
             Cause::Replaced | Cause::WentBack => {
@@ -113,7 +125,7 @@ impl Failure {
 impl From<Failure> for Fault {
     fn from(failure: Failure) -> Self {
         let kind = match &failure.cause {
-            Cause::Sql(error) if is_busy(error) => FaultKind::Unreachable,
+            cause if cause.is_busy() => FaultKind::Unreachable,
             Cause::Closed | Cause::Lost | Cause::Replaced | Cause::WentBack => FaultKind::Unreachable,
             _ if failure.kind() == ErrorKind::PermissionDenied => FaultKind::Denied,
             _ => FaultKind::Broken,

@@ -43,7 +43,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_m
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// The time limit of opening, while other processes open at the same time.
-const OPENING: Duration = Duration::from_secs(20);
+pub(super) const OPENING: Duration = Duration::from_secs(20);
 
 /// An opened file.
 #[derive(Debug)]
@@ -76,13 +76,15 @@ impl Database {
         filesystem::check(settings.path.parent().unwrap_or(&settings.path), settings.fuse)?;
         let deadline = Instant::now() + OPENING;
         loop {
-            if settings.create && is_missing(&settings.path) {
-                make(&settings.path, clock, boot)?;
-            }
-            match Self::open_present(&settings.path, clock, boot, known, patience) {
+            let opened = if settings.create && is_missing(&settings.path) {
+                make(&settings.path, clock, boot, patience)
+            } else {
+                Ok(())
+            };
+            match opened.and_then(|()| Self::open_present(&settings.path, clock, boot, known, patience)) {
                 // It was deleted at this moment, or other processes are opening it at the same time.
                 Err(Cause::Replaced) if settings.create && Instant::now() < deadline => {}
-                Err(Cause::Sql(error)) if is_busy(&error) && Instant::now() < deadline => {}
+                Err(cause) if cause.is_busy() && Instant::now() < deadline => {}
                 Err(Cause::Replaced) => {
                     let detail = "the file does not exist, or is empty; `incumbent init` makes it".to_owned();
                     return Err(Cause::Refused(ErrorKind::NotFound, detail));
@@ -100,7 +102,7 @@ impl Database {
         known: Option<Known>,
         patience: Duration,
     ) -> Result<Self, Cause> {
-        let _folder = Folder::shared(path)?;
+        let _folder = Folder::shared(path, patience)?;
         if is_missing(path) {
             return Err(Cause::Replaced);
         }

@@ -25,9 +25,6 @@ use crate::ErrorKind;
 use crate::clock::Clock;
 use crate::store::incarnation;
 
-/// The time limit for other processes that open or create the file; they take milliseconds.
-const PATIENCE: Duration = Duration::from_secs(5);
-
 /// The pause between two tries of the folder's lock.
 const PAUSE: Duration = Duration::from_millis(1);
 
@@ -36,34 +33,34 @@ pub(super) struct Folder(File);
 
 impl Folder {
     /// Keeps other processes from creating the file while a transaction lasts.
-    pub(super) fn shared(path: &Path) -> Result<Self, Cause> {
-        let locked = Self::locked(path, super::file::PATIENCE, File::try_lock_shared)?;
-        locked.ok_or_else(Cause::busy)
+    pub(super) fn shared(path: &Path, patience: Duration) -> Result<Self, Cause> {
+        Self::locked(path, patience, File::try_lock_shared)
     }
 
     /// Keeps other processes from creating or using the file.
-    fn exclusive(path: &Path) -> Result<Self, Cause> {
-        Self::locked(path, PATIENCE, File::try_lock)?.ok_or_else(|| {
-            let folder = path.parent().unwrap_or(path).display();
-            let detail =
-                format!("another program keeps {folder} locked, or was stopped in a transaction; end it");
-            Cause::Refused(ErrorKind::Broken, detail)
-        })
+    fn exclusive(path: &Path, patience: Duration) -> Result<Self, Cause> {
+        Self::locked(path, patience, File::try_lock)
     }
 
     fn locked(
         path: &Path,
         patience: Duration,
         lock: impl Fn(&File) -> Result<(), TryLockError>,
-    ) -> Result<Option<Self>, Cause> {
+    ) -> Result<Self, Cause> {
         let path = path.parent().unwrap_or(path);
         let folder = File::open(path).map_err(|error| unusable(path, &error))?;
         let deadline = Instant::now() + patience;
         loop {
             match lock(&folder) {
-                Ok(()) => return Ok(Some(Self(folder))),
+                Ok(()) => return Ok(Self(folder)),
                 Err(TryLockError::WouldBlock) if Instant::now() < deadline => thread::sleep(PAUSE),
-                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::WouldBlock) => {
+                    let folder = path.display();
+                    return Err(Cause::FolderLocked(format!(
+                        "other programs keep {folder} locked: one was stopped in a transaction, or the disk is slow; \
+                         end the one that was stopped"
+                    )));
+                }
                 Err(TryLockError::Error(error)) => return Err(unusable(path, &error)),
             }
         }
@@ -86,8 +83,8 @@ pub(super) fn is_missing(path: &Path) -> bool {
 }
 
 /// Creates the file, unless another process has meanwhile.
-pub(super) fn make(path: &Path, clock: &Clock, boot: &str) -> Result<(), Cause> {
-    let folder = Folder::exclusive(path)?;
+pub(super) fn make(path: &Path, clock: &Clock, boot: &str, patience: Duration) -> Result<(), Cause> {
+    let folder = Folder::exclusive(path, patience)?;
     if !is_missing(path) {
         return Ok(());
     }

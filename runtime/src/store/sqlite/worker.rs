@@ -8,6 +8,7 @@ use tokio::sync::oneshot;
 
 use super::connection::Connection;
 use super::failure::{Cause, Failure};
+use super::file::OPENING;
 use super::watchers::Watchers;
 use crate::{Error, ErrorKind, Result};
 
@@ -29,7 +30,7 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    /// Starts the thread and opens the file.
+    /// Starts the thread and opens the file. A file that another process is creating on a slow disk is waited for.
     pub(super) async fn start(name: &str, connection: Connection, poll: Option<Duration>) -> Result<Self> {
         let (jobs, queue) = mpsc::channel();
         let worker = Self { jobs, path: connection.path().clone() };
@@ -38,8 +39,13 @@ impl Worker {
             let message = format!("no thread can be started for {}: {cause}", worker.path.display());
             Error::new(ErrorKind::Broken, message).caused_by(cause)
         })?;
-        worker.ask(|desk| desk.connection.with(|_| Ok(()))).await?;
-        Ok(worker)
+        let deadline = Instant::now() + OPENING;
+        loop {
+            match worker.ask(|desk| desk.connection.with(|_| Ok(()))).await {
+                Err(failure) if failure.is_passing() && Instant::now() < deadline => {}
+                opened => return Ok(opened.map(|()| worker)?),
+            }
+        }
     }
 
     /// Runs `job` on the thread and waits for its answer. Dropping the future does not stop the job.

@@ -19,8 +19,11 @@ const NAME_TAKEN: u64 = 10058;
 /// The server's default for the window in which it looks for duplicates. This crate sends none.
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
 
-/// The limit for the whole of `init`. Creating a stream of three replicas takes a second or two.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// The limit for the whole of `init`.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// The limit for one attempt: a cluster that has just elected a leader loses requests, and the server's own requests among
+/// its servers take up to 4 s. Creating a stream of three replicas takes a second or two.
+const ATTEMPT: Duration = Duration::from_secs(8);
 
 /// The required settings of a bucket.
 #[derive(Clone, Debug)]
@@ -118,7 +121,15 @@ pub async fn init(settings: &NatsSettings, options: &InitOptions) -> Result<Init
     let bucket = Bucket::new(&settings.bucket, settings.api_prefix.as_deref());
     let connection = Connection::open(&settings).await?;
     let api = Api { connection, bucket };
-    let report = tokio::time::timeout(PATIENCE, run(&api, options)).await;
+    let mut creating = false;
+    let attempts = async {
+        loop {
+            if let Ok(report) = tokio::time::timeout(ATTEMPT, run(&api, options, &mut creating)).await {
+                return report;
+            }
+        }
+    };
+    let report = tokio::time::timeout(PATIENCE, attempts).await;
     api.connection.close().await;
     report.unwrap_or_else(|_| {
         let servers = settings.servers_shown();
@@ -126,15 +137,23 @@ pub async fn init(settings: &NatsSettings, options: &InitOptions) -> Result<Init
     })
 }
 
-async fn run(api: &Api, options: &InitOptions) -> Result<InitReport> {
+/// `creating` is set once the request to create the bucket was sent: it may have been granted without an answer, and the
+/// server grants the same request again.
+async fn run(api: &Api, options: &InitOptions, creating: &mut bool) -> Result<InitReport> {
     check_server(api)?;
     let level = account_level(api).await.map_err(|failure| failure.error(&api.bucket))?;
     check_level(options, level)?;
 
     let failed = |failure: Failure| failure.error(&api.bucket);
-    let existing: Value = match api.stream_info().await {
-        Ok(existing) => existing,
-        Err(Failure::Api(error)) if error.err_code == STREAM_NOT_FOUND => {
+    let found = match api.stream_info::<Value>().await {
+        Ok(found) => Some(found),
+        Err(Failure::Api(error)) if error.err_code == STREAM_NOT_FOUND => None,
+        Err(failure) => return Err(failed(failure)),
+    };
+    let existing = match found {
+        Some(existing) if !*creating => existing,
+        _ => {
+            *creating = true;
             let request = format!("STREAM.CREATE.{}", api.bucket.stream);
             match api.ask(&request, &creation(&api.bucket, options)).await {
                 Ok(created) => {
@@ -147,7 +166,6 @@ async fn run(api: &Api, options: &InitOptions) -> Result<InitReport> {
                 Err(failure) => return Err(failed(failure)),
             }
         }
-        Err(failure) => return Err(failed(failure)),
     };
 
     let info = read(&existing)?;

@@ -51,10 +51,14 @@ pub(in crate::store::nats) struct Follow {
     last_sign: Instant,
 }
 
-/// An entry, and the number still waiting when it was sent.
-pub(in crate::store::nats) struct Delivery {
-    pub(in crate::store::nats) watched: WatchEvent,
-    pub(in crate::store::nats) pending: u64,
+/// What the server sent.
+enum Sign {
+    /// An entry, and the number still waiting when it was sent.
+    Entry { watched: WatchEvent, pending: u64 },
+    /// A heartbeat, which a consumer sends while nothing is left to deliver.
+    Idle,
+    /// A heartbeat or a request of flow control, while more is left to deliver.
+    Stalled,
 }
 
 /// The request for every key's newest message, then every change.
@@ -131,58 +135,66 @@ impl Follow {
         })
     }
 
-    /// The next entry; `None` once the order is no longer certain.
-    pub(in crate::store::nats) async fn next(&mut self) -> Option<Delivery> {
-        loop {
-            let connection = self.connection;
-            let message = tokio::select! {
-                biased;
-                message = self.subscriber.next() => message?,
-                _ = self.link.wait_for(|link| link.is_over(connection)) => return None,
-                () = sleep_until(self.last_sign + self.patience) => return None,
-            };
-            self.last_sign = Instant::now();
-            match message.status {
-                None => return self.deliver(message),
-                Some(StatusCode::IDLE_HEARTBEAT) => self.heed_control(&message).await?,
-                // For instance because the consumer was deleted.
-                Some(_) => return None,
-            }
+    /// The next sign of the consumer; `None` once the order is no longer certain.
+    async fn next(&mut self) -> Option<Sign> {
+        let connection = self.connection;
+        let message = tokio::select! {
+            biased;
+            message = self.subscriber.next() => message?,
+            _ = self.link.wait_for(|link| link.is_over(connection)) => return None,
+            () = sleep_until(self.last_sign + self.patience) => return None,
+        };
+        self.last_sign = Instant::now();
+        match message.status {
+            None => self.deliver(message),
+            Some(StatusCode::IDLE_HEARTBEAT) => self.heed_control(&message).await,
+            // For instance because the consumer was deleted.
+            Some(_) => None,
         }
     }
 
-    fn deliver(&mut self, message: Message) -> Option<Delivery> {
+    fn deliver(&mut self, message: Message) -> Option<Sign> {
         let message = jetstream::Message { message, context: self.jetstream.clone() };
         let info = message.info().ok()?;
         self.order.takes(info.consumer_sequence).then_some(())?;
         let key = message.subject.strip_prefix(&self.prefix)?.to_string();
         let entry = message::decode(info.stream_sequence, message.headers.as_ref(), &message.payload);
-        Some(Delivery { watched: WatchEvent { key, entry }, pending: info.pending })
+        Some(Sign::Entry { watched: WatchEvent { key, entry }, pending: info.pending })
     }
 
     /// Answers a flow control request, and compares a heartbeat's count of sent messages.
-    async fn heed_control(&mut self, message: &Message) -> Option<()> {
+    async fn heed_control(&mut self, message: &Message) -> Option<Sign> {
         let headers = message.headers.as_ref();
         let stalled = headers.and_then(|headers| headers.get(STALLED)).map(|subject| subject.as_str().into());
         if let Some(subject) = message.reply.clone().or(stalled) {
-            return self.jetstream.client().publish(subject, Bytes::new()).await.ok();
+            self.jetstream.client().publish(subject, Bytes::new()).await.ok()?;
+            return Some(Sign::Stalled);
         }
         let sent = headers.and_then(|headers| headers.get(NATS_LAST_CONSUMER)).map(HeaderValue::as_str);
-        let sent = sent.and_then(|text| text.parse().ok());
-        sent.is_none_or(|sent| self.order.is_complete(sent)).then_some(())
+        match sent.and_then(|text| text.parse().ok()) {
+            Some(sent) => self.order.is_complete(sent).then_some(Sign::Idle),
+            None => Some(Sign::Stalled),
+        }
     }
 
     /// Every key's newest entry, in the order of their keys.
     pub(in crate::store::nats) async fn collect(mut self) -> Result<Vec<WatchEvent>, Fault> {
         let mut newest = std::collections::BTreeMap::new();
-        let mut pending = self.waiting;
-        while pending > 0 {
-            let Some(delivery) = self.next().await else {
-                let detail = "the connection to NATS broke before every key was listed".to_string();
-                return Err(Fault { kind: FaultKind::Unreachable, detail });
-            };
-            pending = delivery.pending;
-            newest.insert(delivery.watched.key, delivery.watched.entry);
+        let mut waiting = self.waiting;
+        while waiting > 0 {
+            match self.next().await {
+                Some(Sign::Entry { watched, pending }) => {
+                    waiting = pending;
+                    newest.insert(watched.key, watched.entry);
+                }
+                Some(Sign::Stalled) => {}
+                // The entries that were counted are gone: expired, or removed.
+                Some(Sign::Idle) => break,
+                None => {
+                    let detail = "the connection to NATS broke before every key was listed".to_string();
+                    return Err(Fault { kind: FaultKind::Unreachable, detail });
+                }
+            }
         }
         Ok(newest.into_iter().map(|(key, entry)| WatchEvent { key, entry }).collect())
     }
@@ -190,8 +202,11 @@ impl Follow {
     /// The entries as a stream.
     pub(in crate::store::nats) fn into_stream(self) -> BoxStream<'static, WatchEvent> {
         stream::unfold(self, |mut follow| async {
-            let delivery = follow.next().await?;
-            Some((delivery.watched, follow))
+            loop {
+                if let Sign::Entry { watched, .. } = follow.next().await? {
+                    return Some((watched, follow));
+                }
+            }
         })
         .boxed()
     }
