@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Parser;
-use incumbent_sim::{Choice, Script, look};
+use incumbent_sim::{Choice, Script, run_traced};
 
 use crate::finding::Finding;
 use crate::hunt::{self, Hunt};
@@ -93,12 +93,12 @@ fn go(args: &Args) -> Result<bool> {
             return Ok(status.success());
         }
         let choice = Choice::of_seed(seed);
-        let seen = look(&choice, true, false);
-        println!("{}\n{}", Script::of(&choice), seen.trace);
-        if let Some(violation) = &seen.outcome.violation {
+        let traced = run_traced(&choice, true, false);
+        println!("{}\n{}", Script::of(&choice), traced.trace);
+        if let Some(violation) = &traced.outcome.violation {
             println!("{violation}");
         }
-        return Ok(seen.outcome.violation.is_none());
+        return Ok(traced.outcome.violation.is_none());
     }
     let hunt = Hunt { blind: args.blind, swarm: args.swarm };
     if args.alone {

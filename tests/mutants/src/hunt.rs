@@ -34,7 +34,7 @@ const MOST_STATES: usize = 300_000;
 
 /// Choices of fewer faults, so that mutants that need two of them in a row are found. None is made for a mutant.
 const SWARMS: &[(&str, &[Kind])] = &[
-    ("network", &[Kind::Loss, Kind::Delay, Kind::Duplication, Kind::DeafWatch]),
+    ("network", &[Kind::Loss, Kind::Delay, Kind::Duplication, Kind::SilentWatch]),
     ("partitions", &[Kind::Cut, Kind::CutRequests, Kind::CutReplies, Kind::Queue]),
     ("stops", &[Kind::Pause, Kind::Suspend, Kind::Crash, Kind::Starve, Kind::Drift]),
     ("leaving", &[Kind::Resign, Kind::Illness, Kind::Handler, Kind::Close, Kind::Loss]),
