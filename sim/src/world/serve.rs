@@ -316,7 +316,7 @@ impl World {
         self.key_changed();
     }
 
-    /// Checkers whether the removed record could still be counted on.
+    /// Checks whether the removed record could still be counted on.
     fn check_removal(&mut self) {
         let Some(message) = &self.cluster.bucket.message else { return };
         let lease = message.ttl.unwrap_or(self.plan.lease);
