@@ -92,7 +92,7 @@ async fn bucket(args: &Args, settings: &NatsSettings, as_json: bool) -> Result<(
     let remedy = if report.differences.iter().all(|difference| difference.changeable) {
         "`incumbent init --update` with the same options sets it right"
     } else {
-        "NATS lets nobody change all of that: delete the bucket and make it anew with `incumbent init`"
+        "NATS does not allow all of these changes: delete the bucket and make it again with `incumbent init`"
     };
     Err(Failure::refused(format!("the bucket {:?} is not as asked for; {remedy}", settings.bucket())))
 }

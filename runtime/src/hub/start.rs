@@ -73,7 +73,7 @@ impl Opening {
             #[cfg(feature = "nats")]
             StoreSettings::Nats(settings) => {
                 let tell = connection::listener(requests);
-                StoreSettings::Nats(Box::new(settings.told_by(notifier.clone(), tell)))
+                StoreSettings::Nats(Box::new(settings.notified_by(notifier.clone(), tell)))
             }
             settings => settings,
         };

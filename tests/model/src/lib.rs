@@ -20,7 +20,6 @@
 #![forbid(unsafe_code)]
 
 mod action;
-mod calm;
 mod check;
 mod clock;
 mod digest;

@@ -10,7 +10,7 @@ use incumbent_core::store::{Outcome, StoreInfo, Write};
 
 use crate::clock::Tick;
 use crate::digest;
-use crate::store::Seen;
+use crate::store::Snapshot;
 
 /// A request of a candidate, or an answer to one.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ pub(crate) enum Body {
     Read(ReadId),
     Inspect(Instant),
     Wrote(Attempt, Outcome),
-    Found(ReadId, Seen),
+    Found(ReadId, Snapshot),
     Inspected(StoreInfo),
 }
 

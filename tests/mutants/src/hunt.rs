@@ -27,14 +27,14 @@ const PANIC: &str = "panic";
 const WORLDS: usize = 13;
 
 /// The longest time that they may take together; two seconds are usual.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// The number of states at which a world is left, where a broken core makes more of it.
 const MOST_STATES: usize = 300_000;
 
 /// Choices of fewer faults, so that mutants that need two of them in a row are found. None is made for a mutant.
 const SWARMS: &[(&str, &[Kind])] = &[
-    ("network", &[Kind::Loss, Kind::Delay, Kind::Duplication, Kind::DeafWatch]),
+    ("network", &[Kind::Loss, Kind::Delay, Kind::Duplication, Kind::SilentWatch]),
     ("partitions", &[Kind::Cut, Kind::CutRequests, Kind::CutReplies, Kind::Queue]),
     ("stops", &[Kind::Pause, Kind::Suspend, Kind::Crash, Kind::Starve, Kind::Drift]),
     ("leaving", &[Kind::Resign, Kind::Illness, Kind::Handler, Kind::Close, Kind::Loss]),
@@ -104,17 +104,17 @@ impl Hunt {
 
 /// The property that the model checker found broken in its cheap worlds, and its world.
 fn explore() -> Option<String> {
-    let (says, said) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     // The thread ends with the process, at the latest.
     thread::spawn(move || {
         let seen = worlds().iter().take(WORLDS).find_map(|world| {
             let violation = check_up_to(world, MOST_STATES).violation?;
             (!violation.panicked).then(|| format!("{}, {}", violation.property.name(), world.name()))
         });
-        says.send(seen)
+        sender.send(seen)
     });
     // A broken core that never comes to rest sends no further state.
-    said.recv_timeout(PATIENCE).ok().flatten()
+    receiver.recv_timeout(TIME_LIMIT).ok().flatten()
 }
 
 /// The seed of a run, and its swarm.

@@ -53,12 +53,12 @@ fn under_every_kind_of_fault_the_component_says_what_the_native_core_says() {
 
 /// Makes a run, and replays it on the component.
 fn replay(engine: &(Engine, Component), choice: &Choice, counted: &mut Counted) {
-    let (outcome, tape) = record(choice);
+    let (outcome, recording) = record(choice);
     assert!(outcome.violation.is_none(), "{choice:?}");
     let mut instance = Instance::new(engine);
     let mut candidates: HashMap<u64, Candidate> = HashMap::new();
-    for (place, recorded) in tape.into_iter().enumerate() {
-        match recorded {
+    for (place, step) in recording.into_iter().enumerate() {
+        match step {
             Recorded::Begins { process, settings, store, info, nonce, seed, now } => {
                 // A custom function is the one setting that cannot be passed to a component.
                 if matches!(settings.backoff, Backoff::Custom(_)) {
@@ -75,19 +75,19 @@ fn replay(engine: &(Engine, Component), choice: &Choice, counted: &mut Counted) 
                 candidates.insert(process, created.unwrap());
                 counted.begun += 1;
             }
-            Recorded::Hands { process, now, input: taped, lease } => {
+            Recorded::Input { process, now, input: recorded, lease } => {
                 let Some(&candidate) = candidates.get(&process) else { continue };
-                instance.handle(candidate, now.as_nanos(), &input(&taped)).unwrap();
+                instance.handle(candidate, now.as_nanos(), &input(&recorded)).unwrap();
                 let own = instance.lease(candidate);
-                assert_eq!(own, lease, "{choice:?}, {place}: after {taped:?}");
+                assert_eq!(own, lease, "{choice:?}, {place}: after {recorded:?}");
                 counted.inputs += 1;
             }
-            Recorded::Says { process, output: taped } => {
+            Recorded::Output { process, output: recorded } => {
                 let Some(&candidate) = candidates.get(&process) else { continue };
                 let own = output(instance.poll(candidate));
-                assert_eq!(own, taped, "{choice:?}, {place}");
+                assert_eq!(own, recorded, "{choice:?}, {place}");
                 counted.outputs += 1;
-                counted.terms += usize::from(matches!(taped, Output::Event(Event::Won(_))));
+                counted.terms += usize::from(matches!(recorded, Output::Event(Event::Won(_))));
             }
         }
     }

@@ -14,7 +14,7 @@ use super::failure::Cause;
 use super::file::Database;
 use super::process::Process;
 use super::table::{Writing, signed, unsigned};
-use super::{inherited, process};
+use super::{forked, process};
 use crate::store::CandidateInfo;
 use crate::store::roll::{Registration, Roll};
 
@@ -34,11 +34,11 @@ const LAYOUT: &str = "
 ";
 
 /// The limit of connections that are checked at each storing of candidates: a check costs some files of /proc.
-const LOOKED_AT: u32 = 16;
+const CHECKED_CONNECTIONS: u32 = 16;
 
 /// A connection of a process, in one boot of the machine.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Home {
+struct ConnectionId {
     boot: String,
     process: Process,
     connection: u64,
@@ -46,26 +46,26 @@ struct Home {
 
 /// The state of the connection behind a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
+enum ConnectionState {
     /// It exists, or that cannot be known.
-    Lives,
+    Open,
     /// It is gone.
     Gone,
     /// Its process is in another container, where it cannot be seen.
     Unseen,
 }
 
-impl Home {
-    fn fate(&self, here: &Process, boot: &str) -> Fate {
+impl ConnectionId {
+    fn state(&self, here: &Process, boot: &str) -> ConnectionState {
         if self.boot != boot {
-            return Fate::Gone;
+            return ConnectionState::Gone;
         }
         if self.process.space != here.space {
-            return Fate::Unseen;
+            return ConnectionState::Unseen;
         }
-        let lives =
-            if self.process == *here { inherited::is_open(self.connection) } else { self.process.lives() };
-        if lives { Fate::Lives } else { Fate::Gone }
+        let is_open =
+            if self.process == *here { forked::is_open(self.connection) } else { self.process.is_running() };
+        if is_open { ConnectionState::Open } else { ConnectionState::Gone }
     }
 }
 
@@ -73,8 +73,8 @@ impl Database {
     /// Stores the roll of the connection of that number, and deletes the rows of ended connections. Without a change it
     /// writes nothing. It does not wait for a lock: renewals come first.
     pub(super) fn enlist(&mut self, connection: u64, roll: &Roll) -> Result<(), Cause> {
-        let standing = roll.registrations();
-        let own = Home { boot: self.boot.clone(), process: process::here(), connection };
+        let registered = roll.registrations();
+        let own = ConnectionId { boot: self.boot.clone(), process: process::here(), connection };
         let (reading, _) = self.reading()?;
         let is_new = !has_table(&reading)?;
         // Other processes are checked before the lock is taken.
@@ -84,28 +84,28 @@ impl Database {
             (gone(&reading, &own)?, written_by(&reading, &own)?)
         };
         drop(reading);
-        let standing: Vec<_> =
-            standing.iter().filter_map(|registration| Some((registration.nonce?, registration))).collect();
-        let nonces: HashSet<_> = standing.iter().map(|(nonce, _)| nonce.to_string()).collect();
+        let registered: Vec<_> =
+            registered.iter().filter_map(|registration| Some((registration.nonce?, registration))).collect();
+        let nonces: HashSet<_> = registered.iter().map(|(nonce, _)| nonce.to_string()).collect();
         if gone.is_empty() && nonces == written {
             return Ok(());
         }
-        let patient = Arc::clone(&self.patient);
-        patient.store(false, Ordering::Relaxed);
+        let waits_for_locks = Arc::clone(&self.waits_for_locks);
+        waits_for_locks.store(false, Ordering::Relaxed);
         let writing = Writing::begin(self);
         // Readers are waited for, because they finish in a moment.
-        patient.store(true, Ordering::Relaxed);
+        waits_for_locks.store(true, Ordering::Relaxed);
         let writing = writing?;
         if is_new {
             writing.transaction.execute_batch(LAYOUT)?;
         }
-        strike(&writing.transaction, &gone)?;
-        let (strike, written) = (written.difference(&nonces), &written);
-        for nonce in strike {
+        delete_rows(&writing.transaction, &gone)?;
+        let (ended, written) = (written.difference(&nonces), &written);
+        for nonce in ended {
             writing.transaction.prepare_cached("DELETE FROM candidate WHERE nonce = ?1")?.execute([nonce])?;
         }
         for (nonce, registration) in
-            standing.into_iter().filter(|(nonce, _)| !written.contains(&nonce.to_string()))
+            registered.into_iter().filter(|(nonce, _)| !written.contains(&nonce.to_string()))
         {
             insert(&writing.transaction, &own, nonce, registration)?;
         }
@@ -115,7 +115,7 @@ impl Database {
     /// The candidates of all other connections.
     pub(super) fn candidates(&mut self, connection: u64) -> Result<Vec<CandidateInfo>, Cause> {
         let (now, here) = (self.clock.now(), process::here());
-        let own = Home { boot: self.boot.clone(), process: here.clone(), connection };
+        let own = ConnectionId { boot: self.boot.clone(), process: here.clone(), connection };
         let (reading, _) = self.reading()?;
         if !has_table(&reading)? {
             return Ok(Vec::new());
@@ -124,19 +124,19 @@ impl Database {
             .prepare_cached(
                 "SELECT boot, space, process, started, connection, election, name, since, nonce FROM candidate",
             )?
-            .query_map([], |row| Ok((home(row)?, registration(row)?)))?
+            .query_map([], |row| Ok((id(row)?, registration(row)?)))?
             .collect::<Result<_, _>>()?;
-        let mut fates = HashMap::new();
-        let mut lives = |home: &Home| {
-            *fates.entry(home.clone()).or_insert_with(|| home.fate(&here, &own.boot)) == Fate::Lives
+        let mut states = HashMap::new();
+        let mut is_open = |id: &ConnectionId| {
+            *states.entry(id.clone()).or_insert_with(|| id.state(&here, &own.boot)) == ConnectionState::Open
         };
-        let others = rows.into_iter().filter(|(home, _)| *home != own && lives(home));
+        let others = rows.into_iter().filter(|(id, _)| *id != own && is_open(id));
         Ok(others.map(|(_, registration)| registration.at(now)).collect())
     }
 }
 
 /// The approximate number of candidates: those of killed processes count until the next change.
-pub(super) fn crowd(reading: &Transaction<'_>) -> Result<u32, Cause> {
+pub(super) fn count_candidates(reading: &Transaction<'_>) -> Result<u32, Cause> {
     if !has_table(reading)? {
         return Ok(0);
     }
@@ -153,19 +153,22 @@ fn has_table(sql: &Connection) -> Result<bool, Cause> {
 
 /// The ended connections that still have rows. Of many connections only a few are checked; the rest are left to later
 /// changes, and each connection makes such changes.
-fn gone(reading: &Transaction<'_>, own: &Home) -> Result<Vec<Home>, Cause> {
-    let homes: Vec<_> = reading
+fn gone(reading: &Transaction<'_>, own: &ConnectionId) -> Result<Vec<ConnectionId>, Cause> {
+    let connections: Vec<_> = reading
         .prepare_cached(
             "SELECT * FROM (SELECT DISTINCT boot, space, process, started, connection FROM candidate)
              ORDER BY random() LIMIT ?1",
         )?
-        .query_map([LOOKED_AT], home)?
+        .query_map([CHECKED_CONNECTIONS], id)?
         .collect::<Result<_, _>>()?;
-    Ok(homes.into_iter().filter(|home| home.fate(&own.process, &own.boot) == Fate::Gone).collect())
+    Ok(connections
+        .into_iter()
+        .filter(|id| id.state(&own.process, &own.boot) == ConnectionState::Gone)
+        .collect())
 }
 
-fn strike(writing: &Transaction<'_>, gone: &[Home]) -> Result<(), Cause> {
-    for Home { boot, process, connection } in gone {
+fn delete_rows(writing: &Transaction<'_>, gone: &[ConnectionId]) -> Result<(), Cause> {
+    for ConnectionId { boot, process, connection } in gone {
         writing
             .prepare_cached(
                 "DELETE FROM candidate
@@ -182,7 +185,7 @@ fn strike(writing: &Transaction<'_>, gone: &[Home]) -> Result<(), Cause> {
     Ok(())
 }
 
-fn written_by(writing: &Transaction<'_>, own: &Home) -> Result<HashSet<String>, Cause> {
+fn written_by(writing: &Transaction<'_>, own: &ConnectionId) -> Result<HashSet<String>, Cause> {
     let written = writing
         .prepare_cached(
             "SELECT nonce FROM candidate
@@ -204,7 +207,7 @@ fn written_by(writing: &Transaction<'_>, own: &Home) -> Result<HashSet<String>, 
 
 fn insert(
     writing: &Transaction<'_>,
-    own: &Home,
+    own: &ConnectionId,
     nonce: Nonce,
     registration: &Registration,
 ) -> Result<(), Cause> {
@@ -229,10 +232,10 @@ fn insert(
 }
 
 /// Reads the first five columns.
-fn home(row: &Row<'_>) -> rusqlite::Result<Home> {
+fn id(row: &Row<'_>) -> rusqlite::Result<ConnectionId> {
     let process =
         Process { space: row.get(1).map(unsigned)?, number: row.get(2)?, started: row.get(3).map(unsigned)? };
-    Ok(Home { boot: row.get(0)?, process, connection: row.get(4).map(unsigned)? })
+    Ok(ConnectionId { boot: row.get(0)?, process, connection: row.get(4).map(unsigned)? })
 }
 
 /// Reads the four columns after those.

@@ -63,7 +63,7 @@ impl Listener {
         self.0.is_some()
     }
 
-    pub(in crate::store::nats) fn tell(&self, event: ConnectionEvent) {
+    pub(in crate::store::nats) fn notify(&self, event: ConnectionEvent) {
         if let Some(listener) = &self.0 {
             listener(event);
         }
@@ -72,7 +72,7 @@ impl Listener {
 
 impl fmt::Debug for Listener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_some() { "listener" } else { "nobody" })
+        f.write_str(if self.0.is_some() { "listener" } else { "none" })
     }
 }
 

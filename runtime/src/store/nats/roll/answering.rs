@@ -28,20 +28,23 @@ impl Answering {
     pub(in super::super) async fn begin(
         client: &Client,
         bucket: &Bucket,
-        life: &Arc<AtomicU64>,
+        incarnation: &Arc<AtomicU64>,
         roll: &Roll,
     ) -> Result<Self, Fault> {
-        let heard = client.subscribe(calls(bucket)).await.map_err(|error| Fault {
+        let received = client.subscribe(calls(bucket)).await.map_err(|error| Fault {
             kind: FaultKind::Unreachable,
-            detail: format!("roll calls of the NATS bucket {:?} cannot be heard: {error}", bucket.name),
+            detail: format!(
+                "requests for candidates of the NATS bucket {:?} cannot be received: {error}",
+                bucket.name
+            ),
         })?;
         let answerer = Answerer {
             client: client.clone(),
             bucket: bucket.clone(),
-            life: Arc::clone(life),
+            incarnation: Arc::clone(incarnation),
             roll: roll.clone(),
         };
-        Ok(Self(tokio::spawn(answerer.run(heard))))
+        Ok(Self(tokio::spawn(answerer.run(received))))
     }
 }
 
@@ -54,17 +57,19 @@ impl Drop for Answering {
 struct Answerer {
     client: Client,
     bucket: Bucket,
-    life: Arc<AtomicU64>,
+    incarnation: Arc<AtomicU64>,
     roll: Roll,
 }
 
 impl Answerer {
-    async fn run(self, mut heard: Subscriber) {
-        while let Some(call) = heard.next().await {
+    async fn run(self, mut received: Subscriber) {
+        while let Some(call) = received.next().await {
             let Some(reply) = call.reply.filter(|reply| takes_answers(&self.bucket, reply)) else { continue };
-            let life = Incarnation(self.life.load(Ordering::Relaxed));
+            let incarnation = Incarnation(self.incarnation.load(Ordering::Relaxed));
             // An answer that the client queues while it is disconnected comes too late.
-            if !wire::concerns(&call.payload, life) || self.client.connection_state() != State::Connected {
+            if !wire::concerns(&call.payload, incarnation)
+                || self.client.connection_state() != State::Connected
+            {
                 continue;
             }
             let limit = LONGEST_ANSWER.min(self.client.max_payload() / 2);

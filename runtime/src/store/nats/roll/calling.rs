@@ -9,8 +9,8 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{answers_to, calls, wire};
 use crate::store::CandidateInfo;
-use crate::store::nats::connection::Silence;
-use crate::store::nats::wire::api::{Api, silence_fault};
+use crate::store::nats::connection::NoAnswer;
+use crate::store::nats::wire::api::{Api, no_answer_fault};
 use crate::store::nats::wire::stream::StreamInfo;
 
 /// The time limit for the first answer, where the call has a subscriber. Without one, the server reports that at once.
@@ -41,13 +41,13 @@ pub(in super::super) async fn call(api: &Api) -> Result<Option<Vec<CandidateInfo
     };
     // Waits under both subjects: either may be denied.
     let gathered = api.connection.await_answer(&subject, gathering);
-    let silence = match api.connection.await_answer(&answers_to, gathered).await {
+    let error = match api.connection.await_answer(&answers_to, gathered).await {
         Ok(Ok(present)) => return present.map(Some),
-        Ok(Err(silence)) | Err(silence) => silence,
+        Ok(Err(error)) | Err(error) => error,
     };
-    match silence {
-        Silence::PublishDenied { .. } => Ok(None),
-        silence => Err(silence_fault(&silence, &api.bucket)),
+    match error {
+        NoAnswer::PublishDenied { .. } => Ok(None),
+        error => Err(no_answer_fault(&error, &api.bucket)),
     }
 }
 
@@ -55,10 +55,10 @@ async fn gather(answers: &mut Subscriber, quiet: Duration) -> Vec<CandidateInfo>
     let began = Instant::now();
     let latest = began + LONGEST;
     let mut until = began + FIRST_ANSWER.max(quiet);
-    let (mut present, mut heard) = (Vec::new(), 0);
+    let (mut present, mut received) = (Vec::new(), 0);
     while let Ok(Some(answer)) = timeout_at(until.min(latest), answers.next()).await {
-        heard += answer.payload.len();
-        if answer.status == Some(StatusCode::NO_RESPONDERS) || heard > MOST {
+        received += answer.payload.len();
+        if answer.status == Some(StatusCode::NO_RESPONDERS) || received > MOST {
             break;
         }
         present.extend(wire::read(&answer.payload));

@@ -5,6 +5,10 @@ use incumbent_core::campaign::{Input, Lease, Output, Settings};
 use incumbent_core::record::Nonce;
 use incumbent_core::store::{Capabilities, StoreInfo};
 
+use crate::plan::{Choice, Plan};
+use crate::world::World;
+use crate::{Outcome, run_to_the_end};
+
 /// An input or output of a campaign. Processes are numbered over the whole run.
 #[derive(Clone, Debug)]
 pub enum Recorded {
@@ -26,7 +30,7 @@ pub enum Recorded {
         now: Instant,
     },
     /// An input was handed in.
-    Hands {
+    Input {
         /// The number of the process.
         process: u64,
         /// Its clock.
@@ -37,10 +41,21 @@ pub enum Recorded {
         lease: Option<Lease>,
     },
     /// An output came out.
-    Says {
+    Output {
         /// The number of the process.
         process: u64,
         /// The output.
         output: Output,
     },
+}
+
+/// Makes a run, and records its campaigns' inputs and outputs.
+pub fn record(choice: &Choice) -> (Outcome, Vec<Recorded>) {
+    let mut world = World::new(Plan::new(choice), false, false);
+    world.recording = Some(Vec::new());
+    run_to_the_end(&mut world);
+    (
+        Outcome { tally: world.observers.tally, violation: world.observers.violation },
+        world.recording.unwrap_or_default(),
+    )
 }

@@ -6,14 +6,14 @@ use incumbent_core::Instant;
 
 use super::Oracle;
 use crate::kind::Kind;
-use crate::moment::{Moment, View};
+use crate::observation::{Observation, View};
 use crate::plan::{CLOCK_STEP, Plan};
 
 /// Time for candidates that start late, or whose servers do: the store elects a leader within a second, a process
 /// asks it at most two seconds after the last failure, waits a random second, and may lose a race.
 const COMING: Duration = Duration::from_secs(5);
 
-/// Judges the calm: a candidate leads within the worst fail-over, and goes on leading.
+/// Checks the quiet phase: a candidate leads within the worst fail-over, and goes on leading.
 ///
 /// The bound is the one that `incumbent doctor` prints for the settings ([`Plan::forecast`]), and beside it
 /// - the hundredth by which clocks may be slow, as every wait is by some candidate's own clock;
@@ -23,11 +23,11 @@ const COMING: Duration = Duration::from_secs(5);
 ///   where the run has such;
 /// - where the store was made again shortly before, or went back, the same once more: candidates notice that when
 ///   the record they remember should be over, and wait from then.
-pub(crate) struct SomebodyLeads {
+pub(crate) struct ACandidateLeads {
     until: Vec<Option<Instant>>,
     /// The number of leading candidates of the Go library.
     peers: usize,
-    calm: Option<Instant>,
+    quiet: Option<Instant>,
     /// The longest time without a leader.
     most: Duration,
     /// The beginning of the present vacancy.
@@ -36,12 +36,12 @@ pub(crate) struct SomebodyLeads {
     reset: Instant,
 }
 
-impl SomebodyLeads {
+impl ACandidateLeads {
     pub(super) fn new(count: usize) -> Self {
         Self {
             until: vec![None; count],
             peers: 0,
-            calm: None,
+            quiet: None,
             most: Duration::MAX,
             vacant: Instant::ZERO,
             reset: Instant::ZERO,
@@ -63,47 +63,53 @@ impl SomebodyLeads {
     }
 }
 
-impl Oracle for SomebodyLeads {
+impl Oracle for ACandidateLeads {
     fn states(&self) -> (&'static str, &'static str) {
-        ("I15", "With the store healthy and a candidate running, somebody leads within the worst fail-over.")
+        (
+            "I15",
+            "With the store healthy and a candidate running, a candidate leads within the worst fail-over.",
+        )
     }
 
-    fn see(&mut self, view: &View<'_>, moment: &Moment<'_>) -> Result<(), String> {
-        match moment {
-            Moment::Calm | Moment::Accepted => {
-                self.calm = Some(view.now);
+    fn observe(&mut self, view: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {
+        match observation {
+            Observation::Quiet | Observation::Accepted => {
+                self.quiet = Some(view.now);
                 self.vacant = view.now;
                 let lately = view.now.before(view.plan.forecast() * 2) < self.reset;
                 self.most = if lately { Self::worst(view.plan) } else { Self::usual(view.plan) };
             }
-            Moment::Remade { .. } => {
+            Observation::Remade { .. } => {
                 self.reset = view.now;
                 self.most = Self::worst(view.plan);
             }
-            Moment::WentBack => self.reset = view.now,
-            Moment::Stands { node, until, .. } | Moment::Clock { node, until } => self.until[*node] = *until,
-            Moment::Ends { node } => self.until[*node] = None,
-            Moment::Peer { leads: true, .. } => self.peers += 1,
-            Moment::Peer { leads: false, .. } => {
+            Observation::WentBack => self.reset = view.now,
+            Observation::Handled { node, until, .. } | Observation::Clock { node, until } => {
+                self.until[*node] = *until
+            }
+            Observation::Ends { node } => self.until[*node] = None,
+            Observation::Peer { leads: true, .. } => self.peers += 1,
+            Observation::Peer { leads: false, .. } => {
                 self.peers -= 1;
                 self.vacant = view.now;
             }
-            Moment::Over => {}
+            Observation::Over => {}
             _ => return Ok(()),
         }
-        let Some(calm) = self.calm else { return Ok(()) };
+        let Some(quiet) = self.quiet else { return Ok(()) };
         if self.peers > 0 || self.until.iter().flatten().any(|until| *until > view.now) {
             self.vacant = view.now;
         }
-        let vacant = view.now.since(self.vacant.max(calm));
+        let vacant = view.now.since(self.vacant.max(quiet));
         if vacant > self.most {
             return Err(format!(
-                "nobody has been leading for {vacant:?}, there are no faults, and {:?} are foretold",
+                "no candidate has led for {vacant:?}, there are no faults, and {:?} are foretold",
                 self.most
             ));
         }
-        if matches!(moment, Moment::Over) && view.plan.choice.peers == 0 && vacant > Duration::ZERO {
-            return Err(format!("nobody leads at the end, for {vacant:?}"));
+        if matches!(observation, Observation::Over) && view.plan.choice.peers == 0 && vacant > Duration::ZERO
+        {
+            return Err(format!("no candidate leads at the end, for {vacant:?}"));
         }
         Ok(())
     }

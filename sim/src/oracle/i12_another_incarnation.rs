@@ -8,17 +8,17 @@ use incumbent_core::store::Outcome;
 use incumbent_core::{Incarnation, Instant, Revision};
 
 use super::Oracle;
-use super::known::{Told, told};
-use crate::moment::{Moment, View};
+use super::known::{ReportedTerm, reported_term};
+use crate::observation::{Observation, View};
 
-pub(super) struct AnotherLife {
+pub(super) struct AnotherIncarnation {
     nodes: Vec<Node>,
 }
 
 #[derive(Clone, Default)]
 struct Node {
     /// The known incarnation, and the time of the question whose inspection showed it.
-    life: Option<(Incarnation, Instant)>,
+    incarnation: Option<(Incarnation, Instant)>,
     /// The latest reading, and the time of the newest write: once that is answered or observed, an answer to an
     /// earlier question is old.
     latest: Instant,
@@ -32,7 +32,7 @@ struct Node {
     acknowledged: Option<Incarnation>,
     went_back: bool,
     /// Whether it held the key before this step and after it, and when it reported that the store went back.
-    seated: (bool, bool),
+    held: (bool, bool),
     said: Option<Instant>,
     /// An inspection of another incarnation than the last one was just handed in.
     changed: bool,
@@ -41,54 +41,57 @@ struct Node {
 }
 
 impl Node {
-    fn acknowledge(&mut self, attempt: Attempt, revision: Revision, life: Option<Incarnation>) {
+    fn acknowledge(&mut self, attempt: Attempt, revision: Revision, incarnation: Option<Incarnation>) {
         // A write sent in another incarnation proves nothing about this one.
         let Some((_, mark, at)) = self.marks.iter().find(|(sent, ..)| *sent == attempt) else { return };
         // It shows the incarnation as an inspection asked for at the time of the send would.
-        if let Some((known, shown)) = &mut self.life
-            && life == Some(*known)
+        if let Some((known, shown)) = &mut self.incarnation
+            && incarnation == Some(*known)
         {
             *shown = (*shown).max(*at);
         }
-        self.acknowledged = life;
+        self.acknowledged = incarnation;
         self.went_back = revision <= *mark;
         self.known = if self.went_back { revision } else { self.known.max(revision) };
     }
 }
 
-impl AnotherLife {
+impl AnotherIncarnation {
     pub(super) fn new(count: usize) -> Self {
         Self { nodes: vec![Node::default(); count] }
     }
 }
 
-impl Oracle for AnotherLife {
+impl Oracle for AnotherIncarnation {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "I12",
-            "Another life of the store, or a lower acknowledgement, ends the term; nobody wins in a life younger than a lease.",
+            "Another incarnation of the store, or a lower acknowledgement, ends the term; no candidate wins in an incarnation younger than a lease.",
         )
     }
 
-    fn see(&mut self, view: &View<'_>, moment: &Moment<'_>) -> Result<(), String> {
-        match moment {
-            Moment::Begins { node, .. } => self.nodes[*node] = Node::default(),
-            Moment::Hands { node, clock, input } => {
+    fn observe(&mut self, view: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {
+        match observation {
+            Observation::Begins { node, .. } => self.nodes[*node] = Node::default(),
+            Observation::Input { node, clock, input } => {
                 let node = &mut self.nodes[*node];
                 (node.another, node.changed) = (false, false);
                 (node.acknowledged, node.went_back) = (None, false);
                 node.latest = node.latest.max(*clock);
                 if let Input::Inspected(Ok(info)) = input {
-                    let newer = node.life.is_none_or(|(_, asked_at)| info.asked_at >= asked_at);
+                    let newer = node.incarnation.is_none_or(|(_, asked_at)| info.asked_at >= asked_at);
                     if newer {
                         node.another = info.asked_at >= node.sent
-                            && node.life.is_some_and(|(life, _)| life != info.incarnation);
-                        node.changed = node.life.is_some_and(|(life, _)| life != info.incarnation);
+                            && node
+                                .incarnation
+                                .is_some_and(|(incarnation, _)| incarnation != info.incarnation);
+                        node.changed =
+                            node.incarnation.is_some_and(|(incarnation, _)| incarnation != info.incarnation);
                         node.remembers |= node.changed;
                         if node.changed {
                             (node.known, node.marks) = (Revision(0), VecDeque::new());
                         }
-                        node.life = Some((info.incarnation, info.asked_at));
+                        node.incarnation = Some((info.incarnation, info.asked_at));
                     }
                 }
                 match input {
@@ -101,13 +104,15 @@ impl Oracle for AnotherLife {
                     _ => {}
                 }
             }
-            Moment::Stands { node: place, campaign, .. } => {
+            Observation::Handled { node: place, campaign, .. } => {
                 let node = &mut self.nodes[*place];
                 let holds = matches!(campaign.state(), State::Holding | State::Leading | State::Draining);
-                node.seated = (node.seated.1, holds);
+                node.held = (node.held.1, holds);
                 let Some(lease) = campaign.lease() else { return Ok(()) };
-                if node.another || node.acknowledged.is_some_and(|life| life != lease.token.incarnation) {
-                    return Err(format!("c{place} knows of another life and leads on: {lease:?}"));
+                if node.another
+                    || node.acknowledged.is_some_and(|incarnation| incarnation != lease.token.incarnation)
+                {
+                    return Err(format!("c{place} knows of another incarnation and leads on: {lease:?}"));
                 }
                 if node.went_back {
                     return Err(format!(
@@ -115,7 +120,7 @@ impl Oracle for AnotherLife {
                     ));
                 }
             }
-            Moment::Says { node, campaign, output, .. } => {
+            Observation::Output { node, campaign, output, .. } => {
                 if let Output::Write(write) = output {
                     let node = &mut self.nodes[*node];
                     node.sent = node.latest;
@@ -128,11 +133,11 @@ impl Oracle for AnotherLife {
                     let node = &mut self.nodes[*node];
                     (node.known, node.marks) = (Revision(0), VecDeque::new());
                     // A holder may have released a lease whose token is too small.
-                    if !node.changed && !node.seated.0 && campaign.state() != State::Releasing {
+                    if !node.changed && !node.held.0 && campaign.state() != State::Releasing {
                         node.said = Some(node.latest);
                     }
                 }
-                let Some(Told::Won(term)) = told(output) else { return Ok(()) };
+                let Some(ReportedTerm::Won(term)) = reported_term(output) else { return Ok(()) };
                 let seen = &self.nodes[*node];
                 if let Some(since) = seen.said.map(|said| seen.latest.since(said))
                     && since < campaign.lease_time()
@@ -148,13 +153,13 @@ impl Oracle for AnotherLife {
                     return Ok(());
                 }
                 // In a former incarnation it leads no longer than its lease there lasts.
-                if term.token.incarnation != view.life {
+                if term.token.incarnation != view.incarnation {
                     return Ok(());
                 }
                 // Its own clock may run fast by a hundredth.
                 let age = view.now.since(view.made);
                 if age < campaign.lease_time() * 98 / 100 {
-                    return Err(format!("c{node} won {} in a life that is {age:?} old", term.token));
+                    return Err(format!("c{node} won {} in an incarnation that is {age:?} old", term.token));
                 }
             }
             _ => {}

@@ -1,4 +1,4 @@
-//! The calm after the storm: every fault ends, and a candidate must lead before long.
+//! The quiet phase: every fault ends, and a candidate must lead before long.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -10,9 +10,9 @@ use incumbent_core::session::Command;
 use super::{Event, World};
 use crate::dice::Dice;
 use crate::kind::Kind;
-use crate::moment::{Moment, Order};
-use crate::oracle::SomebodyLeads;
-use crate::store::bucket::Put;
+use crate::observation::{Observation, Order};
+use crate::oracle::ACandidateLeads;
+use crate::store::Put;
 
 /// A lease that survives the failure of one server.
 const LONG: Duration = Duration::from_secs(30);
@@ -22,30 +22,30 @@ const SMALL_GAP: u64 = 360;
 
 impl World {
     /// Ends every fault.
-    pub(super) fn become_calm(&mut self) {
+    pub(super) fn end_all_faults(&mut self) {
         let places: Vec<_> = self.plan.script.iter().map(|fault| fault.place).collect();
         for place in places {
-            self.relent(place);
+            self.end_fault(place);
         }
-        self.calm = true;
+        self.quiet = true;
         self.cluster.max_age = self.plan.max_age;
-        self.note(|trace| write!(trace, "calm"));
+        self.note(|trace| write!(trace, "no more faults"));
         for node in 0..self.nodes.len() {
             if self.nodes[node].is_stopped(self.now) {
                 self.nodes[node].stopped_until = self.now;
                 self.resume(node);
             }
             if !self.nodes[node].alive {
-                self.born(node, Duration::from_millis(100));
+                self.start_process(node, Duration::from_millis(100));
             }
         }
         if self.cluster.leader.is_none() {
             self.elect_after(Duration::from_secs(1));
         }
         self.expire_later();
-        self.see(&Moment::Calm);
-        let worst = SomebodyLeads::worst(&self.plan);
-        self.after(SomebodyLeads::usual(&self.plan), Event::Operator);
+        self.observe(&Observation::Quiet);
+        let worst = ACandidateLeads::worst(&self.plan);
+        self.after(ACandidateLeads::usual(&self.plan), Event::Operator);
         // By then a candidate leads, or an oracle has reported a violation.
         self.after(worst * 2 + Duration::from_secs(1), Event::Order(0));
     }
@@ -58,7 +58,7 @@ impl World {
         }
         let Some(order) = self.next_order(turn) else { return };
         self.note(|trace| write!(trace, "{order:?}"));
-        self.see(&Moment::Order(order));
+        self.observe(&Observation::Order(order));
         match order {
             Order::Resign { leader } => self.command(leader, Command::Resign),
             Order::HandOver { leader, successor } => {
@@ -67,8 +67,8 @@ impl World {
             Order::Delete { .. } => self.operate(&Put::bare(Message::Tombstone)),
             Order::Isolate { .. } => self.isolate_leader(self.plan.choice.seed.is_multiple_of(3)),
             Order::Crash { leader } => {
-                self.dies(leader);
-                self.born(leader, Duration::from_secs(1));
+                self.end_process(leader);
+                self.start_process(leader, Duration::from_secs(1));
             }
         }
     }
@@ -77,7 +77,7 @@ impl World {
         let leader = (0..self.nodes.len()).find(|node| self.nodes[*node].leads(self.now))?;
         let mut dice = Dice::new(self.plan.choice.seed, 5 + u64::from(turn));
         let successor = dice.below(self.nodes.len() as u64) as usize;
-        let all_hear = (0..self.nodes.len()).all(|node| self.hears(node));
+        let all_watch = (0..self.nodes.len()).all(|node| self.is_watching(node));
         // A candidate that learns only now that the store was made again may have a record in it that it does not know
         // of, and must wait for it.
         let present = Some(self.cluster.bucket.incarnation);
@@ -95,14 +95,14 @@ impl World {
             // would be too small does not try.
             (0, _)
                 if successor == leader
-                    || !self.hears(successor)
+                    || !self.is_watching(successor)
                     || self.nodes[successor].barred.is_some() =>
             {
                 None
             }
             (0, 0) => Some(Order::HandOver { leader, successor }),
             (0, _) => Some(Order::Resign { leader }),
-            (1.., _) if !all_hear => None,
+            (1.., _) if !all_watch => None,
             (_, 0) if !self.can_operate() => None,
             (_, 0) => Some(Order::Delete { leader }),
             (_, 1) if fails_over => Some(Order::Isolate { leader }),
@@ -111,10 +111,13 @@ impl World {
     }
 
     /// Whether a candidate has a watch that reports changes of the key.
-    fn hears(&self, node: usize) -> bool {
+    fn is_watching(&self, node: usize) -> bool {
         let watch = &self.nodes[node].watch;
         let present = self.cluster.bucket.incarnation;
-        watch.stands && watch.on.is_some_and(|(life, server)| life == present && self.cluster.is_up(server))
+        watch.ready
+            && watch
+                .on
+                .is_some_and(|(incarnation, server)| incarnation == present && self.cluster.is_up(server))
     }
 
     /// An operator accepts that tokens start again, where candidates stay out because the store went back further, or more
@@ -130,7 +133,7 @@ impl World {
         }
         self.note(|trace| write!(trace, "an operator accepts that tokens start again"));
         self.promises.waive_tokens();
-        self.see(&Moment::Accepted);
+        self.observe(&Observation::Accepted);
         for node in 0..self.nodes.len() {
             self.nodes[node].barred = None;
             self.command(node, Command::Accept);

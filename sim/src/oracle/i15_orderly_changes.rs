@@ -6,18 +6,18 @@ use incumbent_core::Instant;
 use incumbent_core::campaign::{Event, Output};
 
 use super::Oracle;
-use crate::moment::{Moment, Order, View};
+use crate::observation::{Observation, Order, View};
 use crate::plan::Plan;
 
 /// Time for messages, a race or two, and the longest wait of a candidate that holds back.
-const ROOM: Duration = Duration::from_secs(4);
+const ALLOWANCE: Duration = Duration::from_secs(4);
 
-pub(super) struct OrderOfTheCalm {
+pub(super) struct OrderlyChanges {
     /// The requested change, its candidates, and its deadline.
     order: Option<(Order, Instant)>,
 }
 
-impl OrderOfTheCalm {
+impl OrderlyChanges {
     pub(super) fn new() -> Self {
         Self { order: None }
     }
@@ -27,7 +27,8 @@ impl OrderOfTheCalm {
         let longest = plan.settings.iter().map(|setting| setting.lease).max().unwrap_or_default();
         // A user who configures a longer win delay gets it.
         let fixed = plan.delay();
-        ROOM + fixed
+        ALLOWANCE
+            + fixed
             + match order {
                 Order::Resign { .. } | Order::HandOver { .. } => plan.drain(),
                 // The deleted holder may have had the longest lease that the store keeps.
@@ -38,7 +39,7 @@ impl OrderOfTheCalm {
     }
 }
 
-impl Oracle for OrderOfTheCalm {
+impl Oracle for OrderlyChanges {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "I15",
@@ -47,36 +48,36 @@ impl Oracle for OrderOfTheCalm {
         )
     }
 
-    fn see(&mut self, view: &View<'_>, moment: &Moment<'_>) -> Result<(), String> {
-        match moment {
-            Moment::Order(order) => {
+    fn observe(&mut self, view: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {
+        match observation {
+            Observation::Order(order) => {
                 // Clocks may run slow by a hundredth.
                 let most = Self::most(view.plan, *order) * 102 / 100;
                 self.order = Some((*order, view.now + most));
             }
-            Moment::Says { node, output: Output::Event(Event::Won(_)), .. } => {
+            Observation::Output { node, output: Output::Event(Event::Won(_)), .. } => {
                 match self.order.take().map(|(order, _)| order) {
                     Some(Order::Resign { leader }) if leader == *node => {
                         return Err(format!("c{node} resigned and is the next to lead"));
                     }
                     Some(Order::HandOver { successor, .. }) if successor != *node => {
-                        return Err(format!("c{node} leads, and the seat was handed to c{successor}"));
+                        return Err(format!("c{node} leads, and the lease was handed to c{successor}"));
                     }
                     _ => {}
                 }
             }
-            Moment::Says { node, output: Output::Event(Event::Lost { reason, .. }), .. } => {
+            Observation::Output { node, output: Output::Event(Event::Lost { reason, .. }), .. } => {
                 if let Some((Order::Isolate { leader }, _)) = self.order
                     && leader == *node
                 {
                     return Err(format!("c{node} lost ({reason}) because one server of three was isolated"));
                 }
             }
-            Moment::Stands { .. } | Moment::Over => {
+            Observation::Handled { .. } | Observation::Over => {
                 if let Some((order, _)) = self.order.filter(|(_, until)| view.now > *until) {
                     self.order = None;
                     if !matches!(order, Order::Isolate { .. }) {
-                        return Err(format!("nobody leads in time after {order:?}"));
+                        return Err(format!("no candidate leads in time after {order:?}"));
                     }
                 }
             }

@@ -4,17 +4,17 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use incumbent_core::Instant;
-use incumbent_core::campaign::{self, Campaign, Event as Told, Reason, Warning};
+use incumbent_core::campaign::{self, Campaign, Event as Reported, Reason, Warning};
 use incumbent_core::record::{Entry, Nonce};
 use incumbent_core::session::{CampaignId, Command, Enter, Input, Observer, Output, Session};
 use incumbent_core::store::{Fault, FaultKind, Outcome, StoreInfo};
 
-use super::node::{Ask, CANDIDATE, Hears, Watch};
+use super::node::{CANDIDATE, Incoming, Request, Watch};
 use super::{Event, World};
 use crate::kind::Kind;
-use crate::moment::Moment;
+use crate::observation::Observation;
 use crate::oracle::Violation;
-use crate::tape::Recorded;
+use crate::recording::Recorded;
 
 /// The key of the election.
 const ELECTION: &str = "election";
@@ -24,7 +24,7 @@ const REGISTRATION: Duration = Duration::from_millis(1);
 
 impl World {
     /// Starts a process at this index; it begins after `wait`.
-    pub(super) fn born(&mut self, node: usize, wait: Duration) {
+    pub(super) fn start_process(&mut self, node: usize, wait: Duration) {
         self.processes += 1;
         let process = self.processes;
         let place = &mut self.nodes[node];
@@ -45,7 +45,7 @@ impl World {
     }
 
     /// Ends the process at this index.
-    pub(super) fn dies(&mut self, node: usize) {
+    pub(super) fn end_process(&mut self, node: usize) {
         let place = &mut self.nodes[node];
         place.alive = false;
         place.session = None;
@@ -56,96 +56,96 @@ impl World {
             self.promises.rectify(self.now, node);
         }
         self.note(|trace| write!(trace, "c{node}: gone"));
-        self.see(&Moment::Ends { node });
+        self.observe(&Observation::Ends { node });
     }
 
     /// Makes a process's session, on which its candidate enters.
     pub(super) fn begin(&mut self, node: usize) {
         let process = self.nodes[node].process;
         if self.nodes[node].is_stopped(self.now) {
-            return self.begin_later(node);
+            return self.retry_begin(node);
         }
         let seed = self.nodes[node].dice.number();
         self.note(|trace| write!(trace, "c{node}: begins as process {process}"));
-        self.audience.judges.begins(node);
+        self.observers.checkers.begins(node);
         let place = &mut self.nodes[node];
         let store = self.plan.capabilities();
         place.session = Some(Session::new(store));
-        place.twin = self.audience.judges.compare.then(|| Session::new(store));
+        place.twin = self.observers.checkers.compare.then(|| Session::new(store));
         let (settings, nonce) = (self.plan.settings_of(node), place.nonce);
         let enter =
             Enter { id: CANDIDATE, election: ELECTION.into(), settings, nonce, seed, fail_fast: false };
-        if self.tape.is_some() {
+        if self.recording.is_some() {
             self.nodes[node].seed = seed;
         }
-        self.give(node, Input::Enter(Box::new(enter)));
+        self.handle(node, Input::Enter(Box::new(enter)));
     }
 
     /// Retries a process that could not begin.
-    fn begin_later(&mut self, node: usize) {
+    fn retry_begin(&mut self, node: usize) {
         let process = self.nodes[node].process;
         let wait = self.nodes[node].dice.millis(900, 1_100);
         self.after(wait, Event::Begin { node, process });
     }
 
     /// Hands a message to a process.
-    pub(super) fn hear(&mut self, node: usize, hears: Hears) {
+    pub(super) fn deliver(&mut self, node: usize, incoming: Incoming) {
         // Messages from the stop come first, though the moment at which the process goes on may have come.
         if self.nodes[node].is_stopped(self.now) || !self.nodes[node].backlog.is_empty() {
-            return self.nodes[node].backlog.push_back(hears);
+            return self.nodes[node].backlog.push_back(incoming);
         }
-        match hears {
-            Hears::Connected => {
+        match incoming {
+            Incoming::Connected => {
                 // The watch ended with the connection that it was on.
                 let number = self.nodes[node].watch.number;
                 self.nodes[node].watch.end();
-                self.give(node, Input::WatchEnded { number });
-                self.give(node, Input::Reconnected);
+                self.handle(node, Input::WatchEnded { number });
+                self.handle(node, Input::Reconnected);
             }
-            Hears::Stands { number, life, entry } => {
+            Incoming::WatchReady { number, incarnation, entry } => {
                 let watch = &mut self.nodes[node].watch;
-                if watch.number == number && !watch.stands && !watch.over {
-                    watch.stands = true;
-                    self.give(node, Input::Watching { number });
+                if watch.number == number && !watch.ready && !watch.over {
+                    watch.ready = true;
+                    self.handle(node, Input::Watching { number });
                     if entry != Entry::Vacant {
-                        self.hear(node, Hears::Watched { number, life, entry });
+                        self.deliver(node, Incoming::Watched { number, incarnation, entry });
                     }
                 }
             }
-            Hears::Watched { number, life, entry } => {
+            Incoming::Watched { number, incarnation, entry } => {
                 let watch = &self.nodes[node].watch;
-                if watch.number == number && watch.stands {
-                    if self.nodes[node].inspected() == Some(life) {
-                        self.nodes[node].sees(entry.revision());
+                if watch.number == number && watch.ready {
+                    if self.nodes[node].inspected() == Some(incarnation) {
+                        self.nodes[node].note_revision(entry.revision());
                     }
-                    self.give(node, Input::Watched { number, election: ELECTION.into(), entry });
+                    self.handle(node, Input::Watched { number, election: ELECTION.into(), entry });
                 }
             }
-            Hears::Gap { number } => {
+            Incoming::Gap { number } => {
                 let watch = &mut self.nodes[node].watch;
                 if watch.number == number && !watch.over {
                     watch.end();
-                    self.give(node, Input::WatchEnded { number });
+                    self.handle(node, Input::WatchEnded { number });
                 }
             }
-            Hears::Input(input) => {
+            Incoming::Input(input) => {
                 if let Input::Wrote { outcome: Outcome::Applied { revision, .. }, .. } = &input {
-                    self.nodes[node].sees(Some(*revision));
+                    self.nodes[node].note_revision(Some(*revision));
                 }
-                self.give(node, input);
+                self.handle(node, input);
             }
-            Hears::Command(command) => self.give(node, Input::Command { id: CANDIDATE, command }),
+            Incoming::Command(command) => self.handle(node, Input::Command { id: CANDIDATE, command }),
         }
     }
 
     /// Connects a candidate's client to the next server, or tries again.
     pub(super) fn connect(&mut self, node: usize) {
         let process = self.nodes[node].process;
-        let reachable = self.nodes[node].mute == 0 && self.nodes[node].deaf == 0;
+        let reachable = self.nodes[node].cut_out == 0 && self.nodes[node].cut_in == 0;
         match self.cluster.next_server(self.nodes[node].server).filter(|_| reachable) {
             Some(server) => {
                 self.nodes[node].server = server;
-                self.hear(node, Hears::Connected);
+                self.deliver(node, Incoming::Connected);
             }
             None => {
                 let wait = self.nodes[node].dice.millis(300, 700);
@@ -160,7 +160,7 @@ impl World {
         }
         self.nodes[node].wakes = Instant::NEVER;
         if !self.nodes[node].is_stopped(self.now) {
-            self.give(node, Input::Tick);
+            self.handle(node, Input::Tick);
         }
     }
 
@@ -169,22 +169,22 @@ impl World {
         if self.nodes[node].is_stopped(self.now) || !self.nodes[node].alive {
             return;
         }
-        self.see(&Moment::Stopped { node, stopped: false });
+        self.observe(&Observation::Stopped { node, stopped: false });
         if self.nodes[node].dice.percent(50) {
-            self.give(node, Input::Tick);
+            self.handle(node, Input::Tick);
         }
         let process = self.nodes[node].process;
-        for hears in std::mem::take(&mut self.nodes[node].backlog) {
+        for incoming in std::mem::take(&mut self.nodes[node].backlog) {
             if self.is_present(node, process) {
-                self.hear(node, hears);
+                self.deliver(node, incoming);
             }
         }
-        self.give(node, Input::Tick);
+        self.handle(node, Input::Tick);
     }
 
     /// Hands an input to a session and carries out its outputs.
-    pub(super) fn give(&mut self, node: usize, input: Input) {
-        if self.audience.violation.is_some() {
+    pub(super) fn handle(&mut self, node: usize, input: Input) {
+        if self.observers.violation.is_some() {
             return;
         }
         let Some(mut session) = self.nodes[node].session.take() else { return };
@@ -199,14 +199,14 @@ impl World {
         let handled = session.handle_observed(clock, input, &mut steps);
         self.nodes[node].session = Some(session);
         if let Err(misuse) = handled {
-            self.audience.violation = Some(Violation::of_contract(self.now, format!("c{node}: {misuse}")));
+            self.observers.violation = Some(Violation::of_contract(self.now, format!("c{node}: {misuse}")));
         }
-        if self.audience.violation.is_some() {
+        if self.observers.violation.is_some() {
             return;
         }
         if let Some(input) = twin {
             // The twin gets the latest reading instead of an older one, and must emit the same.
-            let latest = self.audience.judges.latest(node, clock);
+            let latest = self.observers.checkers.latest(node, clock);
             if let Some(twin) = &mut self.nodes[node].twin {
                 let _ = twin.handle(latest, input);
             }
@@ -221,7 +221,7 @@ impl World {
             let twin = self.nodes[node].twin.as_mut().map(Session::poll);
             if let Some(twin) = twin.filter(|twin| *twin != output) {
                 let says = format!("c{node} says {output:?}, and the same again says {twin:?}");
-                self.audience.violation = Some(self.audience.judges.differs(self.now, says));
+                self.observers.violation = Some(self.observers.checkers.differs(self.now, says));
                 return;
             }
             if let Output::WakeAt(wake) = output {
@@ -234,18 +234,18 @@ impl World {
     fn carry_out_output(&mut self, node: usize, output: Output) {
         let process = self.nodes[node].process;
         match output {
-            Output::Write { write, .. } => self.send(node, Ask::Write(write)),
-            Output::Read { read, .. } => self.send(node, Ask::Read(read)),
+            Output::Write { write, .. } => self.send(node, Request::Write(write)),
+            Output::Read { read, .. } => self.send(node, Request::Read(read)),
             Output::Inspect { number, limit } => {
                 let asked_at = self.nodes[node].clock.at(self.now);
-                self.send(node, Ask::Inspect { number, asked_at });
+                self.send(node, Request::Inspect { number, asked_at });
                 let fault = Fault { kind: FaultKind::Unreachable, detail: "no answer".into() };
-                let hears = Hears::Input(Input::Inspected { number, result: Err(fault) });
-                self.after(limit, Event::Hear { node, process, hears });
+                let incoming = Incoming::Input(Input::Inspected { number, result: Err(fault) });
+                self.after(limit, Event::Deliver { node, process, incoming });
             }
             Output::Watch { number, limit } => {
                 self.nodes[node].watch = Watch::new(number);
-                self.send(node, Ask::Watch { number });
+                self.send(node, Request::Watch { number });
                 self.after(limit, Event::WatchAgain { node, process, number });
             }
             Output::Reconnect { .. } => {
@@ -253,19 +253,19 @@ impl World {
                 self.after(wait, Event::Connect { node, process });
             }
             Output::Register { .. } => {
-                let hears = Hears::Input(Input::Registered(true));
-                self.after(REGISTRATION, Event::Hear { node, process, hears });
+                let incoming = Incoming::Input(Input::Registered(true));
+                self.after(REGISTRATION, Event::Deliver { node, process, incoming });
             }
-            Output::Report { events, .. } => events.iter().for_each(|event| self.told(node, event)),
+            Output::Report { events, .. } => events.iter().for_each(|event| self.react(node, event)),
             Output::Refused(..) => {
                 self.nodes[node].session = None;
                 self.nodes[node].twin = None;
-                self.begin_later(node);
+                self.retry_begin(node);
             }
             Output::Closed(_) => {
-                self.dies(node);
-                if self.calm {
-                    self.born(node, Duration::from_secs(1));
+                self.end_process(node);
+                if self.quiet {
+                    self.start_process(node, Duration::from_secs(1));
                 }
             }
             Output::Entered(_) | Output::Stands(..) | Output::Considered { .. } => {}
@@ -287,22 +287,25 @@ impl World {
         }
     }
 
-    fn told(&mut self, node: usize, event: &Told) {
+    fn react(&mut self, node: usize, event: &Reported) {
         let process = self.nodes[node].process;
         match event {
-            Told::Won(term) => {
+            Reported::Won(term) => {
                 self.nodes[node].barred = None;
-                self.promises.told(term.token);
+                self.promises.term_reported(term.token);
             }
-            Told::Warning(Warning::StoreReset { seen, barred, .. }) => {
+            Reported::Warning(Warning::StoreReset { seen, barred, .. }) => {
                 self.nodes[node].barred = seen.filter(|_| *barred);
             }
-            Told::Draining { .. } | Told::Lost { reason: Reason::HandlerFailed, .. } => {
-                // One user in three takes longer than it may, but not in the calm.
+            Reported::Draining { .. } | Reported::Lost { reason: Reason::HandlerFailed, .. } => {
+                // One user in three takes longer than it may, but not without faults.
                 let drain = self.plan.settings[node].drain.as_millis() as u64;
-                let most = if self.calm { drain } else { drain * 3 / 2 };
+                let most = if self.quiet { drain } else { drain * 3 / 2 };
                 let wait = self.nodes[node].dice.millis(0, most);
-                self.after(wait, Event::Hear { node, process, hears: Hears::Command(Command::Drained) });
+                self.after(
+                    wait,
+                    Event::Deliver { node, process, incoming: Incoming::Command(Command::Drained) },
+                );
             }
             _ => {}
         }
@@ -320,12 +323,12 @@ struct Steps<'a> {
 }
 
 impl Steps<'_> {
-    fn see(&mut self, moment: &Moment<'_>) {
-        self.world.see(moment);
+    fn observe(&mut self, observation: &Observation<'_>) {
+        self.world.observe(observation);
     }
 
     /// Notes what the store showed the process about itself.
-    fn learns(&mut self, info: &StoreInfo) {
+    fn note_info(&mut self, info: &StoreInfo) {
         let (node, now) = (self.node, self.world.now);
         let present = info.incarnation == self.world.cluster.bucket.incarnation;
         if present && self.world.nodes[node].misled.take_if(|until| *until <= now).is_some() {
@@ -340,29 +343,29 @@ impl Observer for Steps<'_> {
     fn begins(&mut self, _: CampaignId, now: Instant, info: &StoreInfo) {
         let (node, info) = (self.node, *info);
         self.world.nodes[node].oldest = Duration::ZERO;
-        self.learns(&info);
+        self.note_info(&info);
         let place = &self.world.nodes[node];
         let (process, nonce, seed) = (place.process, place.nonce, place.seed);
-        if self.world.tape.is_some() {
+        if self.world.recording.is_some() {
             let (settings, store) =
                 (Box::new(self.world.plan.settings_of(node)), self.world.plan.capabilities());
             self.world.record(|| Recorded::Begins { process, settings, store, info, nonce, seed, now });
         }
         self.world.promises.newcomer(self.world.now, node);
-        self.see(&Moment::Begins { node, nonce });
-        self.see(&Moment::Hands { node, clock: now, input: &campaign::Input::Inspected(Ok(info)) });
+        self.observe(&Observation::Begins { node, nonce });
+        self.observe(&Observation::Input { node, clock: now, input: &campaign::Input::Inspected(Ok(info)) });
     }
 
     fn input(&mut self, _: CampaignId, clock: Instant, input: &campaign::Input) {
         let node = self.node;
         if let campaign::Input::Inspected(Ok(info)) = input {
-            self.learns(info);
+            self.note_info(info);
         }
         if !matches!(input, campaign::Input::Tick) {
             self.world.note(|trace| write!(trace, "c{node} < {input:?}"));
         }
-        self.see(&Moment::Hands { node, clock, input });
-        self.input = self.world.tape.is_some().then(|| input.clone());
+        self.observe(&Observation::Input { node, clock, input });
+        self.input = self.world.recording.is_some().then(|| input.clone());
     }
 
     fn handled(&mut self, _: CampaignId, clock: Instant, campaign: &Campaign) {
@@ -376,10 +379,10 @@ impl Observer for Steps<'_> {
         }
         let until = place.leads_until;
         if let Some(input) = self.input.take() {
-            self.world.record(|| Recorded::Hands { process, now: clock, input, lease });
+            self.world.record(|| Recorded::Input { process, now: clock, input, lease });
         }
         let clean = self.clean;
-        self.see(&Moment::Stands { node, clock: clean, campaign, until });
+        self.observe(&Observation::Handled { node, clock: clean, campaign, until });
     }
 
     fn output(&mut self, _: CampaignId, campaign: &Campaign, output: &campaign::Output) {
@@ -387,7 +390,7 @@ impl Observer for Steps<'_> {
         if !matches!(output, campaign::Output::WakeAt(_)) {
             self.world.note(|trace| write!(trace, "c{node} > {output:?}"));
         }
-        self.world.record(|| Recorded::Says { process, output: output.clone() });
-        self.see(&Moment::Says { node, campaign, output });
+        self.world.record(|| Recorded::Output { process, output: output.clone() });
+        self.observe(&Observation::Output { node, campaign, output });
     }
 }

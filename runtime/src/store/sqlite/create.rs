@@ -19,11 +19,11 @@ use rusqlite::{Connection, OpenFlags, params};
 
 use super::failure::Cause;
 use super::file::{APPLICATION, VERSION};
-use super::identity::{Identity, Seen, wall};
+use super::identity::{FileState, Identity, wall};
 use super::table;
 use crate::ErrorKind;
 use crate::clock::Clock;
-use crate::store::incarnation;
+use crate::store::local::next_incarnation;
 
 /// The pause between two tries of the folder's lock.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -33,23 +33,23 @@ pub(super) struct Folder(File);
 
 impl Folder {
     /// Keeps other processes from creating the file while a transaction lasts.
-    pub(super) fn shared(path: &Path, patience: Duration) -> Result<Self, Cause> {
-        Self::locked(path, patience, File::try_lock_shared)
+    pub(super) fn shared(path: &Path, lock_timeout: Duration) -> Result<Self, Cause> {
+        Self::locked(path, lock_timeout, File::try_lock_shared)
     }
 
     /// Keeps other processes from creating or using the file.
-    fn exclusive(path: &Path, patience: Duration) -> Result<Self, Cause> {
-        Self::locked(path, patience, File::try_lock)
+    fn exclusive(path: &Path, lock_timeout: Duration) -> Result<Self, Cause> {
+        Self::locked(path, lock_timeout, File::try_lock)
     }
 
     fn locked(
         path: &Path,
-        patience: Duration,
+        lock_timeout: Duration,
         lock: impl Fn(&File) -> Result<(), TryLockError>,
     ) -> Result<Self, Cause> {
         let path = path.parent().unwrap_or(path);
         let folder = File::open(path).map_err(|error| unusable(path, &error))?;
-        let deadline = Instant::now() + patience;
+        let deadline = Instant::now() + lock_timeout;
         loop {
             match lock(&folder) {
                 Ok(()) => return Ok(Self(folder)),
@@ -83,8 +83,8 @@ pub(super) fn is_missing(path: &Path) -> bool {
 }
 
 /// Creates the file, unless another process has meanwhile.
-pub(super) fn make(path: &Path, clock: &Clock, boot: &str, patience: Duration) -> Result<(), Cause> {
-    let folder = Folder::exclusive(path, patience)?;
+pub(super) fn make(path: &Path, clock: &Clock, boot: &str, lock_timeout: Duration) -> Result<(), Cause> {
+    let folder = Folder::exclusive(path, lock_timeout)?;
     if !is_missing(path) {
         return Ok(());
     }
@@ -109,16 +109,16 @@ fn write(draft: &Path, clock: &Clock, boot: &str) -> Result<(), Cause> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
     let mut sql = Connection::open_with_flags(draft, flags)?;
     super::file::make_durable(&sql)?;
-    let making = sql.transaction()?;
-    making.execute_batch(table::LAYOUT)?;
-    let (life, now) = (incarnation::next(), clock.now());
+    let creating = sql.transaction()?;
+    creating.execute_batch(table::LAYOUT)?;
+    let (incarnation, now) = (next_incarnation(), clock.now());
     let Identity { device, inode, birth } =
-        Seen::at(draft).map_err(|error| unusable(draft, &error))?.identity;
-    let (life, now) = (table::signed(life.0), table::signed(now.as_nanos()));
-    making.execute(table::BIRTH, params![life, boot, now, wall(), device, inode, birth])?;
-    making.pragma_update(None, "application_id", APPLICATION)?;
-    making.pragma_update(None, "user_version", VERSION)?;
-    making.commit()?;
+        FileState::at(draft).map_err(|error| unusable(draft, &error))?.identity;
+    let (incarnation, now) = (table::signed(incarnation.0), table::signed(now.as_nanos()));
+    creating.execute(table::BIRTH, params![incarnation, boot, now, wall(), device, inode, birth])?;
+    creating.pragma_update(None, "application_id", APPLICATION)?;
+    creating.pragma_update(None, "user_version", VERSION)?;
+    creating.commit()?;
     sql.close().map_err(|(_, error)| Cause::Sql(error))
 }
 

@@ -13,7 +13,7 @@ use crate::fork::ForkGuard;
 use crate::{Error, ErrorKind, Result};
 
 /// The time limit for the list's lock. It is held only briefly, unless the process forked meanwhile.
-const PATIENCE: Duration = Duration::from_secs(1);
+const LIST_LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
 static OPEN: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
 
@@ -38,9 +38,9 @@ impl Opened {
     pub(super) fn claim(path: &Path) -> Result<Self> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let (number, birth) = (NUMBER.fetch_add(1, Ordering::Relaxed), ForkGuard::new());
-        let Some(mut open) = entries() else { return Err(inherited(path)) };
+        let Some(mut open) = entries() else { return Err(forked(path)) };
         if open.iter().any(|entry| entry.path == path && entry.birth.is_forked()) {
-            return Err(inherited(path));
+            return Err(forked(path));
         }
         open.push(Entry { number, path: path.to_owned(), birth });
         Ok(Self { number, birth })
@@ -75,7 +75,7 @@ pub(super) fn is_open(number: u64) -> bool {
 
 /// The list; `None` where another thread held its lock when the process forked, so that it is never released.
 fn entries() -> Option<MutexGuard<'static, Vec<Entry>>> {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + LIST_LOCK_TIMEOUT;
     loop {
         match OPEN.try_lock() {
             Ok(open) => return Some(open),
@@ -86,13 +86,13 @@ fn entries() -> Option<MutexGuard<'static, Vec<Entry>>> {
     }
 }
 
-fn inherited(path: &Path) -> Error {
+fn forked(path: &Path) -> Error {
     let path = path.display();
     Error::new(
         ErrorKind::Forked,
         format!(
             "{path} was open when this process was forked, and SQLite cannot use it in the child: open the \
-             store after the fork only, or start the process anew (spawn)"
+             store after the fork only, or start a new process (spawn)"
         ),
     )
 }

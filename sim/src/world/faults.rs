@@ -6,14 +6,13 @@ use std::time::Duration;
 use incumbent_core::record::{Headers, Kind as Message};
 use incumbent_core::session::Command;
 
-use super::node::Hears;
+use super::node::Incoming;
 use super::{Event, Remaking, World, drift};
 use crate::dice::Dice;
 use crate::kind::Kind;
-use crate::moment::Moment;
+use crate::observation::Observation;
 use crate::plan::{CLOCK_STEP, Fault, RAISED};
-use crate::store::bucket::Put;
-use crate::store::cluster::Isolated;
+use crate::store::{Isolated, Put};
 
 /// [`CLOCK_STEP`] in nanoseconds.
 const STEP: i64 = CLOCK_STEP.as_nanos() as i64;
@@ -24,9 +23,9 @@ impl World {
     }
 
     /// Begins the fault with this index of the script.
-    pub(super) fn strike(&mut self, place: usize) {
+    pub(super) fn begin_fault(&mut self, place: usize) {
         let Some(fault) = self.fault(place) else { return };
-        if self.calm {
+        if self.quiet {
             return;
         }
         let Fault { kind, lasts, roll, .. } = fault;
@@ -36,11 +35,11 @@ impl World {
             victim = self.incumbent().unwrap_or(victim);
         }
         victim = fault.victim.unwrap_or(victim);
-        self.note(|trace| write!(trace, "fault {place}: {kind} for {lasts:?}, c{victim} if anybody"));
+        self.note(|trace| write!(trace, "fault {place}: {kind} for {lasts:?}, c{victim} if any"));
         self.hit[place] = vec![victim];
-        self.weather[kind as usize] += 1;
-        self.see(&Moment::Fault { kind, node: node_of(kind, victim), place, begins: true });
-        self.after(lasts, Event::Relent(place));
+        self.active[kind as usize] += 1;
+        self.observe(&Observation::Fault { kind, node: node_of(kind, victim), place, begins: true });
+        self.after(lasts, Event::EndFault(place));
         match kind {
             Kind::Pause => self.stop(victim, lasts, false),
             Kind::Freeze => {
@@ -56,17 +55,17 @@ impl World {
             }
             Kind::Crash => {
                 if self.nodes[victim].alive {
-                    self.dies(victim);
-                    self.born(victim, lasts / 4);
+                    self.end_process(victim);
+                    self.start_process(victim, lasts / 4);
                 }
             }
             Kind::Cut | Kind::Queue => {
-                self.nodes[victim].mute += 1;
-                self.nodes[victim].deaf += 1;
+                self.nodes[victim].cut_out += 1;
+                self.nodes[victim].cut_in += 1;
                 self.nodes[victim].queueing += u32::from(kind == Kind::Queue);
             }
-            Kind::CutRequests => self.nodes[victim].mute += 1,
-            Kind::CutReplies => self.nodes[victim].deaf += 1,
+            Kind::CutRequests => self.nodes[victim].cut_out += 1,
+            Kind::CutReplies => self.nodes[victim].cut_in += 1,
             Kind::Denied => self.nodes[victim].denied += 1,
             Kind::Drift => {
                 let rate = drift(&mut dice);
@@ -85,7 +84,7 @@ impl World {
             Kind::Handler => self.command(victim, Command::HandlerFailed),
             Kind::Illness => self.set_health(victim, false),
             Kind::Close => self.command(victim, Command::Close),
-            Kind::FailOver | Kind::Quorum | Kind::Isolate => self.strike_servers(place, kind, &mut dice),
+            Kind::FailOver | Kind::Quorum | Kind::Isolate => self.fail_servers(place, kind, &mut dice),
             Kind::Skew => self.set_skew(),
             Kind::Delete => self.operate(&Put::bare(Message::Tombstone)),
             Kind::Overwrite => {
@@ -126,7 +125,7 @@ impl World {
             Kind::Loss
             | Kind::Delay
             | Kind::Duplication
-            | Kind::DeafWatch
+            | Kind::SilentWatch
             | Kind::Starve
             | Kind::ClockBack
             | Kind::SlowCommit
@@ -136,34 +135,36 @@ impl World {
             | Kind::Purge
             | Kind::LowerAge
             | Kind::RaiseAge
-            | Kind::OldLife => {}
+            | Kind::OldIncarnation => {}
         }
     }
 
     /// Ends the fault with this index of the script.
-    pub(super) fn relent(&mut self, place: usize) {
+    pub(super) fn end_fault(&mut self, place: usize) {
         let Some(fault) = self.fault(place) else { return };
         let hit = std::mem::take(&mut self.hit[place]);
         let Some(&victim) = hit.first() else { return };
         let kind = fault.kind;
-        self.weather[kind as usize] -= 1;
+        self.active[kind as usize] -= 1;
         self.note(|trace| write!(trace, "fault {place}: {kind} is over"));
-        self.see(&Moment::Fault { kind, node: node_of(kind, victim), place, begins: false });
+        self.observe(&Observation::Fault { kind, node: node_of(kind, victim), place, begins: false });
         match kind {
             Kind::Cut | Kind::Queue => {
-                self.nodes[victim].mute -= 1;
-                self.nodes[victim].deaf -= 1;
+                self.nodes[victim].cut_out -= 1;
+                self.nodes[victim].cut_in -= 1;
                 self.nodes[victim].queueing -= u32::from(kind == Kind::Queue);
             }
-            Kind::CutRequests => self.nodes[victim].mute -= 1,
-            Kind::CutReplies => self.nodes[victim].deaf -= 1,
+            Kind::CutRequests => self.nodes[victim].cut_out -= 1,
+            Kind::CutReplies => self.nodes[victim].cut_in -= 1,
             Kind::Denied => self.nodes[victim].denied -= 1,
             Kind::BadDrift | Kind::Freeze => {
                 self.set_rate(victim, self.nodes[victim].rate, true);
                 self.promises.rectify(self.now, victim);
             }
             Kind::Illness => self.set_health(victim, true),
-            Kind::Close if !self.nodes[victim].alive => self.born(victim, Duration::from_millis(100)),
+            Kind::Close if !self.nodes[victim].alive => {
+                self.start_process(victim, Duration::from_millis(100))
+            }
             Kind::FailOver | Kind::Quorum | Kind::Isolate => {
                 for server in &hit[1..] {
                     self.heal(*server, kind == Kind::Isolate && self.plan.replicas > 1);
@@ -182,7 +183,7 @@ impl World {
             }
             _ => {}
         }
-        if self.nodes[victim].mute == 0 {
+        if self.nodes[victim].cut_out == 0 {
             self.flush(victim);
         }
     }
@@ -199,7 +200,7 @@ impl World {
         if frozen {
             self.set_rate(node, -1_000_000, false);
         }
-        self.see(&Moment::Stopped { node, stopped: true });
+        self.observe(&Observation::Stopped { node, stopped: true });
         self.queue.put(until, Event::Resume(node));
     }
 
@@ -215,13 +216,13 @@ impl World {
         place.wakes = place.wakes.min(self.now);
         let (process, until) = (place.process, place.leads_until);
         self.queue.put(self.now, Event::Wake { node, process });
-        self.see(&Moment::Clock { node, until });
+        self.observe(&Observation::Clock { node, until });
     }
 
     /// Sends a user's command to a candidate; a stopped one gets it later.
     pub(super) fn command(&mut self, node: usize, command: Command) {
         if self.nodes[node].alive {
-            self.hear(node, Hears::Command(command));
+            self.deliver(node, Incoming::Command(command));
         }
     }
 
@@ -230,7 +231,7 @@ impl World {
         self.command(node, Command::Health(healthy));
     }
 
-    fn strike_servers(&mut self, place: usize, kind: Kind, dice: &mut Dice) {
+    fn fail_servers(&mut self, place: usize, kind: Kind, dice: &mut Dice) {
         let count = self.cluster.servers.len();
         let first = self.cluster.leader.unwrap_or(0);
         match kind {
@@ -380,8 +381,8 @@ impl World {
         let Some(bucket) = before.filter(|before| before.sequence < self.cluster.bucket.sequence) else {
             return;
         };
-        let (life, highest) = (self.cluster.bucket.incarnation, self.cluster.bucket.sequence);
-        self.promises.went_back(life, highest, all);
+        let (incarnation, highest) = (self.cluster.bucket.incarnation, self.cluster.bucket.sequence);
+        self.promises.went_back(incarnation, highest, all);
         for server in &mut self.cluster.servers {
             if let Some(isolated) = &mut server.isolated {
                 isolated.led = false;
@@ -390,14 +391,14 @@ impl World {
         self.history.retain(|(at, _)| *at <= then);
         self.cluster.bucket = bucket;
         self.note(|trace| write!(trace, "store: what it was {span:?} ago"));
-        self.see(&Moment::WentBack);
+        self.observe(&Observation::WentBack);
         self.key_changed();
     }
 }
 
 /// The candidate that a fault hits, if any.
 fn node_of(kind: Kind, victim: usize) -> Option<usize> {
-    let somebody = matches!(
+    let one = matches!(
         kind,
         Kind::Cut
             | Kind::Queue
@@ -416,5 +417,5 @@ fn node_of(kind: Kind, victim: usize) -> Option<usize> {
             | Kind::Illness
             | Kind::Close
     );
-    somebody.then_some(victim)
+    one.then_some(victim)
 }
