@@ -9,7 +9,7 @@ use futures_util::{Stream, StreamExt};
 use incumbent_core::Instant;
 use incumbent_core::campaign::{Leader, Reason, State, Warning};
 
-use crate::queue::{Subscription, Told};
+use crate::queue::{QueueItem, Subscription};
 use crate::term::{Tenure, Term};
 
 /// An event of a candidate.
@@ -110,7 +110,7 @@ impl From<Notice> for Event {
     }
 }
 
-impl Told for Notice {
+impl QueueItem for Notice {
     fn shed(waiting: &mut VecDeque<Self>) -> u64 {
         let is_bound = |notice: &Self| matches!(notice, Self::Won(_) | Self::Held(_) | Self::Lost(..));
         if let Some(oldest) = waiting.iter().position(|notice| !is_bound(notice)) {

@@ -13,7 +13,7 @@ use incumbent_core::{Instant, Token};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
-use crate::driver::{Command, Driver};
+use crate::driver::{Command, CommandSink};
 use crate::fork::ForkGuard;
 use crate::view::TermView;
 
@@ -213,8 +213,8 @@ pub(crate) struct Tenure {
     token: Token,
     election: Arc<str>,
     clock: Clock,
-    birth: ForkGuard,
-    driver: Weak<dyn Driver>,
+    fork_guard: ForkGuard,
+    driver: Weak<dyn CommandSink>,
     /// Written once, before the first handle is given out.
     started: Instant,
     /// In nanoseconds; zero once the term is over.
@@ -234,13 +234,13 @@ impl Tenure {
         started: Instant,
         election: Arc<str>,
         clock: Clock,
-        driver: Weak<dyn Driver>,
+        driver: Weak<dyn CommandSink>,
     ) -> Arc<Self> {
         Arc::new(Self {
             token,
             election,
             clock,
-            birth: ForkGuard::new(),
+            fork_guard: ForkGuard::new(),
             driver,
             started,
             deadline: AtomicU64::new(0),
@@ -303,7 +303,7 @@ impl Tenure {
     }
 
     pub(crate) fn is_current(&self) -> bool {
-        leads(&self.deadline, &self.clock, self.birth)
+        leads(&self.deadline, &self.clock, self.fork_guard)
     }
 
     pub(crate) fn election(&self) -> &str {
@@ -324,7 +324,7 @@ impl Tenure {
 
     pub(crate) fn remaining(&self) -> Duration {
         let deadline = self.deadline();
-        if self.birth.is_forked() { Duration::ZERO } else { deadline.since(self.clock.now()) }
+        if self.fork_guard.is_forked() { Duration::ZERO } else { deadline.since(self.clock.now()) }
     }
 
     pub(crate) fn reason(&self) -> Option<Reason> {
@@ -344,13 +344,13 @@ impl Tenure {
     }
 
     pub(crate) async fn drain_begun(&self) {
-        if !self.birth.is_forked() {
+        if !self.fork_guard.is_forked() {
             self.draining.cancelled().await;
         }
     }
 
     pub(crate) async fn over(&self) -> Reason {
-        if !self.birth.is_forked() {
+        if !self.fork_guard.is_forked() {
             self.ended.cancelled().await;
         }
         self.reason_or_expired()
@@ -373,7 +373,7 @@ impl Tenure {
     }
 
     fn send(&self, command: Command) {
-        if self.birth.is_forked() {
+        if self.fork_guard.is_forked() {
             return;
         }
         if let Some(driver) = self.driver.upgrade() {
@@ -386,7 +386,7 @@ impl Tenure {
 ///
 /// The deadline is loaded *before* the clock is read: the answer is then true of the moment of the
 /// load, however long the thread is stopped between the two.
-pub(crate) fn leads(deadline: &AtomicU64, clock: &Clock, birth: ForkGuard) -> bool {
+pub(crate) fn leads(deadline: &AtomicU64, clock: &Clock, fork_guard: ForkGuard) -> bool {
     let deadline = deadline.load(Ordering::Acquire);
-    clock.now().as_nanos() < deadline && !birth.is_forked()
+    clock.now().as_nanos() < deadline && !fork_guard.is_forked()
 }

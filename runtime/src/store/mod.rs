@@ -1,4 +1,4 @@
-//! The contract between the hub and a store, and the stores themselves.
+//! The contract between the driver and a store, and the stores themselves.
 
 mod boxed;
 #[cfg(feature = "testing")]
@@ -42,7 +42,7 @@ use crate::Result;
 ///
 /// An adapter carries records and classifies answers; it decides nothing. It never retries, never queues an
 /// unconditional write, and answers [`Outcome::Unknown`] when in doubt. Every future may be dropped at any time: that
-/// abandons the wait for the answer, not the write, and the write may still be applied. The hub bounds its waits, so an
+/// abandons the wait for the answer, not the write, and the write may still be applied. The driver bounds its waits, so an
 /// adapter needs no time limits.
 #[async_trait]
 pub trait Adapter: Send + Sync + 'static {
@@ -61,7 +61,7 @@ pub trait Adapter: Send + Sync + 'static {
     async fn inspect(&self) -> Result<StoreInfo, Fault>;
 
     /// The unsafe setting of the store, by the newest answer to [`inspect`](Self::inspect); `None` for a safe store.
-    /// The hub calls this after each inspection, and reports a change to every candidate. An unsafe store cannot be
+    /// The driver calls this after each inspection, and reports a change to every candidate. An unsafe store cannot be
     /// opened; a store that is already open stays open.
     fn flaw(&self) -> Option<Fault> {
         None
@@ -85,11 +85,11 @@ pub trait Adapter: Send + Sync + 'static {
 
     /// Watches all keys: first the present entries, then every change in order. Of changes to one key in quick
     /// succession a store may deliver the newest only. The stream ends when the store can no longer promise that; the
-    /// hub then watches again.
+    /// driver then watches again.
     async fn watch(&self) -> Result<BoxStream<'static, WatchEvent>, Fault>;
 
     /// Leaves the present connection for a new one, to another server where there are several.
-    /// Returns once connected again; the hub bounds the wait.
+    /// Returns once connected again; the driver bounds the wait.
     async fn reconnect(&self);
 
     /// Announces this connection's candidates to the [roll calls](Self::candidates) of other connections. Called after

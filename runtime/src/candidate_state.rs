@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::clock::Clock;
-use crate::driver::Driver;
+use crate::driver::CommandSink;
 use crate::event::{Events, Notice};
 use crate::fork::ForkGuard;
 use crate::queue::Queue;
@@ -21,11 +21,11 @@ use crate::term::{Tenure, Term, leads};
 const EARLY_WARNINGS: usize = 16;
 
 /// The state of a candidate, written by the driver and shared by every handle.
-pub(crate) struct Standing {
+pub(crate) struct CandidateState {
     pub(crate) election: Arc<str>,
     pub(crate) candidate: String,
     pub(crate) clock: Clock,
-    pub(crate) birth: ForkGuard,
+    pub(crate) fork_guard: ForkGuard,
     /// Handlers and health checks still running.
     pub(crate) tasks: TaskTracker,
     over: CancellationToken,
@@ -33,11 +33,11 @@ pub(crate) struct Standing {
     deadline: AtomicU64,
     /// The lease time in force, in nanoseconds.
     lease_time: AtomicU64,
-    book: Mutex<Book>,
+    inner: Mutex<Inner>,
 }
 
 /// Never locked while user code runs, nor across an await.
-struct Book {
+struct Inner {
     state: State,
     leader: Option<Leader>,
     /// The present term, and before it briefly one whose `Lost` is not emitted yet.
@@ -52,19 +52,19 @@ struct Book {
 
 struct Reader {
     queue: Arc<Queue<Notice>>,
-    reads: Reads,
+    subscriber: Subscriber,
 }
 
-/// The way in which a reader of events holds terms.
+/// The kind of a reader of events, which decides how it holds terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reads {
+pub(crate) enum Subscriber {
     /// Holds a term after it has read its `Won`.
-    LookingOn,
+    User,
     /// Holds a term from the moment it is won.
     Holding,
-    /// For the library itself: as `LookingOn`, but a warning that only such readers have read is kept for the user's
+    /// For the library itself: as `User`, but a warning that only such readers have read is kept for the user's
     /// first reader.
-    Inside,
+    Library,
 }
 
 struct Held {
@@ -72,9 +72,9 @@ struct Held {
     draining: Option<(Instant, Reason)>,
 }
 
-impl Standing {
+impl CandidateState {
     pub(crate) fn new(election: Arc<str>, candidate: String, clock: Clock) -> Arc<Self> {
-        let book = Book {
+        let inner = Inner {
             state: State::Idle,
             leader: None,
             held: Vec::new(),
@@ -87,26 +87,26 @@ impl Standing {
             election,
             candidate,
             clock,
-            birth: ForkGuard::new(),
+            fork_guard: ForkGuard::new(),
             tasks: TaskTracker::new(),
             over: CancellationToken::new(),
             deadline: AtomicU64::new(0),
             lease_time: AtomicU64::new(0),
-            book: Mutex::new(book),
+            inner: Mutex::new(inner),
         })
     }
 
     /// Whether the candidate leads at this moment.
     pub(crate) fn is_leader(&self) -> bool {
-        leads(&self.deadline, &self.clock, self.birth)
+        leads(&self.deadline, &self.clock, self.fork_guard)
     }
 
     pub(crate) fn state(&self) -> State {
-        if self.birth.is_forked() { State::Closed } else { self.book().state }
+        if self.fork_guard.is_forked() { State::Closed } else { self.inner().state }
     }
 
     pub(crate) fn leader(&self) -> Option<Leader> {
-        if self.birth.is_forked() { None } else { self.book().leader.clone() }
+        if self.fork_guard.is_forked() { None } else { self.inner().leader.clone() }
     }
 
     /// The present term; `None` once its deadline has passed, whether or not the loss was reported.
@@ -114,8 +114,8 @@ impl Standing {
         if !self.is_leader() {
             return None;
         }
-        let book = self.book();
-        book.held.last().filter(|held| held.tenure.is_current()).map(|held| Tenure::hold(&held.tenure))
+        let inner = self.inner();
+        inner.held.last().filter(|held| held.tenure.is_current()).map(|held| Tenure::hold(&held.tenure))
     }
 
     /// The lease time in force; zero before the campaign has begun.
@@ -134,32 +134,32 @@ impl Standing {
     }
 
     /// A stream of events that begins with the present state.
-    pub(crate) fn subscribe(&self, reads: Reads) -> Events {
+    pub(crate) fn subscribe(&self, subscriber: Subscriber) -> Events {
         let (queue, subscription) = Queue::new();
-        if self.birth.is_forked() {
+        if self.fork_guard.is_forked() {
             drop(queue.end());
             return Events(subscription);
         }
-        let mut book = self.book();
+        let mut inner = self.inner();
         // A new queue has no waker.
-        let tell = |notice| drop(queue.push(reads.notice(notice)));
-        for held in &book.held {
-            tell(Notice::Won(Arc::clone(&held.tenure)));
+        let push = |notice| drop(queue.push(subscriber.notice(notice)));
+        for held in &inner.held {
+            push(Notice::Won(Arc::clone(&held.tenure)));
             if let Some((until, reason)) = held.draining {
-                tell(Notice::Draining(Arc::clone(&held.tenure), until, reason));
+                push(Notice::Draining(Arc::clone(&held.tenure), until, reason));
             }
         }
-        if let Some(leader) = &book.leader {
-            tell(Notice::LeaderChanged(Some(leader.clone())));
+        if let Some(leader) = &inner.leader {
+            push(Notice::LeaderChanged(Some(leader.clone())));
         }
-        tell(Notice::StateChanged(book.state));
-        if reads != Reads::Inside {
-            book.early.drain(..).map(Notice::Warning).for_each(tell);
+        push(Notice::StateChanged(inner.state));
+        if subscriber != Subscriber::Library {
+            inner.early.drain(..).map(Notice::Warning).for_each(push);
         }
-        if book.over {
+        if inner.over {
             drop(queue.end());
         } else {
-            book.readers.push(Reader { queue, reads });
+            inner.readers.push(Reader { queue, subscriber });
         }
         Events(subscription)
     }
@@ -173,86 +173,86 @@ impl Standing {
         &self,
         lease: Option<Lease>,
         events: impl IntoIterator<Item = campaign::Event>,
-        driver: &Weak<dyn Driver>,
-    ) -> Drain {
-        let mut drain = Drain::Held;
+        driver: &Weak<dyn CommandSink>,
+    ) -> bool {
+        let mut work_ended = false;
         let mut changed = Vec::new();
         let mut woken = Vec::new();
-        let mut book = self.book();
-        let is_over = book.over;
+        let mut inner = self.inner();
+        let is_over = inner.over;
         if !is_over {
-            self.publish(&mut book, lease, driver);
+            self.publish_lease(&mut inner, lease, driver);
         }
         for event in events {
             if is_over {
                 // A dropped candidate has no readers. Its work has seen that the term is over, and the rest of that
                 // work is waited for.
                 if let campaign::Event::Draining { term, .. } | campaign::Event::Lost { term, .. } = event {
-                    let left = book.left.iter().find(|tenure| tenure.token() == term.token);
+                    let left = inner.left.iter().find(|tenure| tenure.token() == term.token);
                     if left.is_none_or(|tenure| tenure.has_ended()) {
-                        drain = Drain::Done;
+                        work_ended = true;
                     }
                 }
                 continue;
             }
-            let notice = self.take_in(&mut book, event, driver);
+            let notice = self.apply(&mut inner, event, driver);
             match &notice {
                 Notice::Draining(tenure, until, _) => {
                     if tenure.drain(*until) {
-                        drain = Drain::Done;
+                        work_ended = true;
                     }
                     changed.push(Arc::clone(tenure));
                 }
                 Notice::Lost(tenure, reason) => {
                     if tenure.end(*reason) {
-                        drain = Drain::Done;
+                        work_ended = true;
                     }
                     changed.push(Arc::clone(tenure));
                 }
                 _ => {}
             }
-            woken.extend(book.spread(&notice));
+            woken.extend(inner.emit(&notice));
         }
-        drop(book);
+        drop(inner);
         changed.iter().for_each(|tenure| tenure.wake());
         woken.into_iter().for_each(Waker::wake);
-        drain
+        work_ended
     }
 
-    fn publish(&self, book: &mut Book, lease: Option<Lease>, driver: &Weak<dyn Driver>) {
-        for held in &book.held {
+    fn publish_lease(&self, inner: &mut Inner, lease: Option<Lease>, driver: &Weak<dyn CommandSink>) {
+        for held in &inner.held {
             if lease.is_none_or(|lease| lease.token != held.tenure.token()) {
                 held.tenure.set_deadline(Instant::ZERO);
             }
         }
         if let Some(lease) = lease {
-            self.held(book, lease.token, driver).tenure.set_deadline(lease.deadline);
+            self.held(inner, lease.token, driver).tenure.set_deadline(lease.deadline);
         }
         let deadline = lease.map_or(0, |lease| lease.deadline.as_nanos());
         self.deadline.store(deadline, Ordering::Release);
     }
 
-    fn take_in(&self, book: &mut Book, event: campaign::Event, driver: &Weak<dyn Driver>) -> Notice {
+    fn apply(&self, inner: &mut Inner, event: campaign::Event, driver: &Weak<dyn CommandSink>) -> Notice {
         match event {
             campaign::Event::Won(term) => {
-                Notice::Won(Arc::clone(&self.held(book, term.token, driver).tenure))
+                Notice::Won(Arc::clone(&self.held(inner, term.token, driver).tenure))
             }
             campaign::Event::Draining { term, until, reason } => {
-                let held = self.held(book, term.token, driver);
+                let held = self.held(inner, term.token, driver);
                 held.draining = Some((until, reason));
                 Notice::Draining(Arc::clone(&held.tenure), until, reason)
             }
             campaign::Event::Lost { term, reason } => {
-                let tenure = Arc::clone(&self.held(book, term.token, driver).tenure);
-                book.held.retain(|held| !Arc::ptr_eq(&held.tenure, &tenure));
+                let tenure = Arc::clone(&self.held(inner, term.token, driver).tenure);
+                inner.held.retain(|held| !Arc::ptr_eq(&held.tenure, &tenure));
                 Notice::Lost(tenure, reason)
             }
             campaign::Event::LeaderChanged(leader) => {
-                book.leader.clone_from(&leader);
+                inner.leader.clone_from(&leader);
                 Notice::LeaderChanged(leader)
             }
             campaign::Event::StateChanged(state) => {
-                book.state = state;
+                inner.state = state;
                 Notice::StateChanged(state)
             }
             campaign::Event::Warning(warning) => Notice::Warning(warning),
@@ -261,65 +261,70 @@ impl Standing {
 
     /// Ends the campaign for its handles: a term is lost now and reported once, and no event follows.
     pub(crate) fn end(&self, reason: Reason) {
-        if self.birth.is_forked() {
+        if self.fork_guard.is_forked() {
             return;
         }
-        let mut book = self.book();
-        if book.over {
+        let mut inner = self.inner();
+        if inner.over {
             return;
         }
         self.deadline.store(0, Ordering::Release);
-        book.over = true;
-        let held = std::mem::take(&mut book.held);
+        inner.over = true;
+        let held = std::mem::take(&mut inner.held);
         let mut woken = Vec::new();
         for held in &held {
             held.tenure.end(reason);
-            woken.extend(book.spread(&Notice::Lost(Arc::clone(&held.tenure), reason)));
+            woken.extend(inner.emit(&Notice::Lost(Arc::clone(&held.tenure), reason)));
         }
-        book.left.extend(held.iter().map(|held| Arc::clone(&held.tenure)));
-        if std::mem::replace(&mut book.state, State::Closed) != State::Closed {
-            woken.extend(book.spread(&Notice::StateChanged(State::Closed)));
+        inner.left.extend(held.iter().map(|held| Arc::clone(&held.tenure)));
+        if std::mem::replace(&mut inner.state, State::Closed) != State::Closed {
+            woken.extend(inner.emit(&Notice::StateChanged(State::Closed)));
         }
-        woken.extend(book.readers.drain(..).filter_map(|reader| reader.queue.end()));
-        drop(book);
+        woken.extend(inner.readers.drain(..).filter_map(|reader| reader.queue.end()));
+        drop(inner);
         held.iter().for_each(|held| held.tenure.wake());
         self.tasks.close();
         self.over.cancel();
         woken.into_iter().for_each(Waker::wake);
     }
 
-    fn held<'book>(&self, book: &'book mut Book, token: Token, driver: &Weak<dyn Driver>) -> &'book mut Held {
-        let place = book.held.iter().position(|held| held.tenure.token() == token).unwrap_or_else(|| {
+    fn held<'inner>(
+        &self,
+        inner: &'inner mut Inner,
+        token: Token,
+        driver: &Weak<dyn CommandSink>,
+    ) -> &'inner mut Held {
+        let place = inner.held.iter().position(|held| held.tenure.token() == token).unwrap_or_else(|| {
             let started = self.clock.now();
             let election = Arc::clone(&self.election);
             let tenure = Tenure::new(token, started, election, self.clock.clone(), Weak::clone(driver));
-            book.held.push(Held { tenure, draining: None });
-            book.held.len() - 1
+            inner.held.push(Held { tenure, draining: None });
+            inner.held.len() - 1
         });
-        &mut book.held[place]
+        &mut inner.held[place]
     }
 
-    fn book(&self) -> MutexGuard<'_, Book> {
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Book {
+impl Inner {
     /// Puts a notice into every reader's queue, and returns the tasks to wake once the lock is released.
-    fn spread(&mut self, notice: &Notice) -> Vec<Waker> {
-        self.readers.retain(|reader| !reader.queue.is_deaf());
+    fn emit(&mut self, notice: &Notice) -> Vec<Waker> {
+        self.readers.retain(|reader| !reader.queue.is_unsubscribed());
         if let Notice::Warning(warning) = notice
-            && self.readers.iter().all(|reader| reader.reads == Reads::Inside)
+            && self.readers.iter().all(|reader| reader.subscriber == Subscriber::Library)
             && self.early.len() < EARLY_WARNINGS
         {
             self.early.push(warning.clone());
         }
-        let told = |reader: &Reader| reader.queue.push(reader.reads.notice(notice.clone()));
-        self.readers.iter().filter_map(told).collect()
+        let push = |reader: &Reader| reader.queue.push(reader.subscriber.notice(notice.clone()));
+        self.readers.iter().filter_map(push).collect()
     }
 }
 
-impl Reads {
+impl Subscriber {
     /// The notice in the form for this kind of reader.
     fn notice(self, notice: Notice) -> Notice {
         match (self, notice) {
@@ -327,13 +332,4 @@ impl Reads {
             (_, notice) => notice,
         }
     }
-}
-
-/// Whether a term's work is still waited for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Drain {
-    /// A handle holds the term, or no term is leaving.
-    Held,
-    /// No handle holds it: the work has ended.
-    Done,
 }

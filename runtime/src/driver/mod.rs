@@ -1,7 +1,36 @@
-//! The loop of the driver's thread.
+//! One thread, one connection and one watch for a store, however many elections run on it.
+//!
+//! ```text
+//!   handles: Store, Candidate, Term, Observer            user's runtime
+//!      │ requests (never wait)        ▲ deadline, events, observations (never wait)
+//! ─────▼──────────────────────────────┴─────────────────────────────────────────────
+//!   Driver::run ── one Session, a Campaign a candidate       the store's own thread
+//!      │   ▲    (incumbent-core: decides everything)
+//!      ▼   │
+//!   requests: writes, reads, one inspection, one reconnection, one watch
+//!      ▼   │
+//!   Adapter (memory, SQLite, NATS …)
+//!      │ log lines, what listeners are called with (never wait)
+//! ─────▼────────────────────────────────────────────────────────────────────────────
+//!   Notifier: the user's log subscriber and listeners     a thread of their own
+//! ```
+//!
+//! The store has its own thread for one reason: nothing that runs on the user's runtime, such as a handler that blocks
+//! its thread, may delay a renewal. So the code of users does not run here: handlers and the work of a term run on their
+//! runtime, log subscribers and listeners on the thread of the [`Notifier`](crate::notifier). This thread calls only the
+//! wakers of their runtime, and their adapter where they bring one. A forked child inherits no thread, so it has no driver
+//! and sends nothing.
+//!
+//! Tokio's timers do not count the time a machine is suspended, so the driver sleeps a second at most
+//! ([`Clock::sleep_until`](crate::Clock::sleep_until)): the loss of a lease that ran out meanwhile is reported within a
+//! second of the resume. `is_leader` has been right since the resume itself, because it trusts no timer.
 
-mod commands;
-mod observers;
+mod candidates;
+mod connection;
+mod in_flight;
+mod observed;
+mod queries;
+mod request;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,96 +39,91 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::stream::{BoxStream, FuturesUnordered};
 use incumbent_core::Instant;
-use incumbent_core::session::{self, Input, Output, Session};
-use incumbent_core::store::Capabilities;
+use incumbent_core::session::{CampaignId, Input, Output, Session};
 use tokio::sync::mpsc;
 
-use super::checks::Checks;
-use super::errand::{Done, Errand, Errands, within};
-use super::seat::Seat;
-use super::slot::Slot;
-use super::{CampaignId, Request, log};
+pub(crate) use self::connection::{Opening, open, start};
+pub(crate) use self::request::{
+    CampaignHandle, Command, CommandSink, DriverHandle, Enter, LeaveReplies, Reply, Request,
+};
+
+use self::candidates::CandidateEntry;
+use self::in_flight::{Done, InFlight, StoreRequests, within};
+use self::observed::{Checks, ObservedElection};
 use crate::clock::Clock;
-use crate::driver::{Leave, Reply};
-use crate::meter::Meter;
-use crate::notifier::Notifier;
+use crate::notifier::{Notifier, WriteListener};
 use crate::store::{Adapter, Roll, WatchEvent};
 
 /// The time limit for closing the connection.
-const CLOSING: Duration = Duration::from_secs(2);
-/// The time, within that limit, for notifying other processes that no candidate stands here any more.
-const FAREWELL: Duration = Duration::from_secs(1);
+const CLOSE_LIMIT: Duration = Duration::from_secs(2);
+/// The time, within that limit, for notifying other processes that none of their candidates is here any more.
+const DEREGISTER_LIMIT: Duration = Duration::from_secs(1);
 /// The time for log subscribers and listeners to receive what is still queued.
-pub(super) const LAST_NOTICES: Duration = Duration::from_secs(1);
+const FLUSH_LIMIT: Duration = Duration::from_secs(1);
 
 /// Carries out the outputs of a store's session, and serves its observers.
-pub(super) struct Hub {
+struct Driver {
     clock: Clock,
-    capabilities: Capabilities,
     fail_fast: bool,
-    errands: Errands,
+    store: StoreRequests,
     requests: mpsc::UnboundedReceiver<Request>,
     session: Session,
     /// The next wake-up that the session asked for.
     wake: Option<Instant>,
-    slots: HashMap<CampaignId, Slot>,
-    seats: HashMap<Arc<str>, Seat>,
+    candidates: HashMap<CampaignId, CandidateEntry>,
+    /// The elections that have observers.
+    observed: HashMap<Arc<str>, ObservedElection>,
     /// The times at which keys are read again for their observers.
     checks: Checks,
-    under_way: FuturesUnordered<Errand>,
+    in_flight: FuturesUnordered<InFlight>,
     /// The number of the newest watch.
     watch: u64,
     /// The changes of that watch, once it has begun.
     watched: Option<BoxStream<'static, WatchEvent>>,
     /// The registered candidates.
     roll: Roll,
-    /// Every handle was dropped.
-    deserted: bool,
+    /// Every handle was dropped, so no request will come.
+    handles_dropped: bool,
     /// The store is closing; answered once it is closed.
     closing: Option<Vec<Reply>>,
 }
 
-impl Hub {
-    pub(super) fn new(
+impl Driver {
+    fn new(
         adapter: Box<dyn Adapter>,
         clock: Clock,
         fail_fast: bool,
-        meter: Meter,
+        write_listener: WriteListener,
         notifier: Notifier,
         requests: mpsc::UnboundedReceiver<Request>,
     ) -> Self {
-        let capabilities = adapter.capabilities();
+        let session = Session::new(adapter.capabilities());
         Self {
-            capabilities,
             fail_fast,
-            errands: Errands { adapter: adapter.into(), clock: clock.clone(), meter, notifier },
+            store: StoreRequests { adapter: adapter.into(), clock: clock.clone(), write_listener, notifier },
             roll: Roll::new(&clock),
             clock,
             requests,
-            session: Session::new(capabilities),
+            session,
             wake: None,
-            slots: HashMap::new(),
-            seats: HashMap::new(),
+            candidates: HashMap::new(),
+            observed: HashMap::new(),
             checks: Checks::default(),
-            under_way: FuturesUnordered::new(),
+            in_flight: FuturesUnordered::new(),
             watch: 0,
             watched: None,
-            deserted: false,
+            handles_dropped: false,
             closing: None,
         }
     }
 
-    pub(super) fn capabilities(&self) -> Capabilities {
-        self.capabilities
-    }
-
     /// Runs until the store is closed and every campaign is over.
-    pub(super) async fn run(mut self) {
-        while self.closing.is_none() || !self.slots.is_empty() {
+    async fn run(mut self) {
+        while self.closing.is_none() || !self.candidates.is_empty() {
             let wake = [self.wake, self.checks.next()].into_iter().flatten().min();
             tokio::select! {
-                request = self.requests.recv(), if !self.deserted => self.request(request),
-                Some(done) = self.under_way.next() => self.done(done),
+                request = self.requests.recv(), if !self.handles_dropped => self.request(request),
+                Some(done) = self.in_flight.next() => self.done(done),
                 event = next(&mut self.watched) => self.watched(event),
                 () = sleep(&self.clock, wake) => {}
             }
@@ -110,21 +134,21 @@ impl Hub {
                 self.feed(Input::Tick);
             }
             for key in self.checks.take_due(now) {
-                self.look(&key);
+                self.read_for_observers(&key);
             }
         }
         self.finish().await;
     }
 
     async fn finish(mut self) {
-        self.end_seats();
-        let adapter = Arc::clone(&self.errands.adapter);
-        let until = self.clock.now() + CLOSING;
+        self.end_observers();
+        let adapter = Arc::clone(&self.store.adapter);
+        let until = self.clock.now() + CLOSE_LIMIT;
         let (roll, registered) = (self.roll.clone(), self.session.is_registered());
         let close = async {
             if !registered {
                 // A failed notice to other processes is neither an error nor a reason to delay closing.
-                let _ = within(self.clock.clone(), FAREWELL, adapter.enlist(&roll)).await;
+                let _ = within(self.clock.clone(), DEREGISTER_LIMIT, adapter.enlist(&roll)).await;
             }
             adapter.close().await;
         };
@@ -133,7 +157,7 @@ impl Hub {
             () = self.clock.sleep_until(until) => {}
         }
         // Flush the log before a caller goes on, perhaps to end the program.
-        within(self.clock.clone(), LAST_NOTICES, self.errands.notifier.flush()).await;
+        within(self.clock.clone(), FLUSH_LIMIT, self.store.notifier.flush()).await;
         for waiter in self.closing.take().into_iter().flatten() {
             let _ = waiter.send(Ok(()));
         }
@@ -142,22 +166,22 @@ impl Hub {
     fn request(&mut self, request: Option<Request>) {
         match request {
             Some(Request::Enter(enter)) => self.enter(*enter),
-            Some(Request::To(id, command)) => self.command(id, command),
+            Some(Request::Command(id, command)) => self.command(id, command),
             Some(Request::Observe { election, queue, reply }) => self.observe(election, queue, reply),
-            Some(Request::Read { election, reply }) => self.read(election, reply),
-            Some(Request::Written { election, reply }) => self.written(election, reply),
+            Some(Request::Entry { election, reply }) => self.entry(election, reply),
+            Some(Request::EntryInfo { election, reply }) => self.entry_info(election, reply),
             Some(Request::List { reply }) => self.list(reply),
-            Some(Request::RollCall { election, reply }) => self.candidates(election, reply),
-            Some(Request::Inspect { reply }) => self.store_info(reply),
+            Some(Request::Candidates { election, reply }) => self.candidates(election, reply),
+            Some(Request::StoreInfo { reply }) => self.store_info(reply),
             #[cfg(feature = "nats")]
             Some(Request::Connected) => self.feed(Input::Connected),
-            Some(Request::Close(Leave { begun, done })) => {
+            Some(Request::Close(LeaveReplies { begun, done })) => {
                 self.close(Some(done));
                 // Not before the drains were reported. A caller that no longer waits needs no answer.
                 let _ = begun.send(Ok(()));
             }
             None => {
-                self.deserted = true;
+                self.handles_dropped = true;
                 self.close(None);
             }
         }
@@ -165,7 +189,7 @@ impl Hub {
 
     fn close(&mut self, waiter: Option<Reply>) {
         self.closing.get_or_insert_default().extend(waiter);
-        let ids: Vec<_> = self.slots.keys().copied().collect();
+        let ids: Vec<_> = self.candidates.keys().copied().collect();
         ids.into_iter().for_each(|id| self.close_campaign(id));
     }
 
@@ -175,7 +199,7 @@ impl Hub {
             Done::Read(id, read, result) => self.feed(Input::Read { id, read, result }),
             Done::Inspected(number, result) => {
                 if result.is_ok() {
-                    self.feed(Input::Flaw(self.errands.adapter.flaw()));
+                    self.feed(Input::Flaw(self.store.adapter.flaw()));
                 }
                 self.feed(Input::Inspected { number, result });
             }
@@ -187,17 +211,17 @@ impl Hub {
                 self.watched = Some(stream);
                 self.feed(Input::Watching { number });
                 // A key that vanished while there was no watch is shown by no watch, so read all of them.
-                let keys: Vec<_> = self.seats.keys().cloned().collect();
-                keys.iter().for_each(|key| self.look(key));
+                let keys: Vec<_> = self.observed.keys().cloned().collect();
+                keys.iter().for_each(|key| self.read_for_observers(key));
             }
             Done::Watching(number, Err(fault)) => {
                 tracing::debug!("the store cannot be watched at present: {fault}");
                 self.feed(Input::WatchEnded { number });
             }
-            Done::Looked(key, changes, result) => self.looked(&key, changes, result),
+            Done::ReadForObservers(key, changes, result) => self.observers_read(&key, changes, result),
             Done::Registered(done) => self.feed(Input::Registered(done)),
-            Done::Joined(id) => self.joined(id),
-            Done::Told => {}
+            Done::HandlersReturned(id) => self.forget(id),
+            Done::Answered => {}
         }
     }
 
@@ -207,11 +231,9 @@ impl Hub {
             self.watched = None;
             return self.feed(Input::WatchEnded { number });
         };
-        if self.seats.contains_key(&*key) {
-            self.see(&key, &entry);
-        }
+        self.observe_entry(&key, &entry);
         if !self.session.is_contested(&key) {
-            self.requested(&key, &entry);
+            self.operator_request(&key, &entry);
         }
         self.feed(Input::Watched { number, election: key, entry });
     }
@@ -237,74 +259,52 @@ impl Hub {
     }
 
     fn carry_out(&mut self, output: Output) {
-        let errands = &self.errands;
-        let errand = match output {
+        let request = match output {
             Output::Write { id, write, limit } => {
-                let Some(slot) = self.slots.get(&id) else { return };
-                errands.write(id, &slot.standing.election, write, limit)
+                let Some(entry) = self.candidates.get(&id) else { return };
+                self.store.write(id, &entry.shared.election, write, limit)
             }
             Output::Read { id, read, limit } => {
-                let Some(slot) = self.slots.get(&id) else { return };
-                errands.read(id, &slot.standing.election, read, limit)
+                let Some(entry) = self.candidates.get(&id) else { return };
+                self.store.read(id, &entry.shared.election, read, limit)
             }
-            Output::Inspect { number, limit } => errands.inspect(number, limit),
+            Output::Inspect { number, limit } => self.store.inspect(number, limit),
             Output::Watch { number, limit } => {
                 (self.watch, self.watched) = (number, None);
-                errands.watch(number, limit)
+                self.store.watch(number, limit)
             }
-            Output::Reconnect { limit } => errands.reconnect(limit),
-            Output::Register { limit } => errands.register(&self.roll, limit),
-            output => return self.publish(output),
-        };
-        self.under_way.push(errand);
-    }
-
-    /// Publishes an output about a candidate.
-    fn publish(&mut self, output: Output) {
-        match output {
-            Output::Entered(id) => self.slots.get_mut(&id).into_iter().for_each(Slot::entered),
-            Output::Refused(id, refusal) => {
-                self.slots.get_mut(&id).into_iter().for_each(|slot| slot.refused(refusal.clone()));
-                self.over(id);
+            Output::Reconnect { limit } => self.store.reconnect(limit),
+            Output::Register { limit } => self.store.register(&self.roll, limit),
+            Output::Entered(id) => {
+                return self.candidates.get_mut(&id).into_iter().for_each(CandidateEntry::entered);
             }
+            Output::Refused(id, refusal) => return self.refused(id, refusal),
             Output::Report { id, lease, lease_time, events } => {
-                let Some(slot) = self.slots.get_mut(&id) else { return };
-                let drained = slot.report(lease, lease_time, events);
-                slot.settle(commands::state(&self.session, id));
-                if drained {
-                    self.hand_in(Input::Command { id, command: session::Command::Drained });
-                }
+                return self.report(id, lease, lease_time, events);
             }
-            Output::Stands(id, stands) => self.stands(id, stands),
-            Output::Closed(id) => self.over(id),
+            Output::Stands(id, stands) => return self.register(id, stands),
+            Output::Closed(id) => return self.end(id),
             Output::Considered { id, request, accepted } => {
-                if let Some(slot) = self.slots.get(&id) {
-                    log::considered(&slot.standing, &request, accepted);
-                }
+                return self.considered(id, &request, accepted);
             }
-            // Handled in `feed` and `carry_out`.
-            Output::Write { .. }
-            | Output::Read { .. }
-            | Output::Inspect { .. }
-            | Output::Watch { .. }
-            | Output::Reconnect { .. }
-            | Output::Register { .. }
-            | Output::WakeAt(_) => {}
-        }
+            // Handled in `feed`.
+            Output::WakeAt(_) => return,
+        };
+        self.in_flight.push(request);
     }
 }
 
-impl Drop for Hub {
+impl Drop for Driver {
     fn drop(&mut self) {
         // Empty after an orderly close. After a panic no thread is left to renew the leases: every term ends now.
-        for slot in self.slots.values_mut() {
-            let standing = &slot.standing;
-            let (election, candidate) = (&*standing.election, &*standing.candidate);
+        for entry in self.candidates.values_mut() {
+            let shared = &entry.shared;
+            let (election, candidate) = (&*shared.election, &*shared.candidate);
             tracing::error!(election, candidate, "the store's driver broke down; the campaign is over");
-            slot.end();
+            entry.end();
         }
         self.roll.clear();
-        self.end_seats();
+        self.end_observers();
     }
 }
 
