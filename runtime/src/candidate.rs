@@ -65,7 +65,7 @@ impl Candidate {
     ///
     /// Compares the proven deadline with the clock at every call: no lock, no I/O, and no trust in a timer. The answer
     /// turns false by itself when the process was stopped for too long, and is never true in a forked child. It cannot
-    /// stop the clock between the answer and its use: send the [token](Term::token) along where that matters.
+    /// stop the clock between the answer and its use: send the [token](crate::TermView::token) along where that matters.
     pub fn is_leader(&self) -> bool {
         self.inner.shared.is_leader()
     }

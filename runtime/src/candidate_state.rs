@@ -12,10 +12,10 @@ use tokio_util::task::TaskTracker;
 
 use crate::clock::Clock;
 use crate::driver::CommandSink;
-use crate::event::{Events, Notice};
+use crate::event::{Event, Events};
 use crate::fork::ForkGuard;
 use crate::queue::Queue;
-use crate::term::{Tenure, Term, leads};
+use crate::term::{Term, TermView, leads};
 
 /// The number of warnings kept for the first subscriber.
 const EARLY_WARNINGS: usize = 16;
@@ -43,7 +43,7 @@ struct Inner {
     /// The present term, and before it briefly one whose `Lost` is not emitted yet.
     held: Vec<Held>,
     /// The terms of a dropped candidate whose work may not have ended.
-    left: Vec<Arc<Tenure>>,
+    left: Vec<TermView>,
     early: Vec<Warning>,
     readers: Vec<Reader>,
     /// The campaign is over, at least for the handles: no more events are emitted.
@@ -51,7 +51,7 @@ struct Inner {
 }
 
 struct Reader {
-    queue: Arc<Queue<Notice>>,
+    queue: Arc<Queue<Event>>,
     subscriber: Subscriber,
 }
 
@@ -68,7 +68,7 @@ pub(crate) enum Subscriber {
 }
 
 struct Held {
-    tenure: Arc<Tenure>,
+    term: TermView,
     draining: Option<(Instant, Reason)>,
 }
 
@@ -115,7 +115,7 @@ impl CandidateState {
             return None;
         }
         let inner = self.inner();
-        inner.held.last().filter(|held| held.tenure.is_current()).map(|held| Tenure::hold(&held.tenure))
+        inner.held.last().filter(|held| held.term.is_current()).map(|held| held.term.hold())
     }
 
     /// The lease time in force; zero before the campaign has begun.
@@ -142,19 +142,19 @@ impl CandidateState {
         }
         let mut inner = self.inner();
         // A new queue has no waker.
-        let push = |notice| drop(queue.push(subscriber.notice(notice)));
+        let push = |event| drop(queue.push(subscriber.event(event)));
         for held in &inner.held {
-            push(Notice::Won(Arc::clone(&held.tenure)));
+            push(Event::Won(held.term.watch()));
             if let Some((until, reason)) = held.draining {
-                push(Notice::Draining(Arc::clone(&held.tenure), until, reason));
+                push(Event::Draining { term: held.term.watch(), until, reason });
             }
         }
         if let Some(leader) = &inner.leader {
-            push(Notice::LeaderChanged(Some(leader.clone())));
+            push(Event::LeaderChanged(Some(leader.clone())));
         }
-        push(Notice::StateChanged(inner.state));
+        push(Event::StateChanged(inner.state));
         if subscriber != Subscriber::Library {
-            inner.early.drain(..).map(Notice::Warning).for_each(push);
+            inner.early.drain(..).map(Event::Warning).for_each(push);
         }
         if inner.over {
             drop(queue.end());
@@ -188,75 +188,34 @@ impl CandidateState {
                 // A dropped candidate has no readers. Its work has seen that the term is over, and the rest of that
                 // work is waited for.
                 if let campaign::Event::Draining { term, .. } | campaign::Event::Lost { term, .. } = event {
-                    let left = inner.left.iter().find(|tenure| tenure.token() == term.token);
-                    if left.is_none_or(|tenure| tenure.has_ended()) {
+                    let left = inner.left.iter().find(|left| left.token() == term.token);
+                    if left.is_none_or(TermView::work_ended) {
                         work_ended = true;
                     }
                 }
                 continue;
             }
-            let notice = self.apply(&mut inner, event, driver);
-            match &notice {
-                Notice::Draining(tenure, until, _) => {
-                    if tenure.drain(*until) {
-                        work_ended = true;
-                    }
-                    changed.push(Arc::clone(tenure));
-                }
-                Notice::Lost(tenure, reason) => {
-                    if tenure.end(*reason) {
-                        work_ended = true;
-                    }
-                    changed.push(Arc::clone(tenure));
-                }
-                _ => {}
-            }
-            woken.extend(inner.emit(&notice));
+            let event = event.map_term(|term| self.held(&mut inner, term.token, driver).term.watch());
+            work_ended |= inner.apply(&event, &mut changed);
+            woken.extend(inner.emit(&event));
         }
         drop(inner);
-        changed.iter().for_each(|tenure| tenure.wake());
+        changed.iter().for_each(TermView::wake);
         woken.into_iter().for_each(Waker::wake);
         work_ended
     }
 
     fn publish_lease(&self, inner: &mut Inner, lease: Option<Lease>, driver: &Weak<dyn CommandSink>) {
         for held in &inner.held {
-            if lease.is_none_or(|lease| lease.token != held.tenure.token()) {
-                held.tenure.set_deadline(Instant::ZERO);
+            if lease.is_none_or(|lease| lease.token != held.term.token()) {
+                held.term.set_deadline(Instant::ZERO);
             }
         }
         if let Some(lease) = lease {
-            self.held(inner, lease.token, driver).tenure.set_deadline(lease.deadline);
+            self.held(inner, lease.token, driver).term.set_deadline(lease.deadline);
         }
         let deadline = lease.map_or(0, |lease| lease.deadline.as_nanos());
         self.deadline.store(deadline, Ordering::Release);
-    }
-
-    fn apply(&self, inner: &mut Inner, event: campaign::Event, driver: &Weak<dyn CommandSink>) -> Notice {
-        match event {
-            campaign::Event::Won(term) => {
-                Notice::Won(Arc::clone(&self.held(inner, term.token, driver).tenure))
-            }
-            campaign::Event::Draining { term, until, reason } => {
-                let held = self.held(inner, term.token, driver);
-                held.draining = Some((until, reason));
-                Notice::Draining(Arc::clone(&held.tenure), until, reason)
-            }
-            campaign::Event::Lost { term, reason } => {
-                let tenure = Arc::clone(&self.held(inner, term.token, driver).tenure);
-                inner.held.retain(|held| !Arc::ptr_eq(&held.tenure, &tenure));
-                Notice::Lost(tenure, reason)
-            }
-            campaign::Event::LeaderChanged(leader) => {
-                inner.leader.clone_from(&leader);
-                Notice::LeaderChanged(leader)
-            }
-            campaign::Event::StateChanged(state) => {
-                inner.state = state;
-                Notice::StateChanged(state)
-            }
-            campaign::Event::Warning(warning) => Notice::Warning(warning),
-        }
     }
 
     /// Ends the campaign for its handles: a term is lost now and reported once, and no event follows.
@@ -273,16 +232,16 @@ impl CandidateState {
         let held = std::mem::take(&mut inner.held);
         let mut woken = Vec::new();
         for held in &held {
-            held.tenure.end(reason);
-            woken.extend(inner.emit(&Notice::Lost(Arc::clone(&held.tenure), reason)));
+            held.term.end(reason);
+            woken.extend(inner.emit(&Event::Lost { term: held.term.watch(), reason }));
         }
-        inner.left.extend(held.iter().map(|held| Arc::clone(&held.tenure)));
+        inner.left.extend(held.iter().map(|held| held.term.clone()));
         if std::mem::replace(&mut inner.state, State::Closed) != State::Closed {
-            woken.extend(inner.emit(&Notice::StateChanged(State::Closed)));
+            woken.extend(inner.emit(&Event::StateChanged(State::Closed)));
         }
         woken.extend(inner.readers.drain(..).filter_map(|reader| reader.queue.end()));
         drop(inner);
-        held.iter().for_each(|held| held.tenure.wake());
+        held.iter().for_each(|held| held.term.wake());
         self.tasks.close();
         self.over.cancel();
         woken.into_iter().for_each(Waker::wake);
@@ -294,11 +253,10 @@ impl CandidateState {
         token: Token,
         driver: &Weak<dyn CommandSink>,
     ) -> &'inner mut Held {
-        let place = inner.held.iter().position(|held| held.tenure.token() == token).unwrap_or_else(|| {
-            let started = self.clock.now();
-            let election = Arc::clone(&self.election);
-            let tenure = Tenure::new(token, started, election, self.clock.clone(), Weak::clone(driver));
-            inner.held.push(Held { tenure, draining: None });
+        let place = inner.held.iter().position(|held| held.term.token() == token).unwrap_or_else(|| {
+            let (started, election) = (self.clock.now(), Arc::clone(&self.election));
+            let term = TermView::new(token, started, election, self.clock.clone(), Weak::clone(driver));
+            inner.held.push(Held { term, draining: None });
             inner.held.len() - 1
         });
         &mut inner.held[place]
@@ -310,26 +268,54 @@ impl CandidateState {
 }
 
 impl Inner {
-    /// Puts a notice into every reader's queue, and returns the tasks to wake once the lock is released.
-    fn emit(&mut self, notice: &Notice) -> Vec<Waker> {
+    /// Takes over the state that an event reports. Adds a term that drains or is over to `changed`; returns whether its
+    /// work has ended.
+    fn apply(&mut self, event: &Event, changed: &mut Vec<TermView>) -> bool {
+        match event {
+            Event::Draining { term, until, reason } => {
+                if let Some(held) = self.held.iter_mut().find(|held| held.term == **term) {
+                    held.draining = Some((*until, *reason));
+                }
+                changed.push(term.view());
+                term.drain(*until)
+            }
+            Event::Lost { term, reason } => {
+                self.held.retain(|held| held.term != **term);
+                changed.push(term.view());
+                term.end(*reason)
+            }
+            Event::LeaderChanged(leader) => {
+                self.leader.clone_from(leader);
+                false
+            }
+            Event::StateChanged(state) => {
+                self.state = *state;
+                false
+            }
+            Event::Won(_) | Event::Warning(_) => false,
+        }
+    }
+
+    /// Puts an event into every reader's queue, and returns the tasks to wake once the lock is released.
+    fn emit(&mut self, event: &Event) -> Vec<Waker> {
         self.readers.retain(|reader| !reader.queue.is_unsubscribed());
-        if let Notice::Warning(warning) = notice
+        if let Event::Warning(warning) = event
             && self.readers.iter().all(|reader| reader.subscriber == Subscriber::Library)
             && self.early.len() < EARLY_WARNINGS
         {
             self.early.push(warning.clone());
         }
-        let push = |reader: &Reader| reader.queue.push(reader.subscriber.notice(notice.clone()));
+        let push = |reader: &Reader| reader.queue.push(reader.subscriber.event(event.clone()));
         self.readers.iter().filter_map(push).collect()
     }
 }
 
 impl Subscriber {
-    /// The notice in the form for this kind of reader.
-    fn notice(self, notice: Notice) -> Notice {
-        match (self, notice) {
-            (Self::Holding, Notice::Won(tenure)) => Notice::Held(Tenure::hold(&tenure)),
-            (_, notice) => notice,
+    /// The event in the form for this kind of reader.
+    fn event(self, event: Event) -> Event {
+        match (self, event) {
+            (Self::Holding, Event::Won(term)) => Event::Won(term.held()),
+            (_, event) => event,
         }
     }
 }

@@ -19,7 +19,7 @@ impl Candidate {
     ///
     /// The work is dropped the moment its term ends, and not resumed after the deadline even if the process
     /// was stopped in between. While the term drains it runs on, and the term ends when it returns;
-    /// [`Term::draining`] reports that it is time to finish.
+    /// [`TermView::draining`](crate::TermView::draining) reports that it is time to finish.
     ///
     /// The term, when the work ends by itself:
     /// - after `()` or `Ok` it goes on, for other work of the application. To leave instead, call

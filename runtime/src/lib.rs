@@ -60,7 +60,6 @@ pub mod store;
 mod term;
 #[cfg(feature = "testing")]
 pub mod testing;
-mod view;
 
 pub use candidate::Candidate;
 pub use clock::Clock;
@@ -77,8 +76,7 @@ pub use observe::{Observation, Observer};
 pub use open::{ElectionInfo, Store, StoreBuilder};
 pub use options::CampaignOptions;
 pub use pulse::Pulse;
-pub use term::{Term, TermEnded};
-pub use view::TermView;
+pub use term::{Term, TermEnded, TermView};
 
 /// Runs the examples of the READMEs.
 #[cfg(doctest)]

@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use crate::candidate_state::{CandidateState, Subscriber};
 use crate::driver::{Command, CommandSink};
 use crate::event::Event;
-use crate::view::TermView;
+use crate::term::TermView;
 
 /// The number of probes per limit: a hang is noticed at the latest a quarter of the limit after it.
 const QUARTERS: u32 = 4;
