@@ -5,9 +5,9 @@ use napi::Result;
 use napi::bindgen_prelude::{Either, Object};
 use napi_derive::napi;
 
-use crate::bell::Pulse;
 use crate::candidate::Candidate;
 use crate::feed::Feed;
+use crate::notifier::Pulse;
 use crate::operation::{Operation, Value};
 use crate::outcome::{Failure, Outcome, failure, outcome};
 use crate::value::{self, DIALECT, ElectionRow, LeaderRow};

@@ -1,33 +1,34 @@
 //! A participant of an election.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
 
-use incumbent::{LeaveRequest, State};
+use incumbent::{CampaignOptions, ErrorKind, Leader, LeaveRequest, State};
+use tokio::sync::{mpsc, oneshot};
 
-use crate::engine::Engine;
-use crate::event::Holding;
-use crate::health::Questions;
-use crate::here::Here;
-use crate::{Code, Error, Event, Feed, Hold, Leader, Operation, Question, Result, Term};
+use crate::engine::{Engine, ProcessBound};
+use crate::feed::{Holding, Source};
+use crate::{Error, Event, Feed, Hold, Operation, Result, Term};
 
 /// A participant of an election; it campaigns until it is closed or dropped.
 #[derive(Clone, Debug)]
 pub struct Candidate {
-    inner: Arc<Here<incumbent::Candidate>>,
-    questions: Arc<Here<Mutex<Option<Questions>>>>,
+    inner: Arc<ProcessBound<incumbent::Candidate>>,
+    questions: Arc<ProcessBound<Mutex<Option<Questions>>>>,
 }
 
 impl Candidate {
     pub(crate) fn new(candidate: incumbent::Candidate) -> Result<Self> {
-        let inner = Arc::new(Here::new(candidate));
+        let inner = Arc::new(ProcessBound::new(candidate));
         Engine::get()?.open().add_candidate(&inner);
-        Ok(Self { inner, questions: Arc::new(Here::new(Mutex::new(None))) })
+        Ok(Self { inner, questions: Arc::new(ProcessBound::new(Mutex::new(None))) })
     }
 
     /// Creates a candidate that has a health check.
     pub(crate) fn asked(candidate: incumbent::Candidate, questions: Option<Questions>) -> Result<Self> {
         let new = Self::new(candidate)?;
-        Ok(Self { questions: Arc::new(Here::new(Mutex::new(questions))), ..new })
+        Ok(Self { questions: Arc::new(ProcessBound::new(Mutex::new(questions))), ..new })
     }
 
     /// Whether this candidate leads now, by the clock. Takes a few dozen nanoseconds; always false in a forked child.
@@ -52,13 +53,12 @@ impl Candidate {
 
     /// The leader of the election, as far as this candidate has seen.
     pub fn leader(&self) -> Option<Leader> {
-        self.inner.get("candidate").ok()?.leader().map(Leader::from)
+        self.inner.get("candidate").ok()?.leader()
     }
 
     /// The current term; `None` while this candidate does not lead.
     pub fn term(&self) -> Option<Term> {
-        let term = self.inner.get("candidate").ok()?.term()?;
-        Some(Term { view: term.view() })
+        self.inner.get("candidate").ok()?.term().map(Term::from)
     }
 
     /// Returns the events from now on, beginning with the current state.
@@ -84,8 +84,8 @@ impl Candidate {
     /// # Errors
     /// `Forked` in a forked child.
     pub fn questions(&self) -> Result<Option<Feed<Question>>> {
-        let place = self.questions.get("candidate")?;
-        let questions = place.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let questions = self.questions.get("candidate")?;
+        let questions = questions.lock().unwrap_or_else(PoisonError::into_inner).take();
         questions.map(Feed::new).transpose()
     }
 
@@ -94,15 +94,15 @@ impl Candidate {
     pub fn next_term(&self, after: Option<Term>) -> Operation<Option<Hold>> {
         let candidate = match self.inner.get("candidate") {
             Ok(candidate) => candidate.clone(),
-            Err(error) => return Operation::ready(Err(error)),
+            Err(error) => return Operation::answered(Err(error)),
         };
         Operation::start(async move {
             if let Some(term) = after {
-                term.view.ended().await;
+                term.view().ended().await;
             }
             match candidate.next_term().await {
-                Ok(term) => Ok(Some(Hold::of(term))),
-                Err(error) if error.kind() == incumbent::ErrorKind::Closed => Ok(None),
+                Ok(term) => Ok(Some(Hold::from(term))),
+                Err(error) if error.kind() == ErrorKind::Closed => Ok(None),
                 Err(error) => Err(error.into()),
             }
         })
@@ -134,7 +134,7 @@ impl Candidate {
                     Ok(())
                 })
             }
-            Err(error) => Operation::ready(Err(error)),
+            Err(error) => Operation::answered(Err(error)),
         }
     }
 
@@ -160,7 +160,7 @@ impl Candidate {
         match self.inner.get("candidate") {
             // Sent now, on the caller's thread, before anything that the language does next.
             Ok(candidate) => leaving(ask(candidate), inside),
-            Err(error) => Operation::ready(Err(error)),
+            Err(error) => Operation::answered(Err(error)),
         }
     }
 }
@@ -169,9 +169,58 @@ impl Candidate {
 pub(crate) fn leaving(leaving: LeaveRequest, inside: bool) -> Operation<()> {
     let leaving = if inside { leaving.inside() } else { leaving };
     Operation::start(async move {
-        leaving.await.map_err(|error| match Code::from(error.kind()) {
-            Code::Closed => Error::closed("candidate"),
+        leaving.await.map_err(|error| match error.kind() {
+            ErrorKind::Closed => Error::closed("candidate"),
             _ => error.into(),
         })
     })
+}
+
+/// The question "Are you healthy?", asked at each interval. Dropping it counts as a no, and so does an answer after the
+/// next one is due.
+#[derive(Debug)]
+pub struct Question {
+    reply: oneshot::Sender<bool>,
+}
+
+impl Question {
+    /// Answers the question.
+    pub fn answer(self, is_well: bool) {
+        // A late answer is of no use.
+        let _ = self.reply.send(is_well);
+    }
+}
+
+/// The questions to one candidate, in order.
+#[derive(Debug)]
+pub(crate) struct Questions {
+    asked: mpsc::Receiver<Question>,
+}
+
+/// Asks the candidate at each `interval` whether it is healthy.
+pub(crate) fn asked(options: CampaignOptions, interval: Duration) -> (CampaignOptions, Questions) {
+    // One slot: a question that is not taken counts as unanswered.
+    let (ask, asked) = mpsc::channel(1);
+    let options = options.health_check(interval, move || {
+        let (reply, answer) = oneshot::channel();
+        let is_asked = ask.try_send(Question { reply }).is_ok();
+        async move { is_asked && answer.await.unwrap_or(false) }
+    });
+    (options, Questions { asked })
+}
+
+impl Source<Question> for Questions {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Question>> {
+        loop {
+            match self.asked.poll_recv(cx) {
+                // The candidate waits no more for its answer.
+                Poll::Ready(Some(question)) if question.reply.is_closed() => {}
+                other => return other,
+            }
+        }
+    }
+
+    fn missed(&self) -> u64 {
+        0
+    }
 }

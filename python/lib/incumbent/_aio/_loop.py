@@ -27,7 +27,7 @@ def running() -> asyncio.AbstractEventLoop:
     return get_running_loop()
 
 
-class Post:
+class Wakeups:
     """Delivers wake-ups to one event loop.
 
     The loop watches a file descriptor, written directly by the thread that has the result: without another thread, and
@@ -60,18 +60,18 @@ class Post:
 
         Returns zero where there may be something already: the caller takes.
         """
-        letter = next(_LETTERS)
+        message = next(_MESSAGES)
         if self._mailbox is None:
-            return letter if source.tell(partial(_call, self.loop, callback)) else 0
-        self._waiting[letter] = callback
-        if source.write(self._mailbox, letter):
-            return letter
-        del self._waiting[letter]
+            return message if source.wake(partial(_call, self.loop, callback)) else 0
+        self._waiting[message] = callback
+        if source.post(self._mailbox, message):
+            return message
+        del self._waiting[message]
         return 0
 
-    def forget(self, letter: int) -> None:
+    def forget(self, message: int) -> None:
         """Drops a callback that is waited for no more."""
-        self._waiting.pop(letter, None)
+        self._waiting.pop(message, None)
 
     def is_of(self, loop: asyncio.AbstractEventLoop) -> bool:
         """Whether it delivers to that loop, in this process."""
@@ -81,19 +81,19 @@ class Post:
         """Calls the callbacks of the messages in the mailbox. Taking them also proves that the loop runs."""
         if self._mailbox is None:
             return
-        for letter in self._mailbox.take():
-            callback = self._waiting.pop(letter, None)
+        for message in self._mailbox.take():
+            callback = self._waiting.pop(message, None)
             if callback is not None:
                 callback()
 
 
-def _deliver(post: Post, pulse: _incumbent.Pulse) -> None:
+def _deliver(wakeups: Wakeups, pulse: _incumbent.Pulse) -> None:
     """Delivers the messages in the mailbox. The argument ``pulse`` makes the loop, and only the loop, keep it."""
-    post.deliver()
+    wakeups.deliver()
 
 
-_LETTERS = count(1)
-_POSTS: WeakValueDictionary[int, Post] = WeakValueDictionary()
+_MESSAGES = count(1)
+_WAKEUPS: WeakValueDictionary[int, Wakeups] = WeakValueDictionary()
 # The pulses of loops that cannot watch file descriptors.
 _PULSES: WeakKeyDictionary[asyncio.AbstractEventLoop, _incumbent.Pulse] = WeakKeyDictionary()
 
@@ -119,12 +119,12 @@ def _ask(at: ref[asyncio.AbstractEventLoop]) -> None:
         pulse.stop()
 
 
-def post() -> Post:
-    """Returns the post of the caller's event loop."""
+def wakeups() -> Wakeups:
+    """Returns the wake-ups of the caller's event loop."""
     loop = running()
-    present = _POSTS.get(id(loop))
+    present = _WAKEUPS.get(id(loop))
     if present is None or not present.is_of(loop):
-        present = _POSTS[id(loop)] = Post(loop)
+        present = _WAKEUPS[id(loop)] = Wakeups(loop)
     return present
 
 
@@ -145,14 +145,14 @@ def settle(future: asyncio.Future[None]) -> None:
 
 async def answer(operation: _incumbent.Operation[T]) -> T:
     """Waits for an operation, and cancels it when the caller is cancelled."""
-    here, letter = post(), 0
+    here, message = wakeups(), 0
     try:
         while (taken := operation.take()) is None:
             future: asyncio.Future[None] = here.loop.create_future()
-            if letter := here.listen(operation, partial(settle, future)):
+            if message := here.listen(operation, partial(settle, future)):
                 await future
     except BaseException:
-        here.forget(letter)
+        here.forget(message)
         operation.cancel()
         raise
     return taken[0]
