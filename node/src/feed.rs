@@ -45,17 +45,9 @@ pub struct Feed {
     feed: incumbent_ffi::Feed<Item>,
 }
 
-impl Feed {
-    pub(crate) fn of_events(feed: incumbent_ffi::Feed<Event>) -> Self {
-        Self { feed: feed.map(|event| item(event, None)) }
-    }
-
-    pub(crate) fn of_held_events(feed: incumbent_ffi::Feed<(Event, Option<incumbent_ffi::Hold>)>) -> Self {
-        Self { feed: feed.map(|(event, hold)| item(event, hold)) }
-    }
-
-    pub(crate) fn of_observations(feed: incumbent_ffi::Feed<(Observation, Duration)>) -> Self {
-        Self { feed: feed.map(observation) }
+impl From<incumbent_ffi::Feed<Item>> for Feed {
+    fn from(feed: incumbent_ffi::Feed<Item>) -> Self {
+        Self { feed }
     }
 }
 
@@ -92,13 +84,15 @@ impl Feed {
     }
 }
 
-fn item(event: Event, hold: Option<incumbent_ffi::Hold>) -> Item {
-    let (kind, hold) = (event.code(), hold.map(Hold::from));
-    let mut row = EventRow { kind, term: None, hold, detail: None, message: None, leader: None };
+/// Converts an event.
+pub(crate) fn event(event: Event) -> Item {
+    let kind = event.code();
+    let mut row = EventRow { kind, term: None, hold: None, detail: None, message: None, leader: None };
+    let view = |term| Some(Term::from(incumbent_ffi::Term::from(term)));
     match event {
-        Event::Won(term) => row.term = Some(term.into()),
+        Event::Won(term) => row.term = view(term),
         Event::Draining { term, reason, .. } | Event::Lost { term, reason } => {
-            row.term = Some(term.into());
+            row.term = view(term);
             row.detail = Some(reason.code());
         }
         Event::LeaderChanged(leader) => row.leader = leader.map(LeaderRow::from),
@@ -111,7 +105,21 @@ fn item(event: Event, hold: Option<incumbent_ffi::Hold>) -> Item {
     Item { event: Some(row), ..Item::default() }
 }
 
-fn observation((seen, age): (Observation, Duration)) -> Item {
+/// Converts an event, and holds its term where it is won.
+pub(crate) fn held_event(held: Event) -> Item {
+    let hold = match &held {
+        Event::Won(term) => Some(Hold::from(incumbent_ffi::Hold::from(term.clone()))),
+        _ => None,
+    };
+    let mut item = event(held);
+    if let Some(row) = &mut item.event {
+        row.hold = hold;
+    }
+    item
+}
+
+/// Converts an observation that has held for `age`.
+pub(crate) fn observation(seen: Observation, age: Duration) -> Item {
     let row = ObservationRow {
         election: seen.election.to_string(),
         leader: seen.leader.map(LeaderRow::from),

@@ -189,7 +189,7 @@ export class Candidate extends Emitter implements AsyncDisposable {
   }
 
   #isInside(): boolean {
-    return isInside(this.#native.term?.token);
+    return isInside(() => this.#native.term);
   }
 
   #next(after?: NativeTerm): Promise<NativeHold | null> {

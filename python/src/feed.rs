@@ -1,13 +1,10 @@
 //! A stream of items, in order.
 
-use std::time::Duration;
-
-use incumbent_ffi::{Event, Observation, Taken};
+use incumbent_ffi::{Event, Taken};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::error::OrRaise;
-use crate::health::Question;
 use crate::mailbox::Mailbox;
 use crate::term::{Hold, Term};
 use crate::value::{Convert, LeaderTuple, leader};
@@ -19,33 +16,9 @@ pub struct Feed {
     feed: incumbent_ffi::Feed<Convert>,
 }
 
-impl Feed {
-    fn new<T: Send + 'static>(
-        feed: incumbent_ffi::Feed<T>,
-        convert: fn(Python<'_>, T) -> PyResult<Py<PyAny>>,
-    ) -> Self {
-        Self { feed: feed.map(move |item| Box::new(move |py: Python<'_>| convert(py, item)) as Convert) }
-    }
-
-    pub(crate) fn of_events(feed: incumbent_ffi::Feed<Event>) -> Self {
-        Self::new(feed, |py, item| event(item).into_pyobject(py).map(|event| event.into_any().unbind()))
-    }
-
-    pub(crate) fn of_held_events(feed: incumbent_ffi::Feed<(Event, Option<incumbent_ffi::Hold>)>) -> Self {
-        Self::new(feed, |py, (item, hold)| {
-            (event(item), hold.map(Hold::from)).into_pyobject(py).map(|pair| pair.into_any().unbind())
-        })
-    }
-
-    pub(crate) fn of_questions(feed: incumbent_ffi::Feed<incumbent_ffi::Question>) -> Self {
-        Self::new(feed, |py, question| Ok(Py::new(py, Question::from(question))?.into_any()))
-    }
-
-    pub(crate) fn of_observations(feed: incumbent_ffi::Feed<(Observation, Duration)>) -> Self {
-        Self::new(feed, |py, (seen, age)| {
-            let plain = (&*seen.election, seen.leader.map(leader), age.as_secs_f64());
-            plain.into_pyobject(py).map(|plain| plain.into_any().unbind())
-        })
+impl From<incumbent_ffi::Feed<Convert>> for Feed {
+    fn from(feed: incumbent_ffi::Feed<Convert>) -> Self {
+        Self { feed }
     }
 }
 
@@ -89,17 +62,27 @@ impl Feed {
 }
 
 /// `(kind, term, detail, leader)`: the detail is a reason, a state, or a warning's code and message.
-type EventTuple = (&'static str, Option<Term>, Option<(&'static str, Option<String>)>, Option<LeaderTuple>);
+pub(crate) type EventTuple =
+    (&'static str, Option<Term>, Option<(&'static str, Option<String>)>, Option<LeaderTuple>);
 
-fn event(event: Event) -> EventTuple {
+pub(crate) fn event(event: Event) -> EventTuple {
     let kind = event.code();
     match event {
-        Event::Won(term) => (kind, Some(term.into()), None, None),
+        Event::Won(term) => (kind, Some(Term::from(incumbent_ffi::Term::from(term))), None, None),
         Event::Draining { term, reason, .. } | Event::Lost { term, reason } => {
-            (kind, Some(term.into()), Some((reason.code(), None)), None)
+            (kind, Some(Term::from(incumbent_ffi::Term::from(term))), Some((reason.code(), None)), None)
         }
         Event::LeaderChanged(holder) => (kind, None, None, holder.map(leader)),
         Event::StateChanged(state) => (kind, None, Some((state.code(), None)), None),
         Event::Warning(warning) => (kind, None, Some((warning.code(), Some(warning.to_string()))), None),
     }
+}
+
+/// The event, and a hold on its term where it is won.
+pub(crate) fn held_event(held: Event) -> (EventTuple, Option<Hold>) {
+    let hold = match &held {
+        Event::Won(term) => Some(Hold::from(incumbent_ffi::Hold::from(term.clone()))),
+        _ => None,
+    };
+    (event(held), hold)
 }

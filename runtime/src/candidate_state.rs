@@ -196,7 +196,23 @@ impl CandidateState {
                 continue;
             }
             let event = event.map_term(|term| self.held(&mut inner, term.token, driver).term.watch());
-            work_ended |= inner.apply(&event, &mut changed);
+            match &event {
+                Event::Draining { term, until, reason } => {
+                    if let Some(held) = inner.held.iter_mut().find(|held| held.term == **term) {
+                        held.draining = Some((*until, *reason));
+                    }
+                    work_ended |= term.drain(*until);
+                    changed.push(term.view());
+                }
+                Event::Lost { term, reason } => {
+                    inner.held.retain(|held| held.term != **term);
+                    work_ended |= term.end(*reason);
+                    changed.push(term.view());
+                }
+                Event::LeaderChanged(leader) => inner.leader.clone_from(leader),
+                Event::StateChanged(state) => inner.state = *state,
+                Event::Won(_) | Event::Warning(_) => {}
+            }
             woken.extend(inner.emit(&event));
         }
         drop(inner);
@@ -268,34 +284,6 @@ impl CandidateState {
 }
 
 impl Inner {
-    /// Takes over the state that an event reports. Adds a term that drains or is over to `changed`; returns whether its
-    /// work has ended.
-    fn apply(&mut self, event: &Event, changed: &mut Vec<TermView>) -> bool {
-        match event {
-            Event::Draining { term, until, reason } => {
-                if let Some(held) = self.held.iter_mut().find(|held| held.term == **term) {
-                    held.draining = Some((*until, *reason));
-                }
-                changed.push(term.view());
-                term.drain(*until)
-            }
-            Event::Lost { term, reason } => {
-                self.held.retain(|held| held.term != **term);
-                changed.push(term.view());
-                term.end(*reason)
-            }
-            Event::LeaderChanged(leader) => {
-                self.leader.clone_from(leader);
-                false
-            }
-            Event::StateChanged(state) => {
-                self.state = *state;
-                false
-            }
-            Event::Won(_) | Event::Warning(_) => false,
-        }
-    }
-
     /// Puts an event into every reader's queue, and returns the tasks to wake once the lock is released.
     fn emit(&mut self, event: &Event) -> Vec<Waker> {
         self.readers.retain(|reader| !reader.queue.is_unsubscribed());

@@ -11,7 +11,7 @@ use crate::queue::{QueueItem, Subscription};
 use crate::term::Term;
 
 /// An event of a candidate: the campaign's own, with a handle of the term.
-pub type Event = campaign::Event<Term>;
+pub type Event<T = Term> = campaign::Event<T>;
 
 /// The events of a candidate, from the moment of [`Candidate::events`](crate::Candidate::events) on.
 ///
@@ -45,9 +45,12 @@ impl Stream for Events {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Event>> {
         self.0.poll_next_unpin(cx).map(|event| {
             event.map(|event| match event {
-                Event::Lost { .. } => event,
                 // In the queue an event does not hold its term; from now on its reader does.
-                event => event.map_term(Term::held),
+                Event::Won(term) => Event::Won(term.held()),
+                Event::Draining { term, until, reason } => {
+                    Event::Draining { term: term.held(), until, reason }
+                }
+                event => event,
             })
         })
     }

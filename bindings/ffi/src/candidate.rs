@@ -1,15 +1,17 @@
 //! A participant of an election.
 
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use incumbent::{CampaignOptions, ErrorKind, Leader, LeaveRequest, State};
+use futures_util::Stream;
+use incumbent::{CampaignOptions, ErrorKind, Event, Leader, LeaveRequest, State};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::engine::{Engine, ProcessBound};
-use crate::feed::{Holding, Source};
-use crate::{Error, Event, Feed, Hold, Operation, Result, Term};
+use crate::feed::Source;
+use crate::{Error, Feed, Hold, Operation, Result, Term};
 
 /// A participant of an election; it campaigns until it is closed or dropped.
 #[derive(Clone, Debug)]
@@ -61,21 +63,28 @@ impl Candidate {
         self.inner.get("candidate").ok()?.term().map(Term::from)
     }
 
-    /// Returns the events from now on, beginning with the current state.
+    /// Returns the events from now on, beginning with the current state, each as what `convert` makes of it. Where a
+    /// [`Term`] is made of the event's, the event does not hold it.
     ///
     /// # Errors
     /// `Forked` in a forked child.
-    pub fn events(&self) -> Result<Feed<Event>> {
-        Feed::new(self.inner.get("candidate")?.events())
+    pub fn events<T: 'static>(
+        &self,
+        mut convert: impl FnMut(Event) -> T + Send + 'static,
+    ) -> Result<Feed<T>> {
+        Feed::new(self.inner.get("candidate")?.events(), move |_, event| convert(event))
     }
 
-    /// Returns the same events, and holds each term from the moment it is won: `Won` comes with a hold, for the code
-    /// that finishes the work when the term drains.
+    /// Returns the same events, and holds each term from the moment it is won, for the code that finishes the work when
+    /// the term drains: `convert` may make a [`Hold`] of the term of `Won`.
     ///
     /// # Errors
     /// `Forked` in a forked child.
-    pub fn holding_events(&self) -> Result<Feed<(Event, Option<Hold>)>> {
-        Feed::new(Holding(self.inner.get("candidate")?.holding_events()))
+    pub fn holding_events<T: 'static>(
+        &self,
+        mut convert: impl FnMut(Event) -> T + Send + 'static,
+    ) -> Result<Feed<T>> {
+        Feed::new(self.inner.get("candidate")?.holding_events(), move |_, event| convert(event))
     }
 
     /// Returns the health questions of a candidate that is to be [asked](crate::settings::Campaign::ask_health); the
@@ -83,10 +92,13 @@ impl Candidate {
     ///
     /// # Errors
     /// `Forked` in a forked child.
-    pub fn questions(&self) -> Result<Option<Feed<Question>>> {
+    pub fn questions<T: 'static>(
+        &self,
+        mut convert: impl FnMut(Question) -> T + Send + 'static,
+    ) -> Result<Option<Feed<T>>> {
         let questions = self.questions.get("candidate")?;
         let questions = questions.lock().unwrap_or_else(PoisonError::into_inner).take();
-        questions.map(Feed::new).transpose()
+        questions.map(|questions| Feed::new(questions, move |_, question| convert(question))).transpose()
     }
 
     /// Answers with the current or the next term, held; with the one after `after` where that is given. `None` once the
@@ -108,20 +120,19 @@ impl Candidate {
         })
     }
 
-    /// Gives up leadership, if this candidate leads, and campaigns on behind the other candidates. Answers once the key
-    /// is released. With `inside`, from code that the drain waits for, answers once the drain has begun.
-    pub fn resign(&self, inside: bool) -> Operation<()> {
-        self.leave(inside, incumbent::Candidate::request_resign)
-    }
-
-    /// Hands leadership over to the candidate named `to`; answers as [`resign`](Self::resign) does.
-    pub fn hand_over(&self, to: &str, inside: bool) -> Operation<()> {
-        self.leave(inside, |candidate| candidate.request_hand_over(to))
-    }
-
-    /// Gives up leadership and ends the campaign; answers as [`resign`](Self::resign) does. Closing twice is no error.
-    pub fn close(&self, inside: bool) -> Operation<()> {
-        self.leave(inside, incumbent::Candidate::request_close)
+    /// Leaves in that way. The request is sent now, on the caller's thread, before anything that the language does next.
+    /// Answers once the key is released; with `inside`, from code that the drain waits for, once the drain has begun.
+    pub fn leave(&self, how: Leave<'_>, inside: bool) -> Operation<()> {
+        let candidate = match self.inner.get("candidate") {
+            Ok(candidate) => candidate,
+            Err(error) => return Operation::answered(Err(error)),
+        };
+        let request = match how {
+            Leave::Resign => candidate.request_resign(),
+            Leave::HandOver(to) => candidate.request_hand_over(to),
+            Leave::Close => candidate.request_close(),
+        };
+        leaving(request, inside)
     }
 
     /// Answers when the campaign is over, for any cause. Does not keep the candidate alive.
@@ -155,14 +166,17 @@ impl Candidate {
         self.inner.get("candidate")?.accept_reset();
         Ok(())
     }
+}
 
-    fn leave(&self, inside: bool, ask: impl FnOnce(&incumbent::Candidate) -> LeaveRequest) -> Operation<()> {
-        match self.inner.get("candidate") {
-            // Sent now, on the caller's thread, before anything that the language does next.
-            Ok(candidate) => leaving(ask(candidate), inside),
-            Err(error) => Operation::answered(Err(error)),
-        }
-    }
+/// A way to leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leave<'a> {
+    /// To give up leadership, if this candidate leads, and campaign on behind the other candidates.
+    Resign,
+    /// To hand leadership over to the candidate of this name.
+    HandOver(&'a str),
+    /// To give up leadership and end the campaign. Closing twice is no error.
+    Close,
 }
 
 /// Turns a request to leave into an operation.
@@ -209,8 +223,10 @@ pub(crate) fn asked(options: CampaignOptions, interval: Duration) -> (CampaignOp
     (options, Questions { asked })
 }
 
-impl Source<Question> for Questions {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Question>> {
+impl Stream for Questions {
+    type Item = Question;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Question>> {
         loop {
             match self.asked.poll_recv(cx) {
                 // The candidate waits no more for its answer.
@@ -219,8 +235,6 @@ impl Source<Question> for Questions {
             }
         }
     }
-
-    fn missed(&self) -> u64 {
-        0
-    }
 }
+
+impl Source for Questions {}

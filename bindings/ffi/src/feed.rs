@@ -1,23 +1,47 @@
 //! A stream of items, in order: the events of a candidate, the observations of an election.
 
 use std::fmt;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
 
-use futures_util::StreamExt;
-use incumbent::Observation;
+use futures_util::Stream;
 
 use crate::engine::{Engine, ProcessBound};
 use crate::ready::Ready;
-use crate::{Error, Event, Hold, Result, Term};
+use crate::{Error, Result};
 
 /// The source of a feed: a bounded queue. The driver writes to it without waiting.
-pub(crate) trait Source<T>: Send {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>>;
-
+pub(crate) trait Source: Stream + Send + Unpin + 'static {
     /// The number of items that were dropped because they were not read in time.
+    fn missed(&self) -> u64 {
+        0
+    }
+}
+
+impl Source for incumbent::Events {
+    fn missed(&self) -> u64 {
+        Self::missed(self)
+    }
+}
+
+impl Source for incumbent::Observer {}
+
+/// A source whose items are converted for a language.
+trait Converted<T>: Send {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>>;
     fn missed(&self) -> u64;
+}
+
+impl<S: Source, T, F: FnMut(&S, S::Item) -> T + Send> Converted<T> for (S, F) {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
+        let (source, convert) = self;
+        Pin::new(&mut *source).poll_next(cx).map(|item| item.map(|item| convert(source, item)))
+    }
+
+    fn missed(&self) -> u64 {
+        self.0.missed()
+    }
 }
 
 /// A stream of items, in order; each item goes to one taker.
@@ -25,7 +49,7 @@ pub(crate) trait Source<T>: Send {
 /// The protocol is that of an [`Operation`](crate::Operation): take; where nothing is there, wait until it is
 /// [ready](Self::ready), or register a wake there; then repeat.
 pub struct Feed<T> {
-    source: ProcessBound<Mutex<Option<Box<dyn Source<T>>>>>,
+    source: ProcessBound<Mutex<Option<Box<dyn Converted<T>>>>>,
     ready: Arc<Ready>,
 }
 
@@ -40,19 +64,16 @@ pub enum Taken<T> {
     Over,
 }
 
-impl<T: Send + 'static> Feed<T> {
-    pub(crate) fn new(source: impl Source<T> + 'static) -> Result<Self> {
+impl<T: 'static> Feed<T> {
+    /// `convert` makes the language's value of an item when it is taken.
+    pub(crate) fn new<S: Source>(
+        source: S,
+        convert: impl FnMut(&S, S::Item) -> T + Send + 'static,
+    ) -> Result<Self> {
         // Ready from the start: the source notifies nothing before the first `take` has polled it.
         let ready = Ready::new(Engine::get()?);
         ready.set();
-        Ok(Self { source: ProcessBound::new(Mutex::new(Some(Box::new(source)))), ready })
-    }
-
-    /// The same feed, with its items converted by `convert` when they are taken.
-    pub fn map<U: Send + 'static>(mut self, convert: impl FnMut(T) -> U + Send + 'static) -> Feed<U> {
-        let source = self.source.release().and_then(|source| source.into_inner().ok().flatten());
-        let mapped = source.map(|source| Box::new(Mapped { source, convert }) as Box<dyn Source<U>>);
-        Feed { source: ProcessBound::new(Mutex::new(mapped)), ready: Arc::clone(&self.ready) }
+        Ok(Self { source: ProcessBound::new(Mutex::new(Some(Box::new((source, convert))))), ready })
     }
 
     /// Takes the next item, if it is there. Never waits.
@@ -94,7 +115,7 @@ impl<T: Send + 'static> Feed<T> {
         self.ready.set();
     }
 
-    fn lock(&self) -> Result<MutexGuard<'_, Option<Box<dyn Source<T>>>>> {
+    fn lock(&self) -> Result<MutexGuard<'_, Option<Box<dyn Converted<T>>>>> {
         let source = self.source.get("feed").map_err(|_| Error::forked())?;
         Ok(source.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -106,92 +127,20 @@ impl<T> fmt::Debug for Feed<T> {
     }
 }
 
-/// A source whose items are converted.
-struct Mapped<T, F> {
-    source: Box<dyn Source<T>>,
-    convert: F,
-}
-
-impl<T, U, F: FnMut(T) -> U + Send> Source<U> for Mapped<T, F> {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<U>> {
-        self.source.poll(cx).map(|item| item.map(&mut self.convert))
-    }
-
-    fn missed(&self) -> u64 {
-        self.source.missed()
-    }
-}
-
-impl Source<Event> for incumbent::Events {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event>> {
-        self.poll_next_unpin(cx).map(|event| event.map(|event| event.map_term(Term::from)))
-    }
-
-    fn missed(&self) -> u64 {
-        Self::missed(self)
-    }
-}
-
-/// Events whose terms are held from the moment they are won: each `Won` comes with the hold.
-pub(crate) struct Holding(pub(crate) incumbent::Events);
-
-impl Source<(Event, Option<Hold>)> for Holding {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<(Event, Option<Hold>)>> {
-        self.0.poll_next_unpin(cx).map(|event| {
-            event.map(|event| {
-                let hold = match &event {
-                    // Cloned before the conversion, which keeps a mere view of the term.
-                    incumbent::Event::Won(term) => Some(Hold::from(term.clone())),
-                    _ => None,
-                };
-                (event.map_term(Term::from), hold)
-            })
-        })
-    }
-
-    fn missed(&self) -> u64 {
-        self.0.missed()
-    }
-}
-
-/// With the time for which each observation has held when it is taken.
-impl Source<(Observation, Duration)> for incumbent::Observer {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<(Observation, Duration)>> {
-        self.poll_next_unpin(cx).map(|seen| {
-            seen.map(|seen| {
-                let age = self.age(&seen);
-                (seen, age)
-            })
-        })
-    }
-
-    fn missed(&self) -> u64 {
-        0
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures_util::stream::BoxStream;
     use std::sync::mpsc;
+    use std::time::Duration;
 
     /// Reads numbers as from a tokio channel.
-    struct Numbers(futures_util::stream::BoxStream<'static, u32>);
-
-    impl Source<u32> for Numbers {
-        fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<u32>> {
-            self.0.poll_next_unpin(cx)
-        }
-
-        fn missed(&self) -> u64 {
-            0
-        }
-    }
+    impl Source for BoxStream<'static, u32> {}
 
     fn feed() -> (tokio::sync::mpsc::UnboundedSender<u32>, Feed<u32>) {
         let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
-        let stream = futures_util::stream::poll_fn(move |cx| receiver.poll_recv(cx)).boxed();
-        (sender, Feed::new(Numbers(stream)).unwrap())
+        let stream = futures_util::stream::poll_fn(move |cx| receiver.poll_recv(cx));
+        (sender, Feed::new(Box::pin(stream) as BoxStream<'static, u32>, |_, number| number).unwrap())
     }
 
     #[test]

@@ -44,17 +44,16 @@ mod term;
 pub mod testing;
 mod wake_thread;
 
-pub use candidate::{Candidate, Question};
+pub use candidate::{Candidate, Leave, Question};
 pub use engine::shut_down;
 pub use error::{Code, Error, Result};
 pub use feed::{Feed, Taken};
-pub use incumbent::{ElectionInfo, ErrorKind, Leader, Observation, Pulse, Reason, State, Token, Warning};
+pub use incumbent::{
+    ElectionInfo, ErrorKind, Event, Leader, Observation, Pulse, Reason, State, Token, Warning,
+};
 pub use mailbox::Mailbox;
 pub use operation::Operation;
 pub use ready::Ready;
 pub use store::Store;
 pub use term::{Hold, Term};
 pub use wake_thread::{Wake, pulse};
-
-/// An event of a candidate: the campaign's own, with a view of the term.
-pub type Event = incumbent::incumbent_core::campaign::Event<Term>;

@@ -52,9 +52,19 @@ impl Store {
         })
     }
 
-    /// Observes the election of that key without taking part. Each observation comes with the time for which it has held.
-    pub fn observe(&self, election: String) -> Operation<Feed<(Observation, Duration)>> {
-        self.ask(|store| async move { Feed::new(store.observe(&election).await?) })
+    /// Observes the election of that key without taking part. `convert` gets each observation and the time for which it
+    /// has held when it is taken.
+    pub fn observe<T: 'static>(
+        &self,
+        election: String,
+        mut convert: impl FnMut(Observation, Duration) -> T + Send + 'static,
+    ) -> Operation<Feed<T>> {
+        self.ask(|store| async move {
+            Feed::new(store.observe(&election).await?, move |observer, seen| {
+                let age = observer.age(&seen);
+                convert(seen, age)
+            })
+        })
     }
 
     /// Answers with the leader of that election now, read from the leader of the store.

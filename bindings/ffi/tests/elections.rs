@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use incumbent_ffi::settings::{Dialect, Unit, Value, campaign, opening};
-use incumbent_ffi::{Candidate, Error, ErrorKind, Event, Feed, Operation, Reason, Store, Taken};
+use incumbent_ffi::{Candidate, Error, ErrorKind, Event, Feed, Leave, Operation, Reason, Store, Taken, Term};
 
 const DIALECT: Dialect = Dialect { unit: Unit::Seconds, lengths: "a number of seconds" };
 const LIMIT: Duration = Duration::from_secs(30);
@@ -30,7 +30,7 @@ fn candidate(store: &Store, name: &str) -> Candidate {
 }
 
 /// Reads a feed up to the next event of that kind.
-fn next(feed: &Feed<Event>, code: &str) -> Event {
+fn next(feed: &Feed<Event<Term>>, code: &str) -> Event<Term> {
     loop {
         match feed.take().unwrap() {
             Taken::Item(event) if event.code() == code => return event,
@@ -45,16 +45,16 @@ fn next(feed: &Feed<Event>, code: &str) -> Event {
 fn a_candidate_wins_resigns_and_reports_it() {
     let store = store();
     let candidate = candidate(&store, "a");
-    let events = candidate.events().unwrap();
+    let events = candidate.events(|event| event.map_term(Term::from)).unwrap();
     let Event::Won(term) = next(&events, "WON") else { unreachable!() };
     assert!(candidate.is_leader() && term.is_current() && term.reason().is_none());
-    answer(&candidate.resign(false)).unwrap();
+    answer(&candidate.leave(Leave::Resign, false)).unwrap();
     assert!(!term.is_current());
     assert_eq!((term.reason(), answer(&term.ended())), (Some(Reason::Resigned), Ok(Reason::Resigned)));
     assert!(
         matches!(next(&events, "LOST"), Event::Lost { term: lost, reason: Reason::Resigned } if lost == term)
     );
-    answer(&candidate.close(false)).unwrap();
+    answer(&candidate.leave(Leave::Close, false)).unwrap();
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn a_drain_waits_for_a_hold_and_not_for_a_view() {
     let candidate = candidate(&store, "a");
     let mut hold = answer(&candidate.next_term(None)).unwrap().unwrap();
     let term = hold.term().clone();
-    let resigning = candidate.resign(false);
+    let resigning = candidate.leave(Leave::Resign, false);
     answer(&term.draining()).unwrap();
     assert!(term.is_current() && term.drain_remaining().unwrap() > Duration::from_secs(1));
     assert!(resigning.take().is_none());
@@ -78,7 +78,7 @@ fn a_resignation_from_inside_of_the_work_answers_once_the_drain_has_begun() {
     let store = store();
     let candidate = candidate(&store, "a");
     let hold = answer(&candidate.next_term(None)).unwrap().unwrap();
-    answer(&candidate.resign(true)).unwrap();
+    answer(&candidate.leave(Leave::Resign, true)).unwrap();
     assert!(hold.term().is_current() && hold.term().drain_remaining().is_some());
 }
 
@@ -89,7 +89,7 @@ fn a_closing_from_inside_of_the_work_answers_once_the_drain_was_reported() {
         let store = store();
         let candidate = candidate(&store, "a");
         let hold = answer(&candidate.next_term(None)).unwrap().unwrap();
-        answer(&candidate.close(true)).unwrap();
+        answer(&candidate.leave(Leave::Close, true)).unwrap();
         assert!(hold.term().is_current() && hold.term().drain_remaining().is_some());
     }
 }
@@ -103,12 +103,12 @@ fn each_term_is_answered_once_and_after_the_last_comes_none() {
     assert!(next.take().is_none());
     let token = first.term().token();
     drop(first);
-    answer(&candidate.resign(false)).unwrap();
+    answer(&candidate.leave(Leave::Resign, false)).unwrap();
     let second = answer(&next).unwrap().unwrap();
     assert!(second.term().token() > token);
     let none = candidate.next_term(Some(second.term().clone()));
     drop(second);
-    answer(&candidate.close(false)).unwrap();
+    answer(&candidate.leave(Leave::Close, false)).unwrap();
     assert!(answer(&none).unwrap().is_none());
 }
 
@@ -126,12 +126,12 @@ fn an_answer_wakes_its_waiters() {
 #[test]
 fn an_observer_reads_the_leader() {
     let store = store();
-    let watching = answer(&store.observe("jobs".into())).unwrap();
+    let watching = answer(&store.observe("jobs".into(), |seen, _| seen)).unwrap();
     let _candidate = candidate(&store, "a");
     loop {
         match watching.take().unwrap() {
-            Taken::Item((seen, _)) if seen.leader.as_ref().is_some_and(|leader| leader.name == "a") => break,
-            Taken::Item((seen, _)) => assert_eq!((&*seen.election, seen.leader), ("jobs", None)),
+            Taken::Item(seen) if seen.leader.as_ref().is_some_and(|leader| leader.name == "a") => break,
+            Taken::Item(seen) => assert_eq!((&*seen.election, seen.leader), ("jobs", None)),
             Taken::Nothing => assert!(watching.ready().wait(Some(LIMIT))),
             Taken::Over => panic!("the store is open"),
         }

@@ -6,7 +6,9 @@
 use std::time::Duration;
 
 use incumbent_ffi::settings::{Campaign, Dialect, Unit, Value, campaign, opening};
-use incumbent_ffi::{Candidate, ErrorKind, Event, Feed, Hold, Operation, Result, Store, shut_down};
+use incumbent_ffi::{
+    Candidate, ErrorKind, Event, Feed, Hold, Leave, Operation, Result, Store, Term, shut_down,
+};
 
 const DIALECT: Dialect = Dialect { unit: Unit::Seconds, lengths: "a number of seconds" };
 const LIMIT: Duration = Duration::from_secs(30);
@@ -27,7 +29,7 @@ fn settings() -> Campaign {
 struct Parent {
     store: Store,
     candidate: Candidate,
-    events: Feed<Event>,
+    events: Feed<Event<Term>>,
     hold: Hold,
     /// A call whose answer the child does not get.
     pending: Operation<Option<Hold>>,
@@ -37,7 +39,7 @@ impl Parent {
     fn leading() -> Self {
         let store = open();
         let candidate = answer(&store.campaign("jobs".into(), settings())).unwrap();
-        let events = candidate.events().unwrap();
+        let events = candidate.events(|event| event.map_term(Term::from)).unwrap();
         let hold = answer(&candidate.next_term(None)).unwrap().unwrap();
         let pending = candidate.next_term(Some(hold.term().clone()));
         Self { store, candidate, events, hold, pending }
@@ -59,12 +61,12 @@ impl Parent {
             forked(self.events.take()),
             self.events.ready().wait(None),
             !self.events.ready().wake(Box::new(|| ())),
-            forked(self.candidate.events()),
+            forked(self.candidate.events(|event| event)),
             forked(self.candidate.set_healthy(false)),
             forked(self.hold.check()),
             refused(&self.pending),
-            refused(&self.candidate.resign(false)),
-            refused(&self.candidate.close(false)),
+            refused(&self.candidate.leave(Leave::Resign, false)),
+            refused(&self.candidate.leave(Leave::Close, false)),
             refused(&self.candidate.next_term(None)),
             refused(&self.store.leader("jobs".into())),
             refused(&self.store.campaign("jobs".into(), settings())),
@@ -115,7 +117,7 @@ fn a_child_may_drop_what_is_its_parents_and_shut_down_and_the_parent_leads_on() 
     // Later than a renewal after the fork.
     answer(&parent.store.leader("jobs".into())).unwrap();
     assert!(parent.candidate.is_leader());
-    answer(&parent.candidate.resign(true)).unwrap();
+    answer(&parent.candidate.leave(Leave::Resign, true)).unwrap();
 }
 
 #[test]

@@ -9,7 +9,7 @@ use incumbent_core::session::{self, CampaignId, Input, Refusal};
 use incumbent_core::store::FaultKind;
 use incumbent_core::{Instant, Token};
 
-use super::{Command, CommandSink, Driver, Enter, LeaveReplies, Reply, in_flight};
+use super::{Command, CommandSink, Driver, Enter, Reply, in_flight};
 use crate::candidate_state::CandidateState;
 use crate::store::roll::Registration;
 use crate::{Error, ErrorKind, Result};
@@ -107,8 +107,8 @@ impl Driver {
         let Some(entry) = self.candidates.get_mut(&id) else { return };
         let campaign = self.session.campaign(id);
         let token = campaign.and_then(|campaign| campaign.lease()).map(|lease| lease.token);
-        let command = match command {
-            Command::Resign(leave) => return self.leave(id, session::Command::Resign, leave),
+        let (command, leave) = match command {
+            Command::Resign(leave) => (session::Command::Resign, Some(leave)),
             Command::HandOver(to, leave) => {
                 let rules = || {
                     check_name(&to).map_err(|refused| Error::new(ErrorKind::InvalidName, refused.to_string()))
@@ -119,7 +119,7 @@ impl Driver {
                 if campaign.is_none_or(|campaign| campaign.state() != State::Leading) {
                     return leave.refuse(&Error::new(ErrorKind::NotLeader, "only the leader can hand over"));
                 }
-                return self.leave(id, session::Command::HandOver(to), leave);
+                (session::Command::HandOver(to), Some(leave))
             }
             Command::Close(leave) => {
                 entry.closing.push(leave.done);
@@ -130,28 +130,26 @@ impl Driver {
             }
             Command::Abandon(commands) => {
                 entry.kept_commands = Some(commands);
-                session::Command::Close
+                (session::Command::Close, None)
             }
             Command::Health(is_well) => {
                 entry.is_well = is_well;
-                session::Command::Health(entry.is_healthy())
+                (session::Command::Health(entry.is_healthy()), None)
             }
             Command::LoopResponds(responds) => {
                 entry.loop_responds = responds;
-                session::Command::Health(entry.is_healthy())
+                (session::Command::Health(entry.is_healthy()), None)
             }
-            Command::AcceptReset => session::Command::Accept,
-            Command::Drained(of) if entry.term == Some(of) => session::Command::Drained,
-            Command::HandlerFailed(of) if token == Some(of) => session::Command::HandlerFailed,
+            Command::AcceptReset => (session::Command::Accept, None),
+            Command::Drained(of) if entry.term == Some(of) => (session::Command::Drained, None),
+            Command::HandlerFailed(of) if token == Some(of) => (session::Command::HandlerFailed, None),
             // For a term that is over.
             Command::Drained(_) | Command::HandlerFailed(_) => return,
         };
         self.feed(Input::Command { id, command });
-    }
-
-    fn leave(&mut self, id: CampaignId, command: session::Command, leave: LeaveReplies) {
-        self.feed(Input::Command { id, command });
-        if let Some(entry) = self.candidates.get_mut(&id) {
+        if let Some(leave) = leave
+            && let Some(entry) = self.candidates.get_mut(&id)
+        {
             // A caller that no longer waits needs no answer.
             let _ = leave.begun.send(Ok(()));
             entry.leaving.push(leave.done);
@@ -163,15 +161,16 @@ impl Driver {
         self.feed(Input::Command { id, command: session::Command::Close });
     }
 
-    /// Publishes the lease of a campaign, and then its events.
+    /// Publishes the lease of a campaign, and then its events. Returns whether the work of a term that drains, or is
+    /// over, has ended.
     pub(super) fn report(
         &mut self,
         id: CampaignId,
         lease: Option<Lease>,
         lease_time: Option<Duration>,
         events: Vec<Event>,
-    ) {
-        let Some(entry) = self.candidates.get_mut(&id) else { return };
+    ) -> bool {
+        let Some(entry) = self.candidates.get_mut(&id) else { return false };
         if let Some(lease_time) = lease_time {
             entry.shared.set_lease_time(lease_time);
         }
@@ -179,9 +178,7 @@ impl Driver {
         events.iter().for_each(|event| log_event(&entry.shared, event));
         let work_ended = entry.shared.update(lease, events, &entry.commands);
         entry.answer_leaves(state(&self.session, id));
-        if work_ended {
-            self.hand_in(Input::Command { id, command: session::Command::Drained });
-        }
+        work_ended
     }
 
     /// Registers or removes a candidate.

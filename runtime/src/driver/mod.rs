@@ -39,7 +39,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::stream::{BoxStream, FuturesUnordered};
 use incumbent_core::Instant;
-use incumbent_core::session::{CampaignId, Input, Output, Session};
+use incumbent_core::session::{self, CampaignId, Input, Output, Session};
 use tokio::sync::mpsc;
 
 pub(crate) use self::connection::{Opening, open, start};
@@ -240,21 +240,25 @@ impl Driver {
 
     /// Gives an input to the session, and carries out all of its outputs.
     fn feed(&mut self, input: Input) {
-        self.hand_in(input);
+        let mut input = Some(input);
         loop {
+            if let Some(input) = input.take()
+                && let Err(misuse) = self.session.handle(self.clock.now(), input)
+            {
+                tracing::error!("a defect of this library, please report it: {misuse}");
+            }
             match self.session.poll() {
                 Output::WakeAt(wake) => {
                     self.wake = wake.map(|wake| wake.at);
                     return;
                 }
+                Output::Report { id, lease, lease_time, events } => {
+                    if self.report(id, lease, lease_time, events) {
+                        input = Some(Input::Command { id, command: session::Command::Drained });
+                    }
+                }
                 output => self.carry_out(output),
             }
-        }
-    }
-
-    fn hand_in(&mut self, input: Input) {
-        if let Err(misuse) = self.session.handle(self.clock.now(), input) {
-            tracing::error!("a defect of this library, please report it: {misuse}");
         }
     }
 
@@ -279,16 +283,13 @@ impl Driver {
                 return self.candidates.get_mut(&id).into_iter().for_each(CandidateEntry::entered);
             }
             Output::Refused(id, refusal) => return self.refused(id, refusal),
-            Output::Report { id, lease, lease_time, events } => {
-                return self.report(id, lease, lease_time, events);
-            }
             Output::Stands(id, stands) => return self.register(id, stands),
             Output::Closed(id) => return self.end(id),
             Output::Considered { id, request, accepted } => {
                 return self.considered(id, &request, accepted);
             }
             // Handled in `feed`.
-            Output::WakeAt(_) => return,
+            Output::Report { .. } | Output::WakeAt(_) => return,
         };
         self.in_flight.push(request);
     }

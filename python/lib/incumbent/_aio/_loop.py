@@ -44,7 +44,7 @@ class Wakeups:
             mailbox = _incumbent.Mailbox()
             pulse = _incumbent.Pulse.of_mailbox(mailbox)
             # This makes the loop keep `self` and its pulse until it is closed.
-            loop.add_reader(mailbox.fileno(), _deliver, self, pulse)
+            loop.add_reader(mailbox.fileno(), self._deliver, pulse)
             self._mailbox = mailbox
         except (NotImplementedError, BrokenError):
             pulse = _called(loop)
@@ -77,19 +77,17 @@ class Wakeups:
         """Whether it delivers to that loop, in this process."""
         return self.loop is loop and not (self._mailbox is not None and self._mailbox.is_forked)
 
-    def deliver(self) -> None:
-        """Calls the callbacks of the messages in the mailbox. Taking them also proves that the loop runs."""
+    def _deliver(self, pulse: _incumbent.Pulse) -> None:  # noqa: ARG002
+        """Calls the callbacks of the messages in the mailbox. Taking them also proves that the loop runs.
+
+        The argument ``pulse`` makes the loop, and only the loop, keep it.
+        """
         if self._mailbox is None:
             return
         for message in self._mailbox.take():
             callback = self._waiting.pop(message, None)
             if callback is not None:
                 callback()
-
-
-def _deliver(wakeups: Wakeups, pulse: _incumbent.Pulse) -> None:
-    """Delivers the messages in the mailbox. The argument ``pulse`` makes the loop, and only the loop, keep it."""
-    wakeups.deliver()
 
 
 _MESSAGES = count(1)

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 from weakref import ref
 
-from incumbent._aio._loop import Wakeups, wakeups, settle
+from incumbent._aio._loop import Wakeups, wakeups
 
 if TYPE_CHECKING:
     import asyncio
@@ -75,5 +75,5 @@ def _ring(stream: ref[Stream[T, U]], at: Wakeups) -> None:
     if me._listening is at:
         me._listening = None
     for future in me._waiting:
-        if future.get_loop() is at.loop:
-            settle(future)
+        if future.get_loop() is at.loop and not future.done():
+            future.set_result(None)
