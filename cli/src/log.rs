@@ -13,7 +13,7 @@ pub(crate) const VARIABLE: &str = "INCUMBENT_LOG";
 pub(crate) fn start(verbosity: u8) {
     let by_flag = match verbosity {
         // Commands report a connection's warning in their own words.
-        0 => "error,incumbent::hub::connection=off",
+        0 => "error,incumbent::driver::connection=off",
         1 => "warn,incumbent=info",
         2 => "warn,incumbent=debug",
         _ => "info,incumbent=trace",

@@ -2,7 +2,7 @@
 
 import { EventEmitter } from 'node:events';
 
-import { answer, keepAlive, news, whenDone } from './bell.js';
+import { answer, answerUnref, keepAlive, whenDone } from './notifier.js';
 import { answerOf, check } from './errors.js';
 import { isEvent, type CandidateEmitter } from './emitter.js';
 import { Handlers, type Held } from './handlers.js';
@@ -37,7 +37,7 @@ export class Candidate extends Emitter implements AsyncDisposable {
   /** Pending waits for a term, which do not keep the process alive. */
   readonly #awaited = new Set<Promise<unknown>>();
   readonly #keepsAlive: boolean;
-  #wait: typeof news;
+  #wait: typeof answerUnref;
   #present: Term | undefined;
 
   private constructor(native: NativeCandidate, keepsAlive: boolean, handlers: HandlerSettings) {
@@ -45,7 +45,7 @@ export class Candidate extends Emitter implements AsyncDisposable {
     this.#native = native;
     this.#leads = native.isLeader();
     this.#keepsAlive = keepsAlive;
-    this.#wait = keepsAlive ? answer : news;
+    this.#wait = keepsAlive ? answer : answerUnref;
     this.#handlers = new Handlers(
       () => this.#heldEvents(),
       (term) => Term.nativeOf(term).hold(),
@@ -189,7 +189,7 @@ export class Candidate extends Emitter implements AsyncDisposable {
   }
 
   #isInside(): boolean {
-    return isInside(this.#native.term?.token);
+    return isInside(() => this.#native.term);
   }
 
   #next(after?: NativeTerm): Promise<NativeHold | null> {

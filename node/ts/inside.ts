@@ -54,7 +54,12 @@ export class Work {
 
 const storage = new AsyncLocalStorage<Work>();
 
-/** Whether the caller is part of work that holds the term of that token; any term, where none is given. */
-export function isInside(token?: string): boolean {
-  return storage.getStore()?.holds(token) ?? false;
+/** Whether the caller is part of work that holds the present term; any term, where `term` is not given. */
+export function isInside(term?: () => { readonly token: string } | null): boolean {
+  const work = storage.getStore();
+  if (work === undefined) {
+    // The usual case; the present term is not asked for.
+    return false;
+  }
+  return work.holds(term?.()?.token);
 }

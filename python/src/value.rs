@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use incumbent_ffi::settings::{Dialect, Map, Unit, Value};
 use incumbent_ffi::{Leader, Reason};
+use pyo3::BoundObject;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -11,11 +12,25 @@ use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 pub(crate) const DIALECT: Dialect =
     Dialect { unit: Unit::Seconds, lengths: "a number of seconds or a timedelta" };
 
+/// A value that is converted once the interpreter's lock is held.
+pub(crate) type Convert = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
+
+/// Puts a value off until then.
+pub(crate) fn convert<T>(value: T) -> Convert
+where
+    T: for<'py> IntoPyObject<'py, Error: Into<PyErr>> + Send + 'static,
+{
+    Box::new(move |py| {
+        let value = value.into_pyobject(py).map_err(Into::into)?;
+        Ok(value.into_bound().into_any().unbind())
+    })
+}
+
 /// `(name, revision, nonce, metadata)`
 pub(crate) type LeaderTuple = (String, u64, Option<String>, Vec<(String, String)>);
 
 pub(crate) fn leader(leader: Leader) -> LeaderTuple {
-    (leader.name, leader.revision, leader.nonce, leader.metadata)
+    (leader.name, leader.revision.0, leader.nonce.map(|nonce| nonce.to_string()), leader.metadata)
 }
 
 /// Returns the reason with that code.

@@ -7,8 +7,8 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
-use crate::driver::{Command, Driver};
-use crate::standing::Standing;
+use crate::candidate_state::CandidateState;
+use crate::driver::{Command, CommandSink};
 
 type Check = dyn Fn() -> BoxFuture<'static, bool> + Send + Sync;
 
@@ -29,20 +29,20 @@ impl HealthCheck {
     }
 
     /// Calls the check until the campaign is over, and reports changes to the driver.
-    pub(crate) fn start(self, standing: &Arc<Standing>, driver: Weak<dyn Driver>) {
-        let over = standing.over();
-        let keep = self.keep_asking(Arc::clone(standing), driver);
-        standing.tasks.spawn(async move {
+    pub(crate) fn start(self, shared: &Arc<CandidateState>, driver: Weak<dyn CommandSink>) {
+        let over = shared.over();
+        let keep = self.keep_asking(Arc::clone(shared), driver);
+        shared.tasks.spawn(async move {
             // The check may never end; the campaign does.
             over.run_until_cancelled(keep).await;
         });
     }
 
-    async fn keep_asking(self, standing: Arc<Standing>, driver: Weak<dyn Driver>) {
+    async fn keep_asking(self, shared: Arc<CandidateState>, driver: Weak<dyn CommandSink>) {
         // A candidate is healthy at first.
         let mut was_well = true;
         loop {
-            let is_well = self.ask(&standing).await;
+            let is_well = self.ask(&shared).await;
             if is_well != was_well {
                 was_well = is_well;
                 let Some(driver) = driver.upgrade() else { return };
@@ -52,8 +52,8 @@ impl HealthCheck {
         }
     }
 
-    async fn ask(&self, standing: &Standing) -> bool {
-        let (election, candidate) = (&*standing.election, &*standing.candidate);
+    async fn ask(&self, shared: &CandidateState) -> bool {
+        let (election, candidate) = (&*shared.election, &*shared.candidate);
         // The closure itself may panic as well as the future it makes.
         let asked = AssertUnwindSafe(async { (self.check)().await }).catch_unwind();
         match tokio::time::timeout(self.interval, asked).await {

@@ -15,10 +15,10 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::driver::{Command, Driver};
+use crate::candidate_state::{CandidateState, Subscriber};
+use crate::driver::{Command, CommandSink};
 use crate::event::Event;
-use crate::standing::{Reads, Standing};
-use crate::view::TermView;
+use crate::term::TermView;
 
 /// The number of probes per limit: a hang is noticed at the latest a quarter of the limit after it.
 const QUARTERS: u32 = 4;
@@ -172,23 +172,23 @@ impl LoopWatch {
     }
 
     /// Watches until the campaign is over, and reports changes to the driver.
-    pub(crate) fn start(self, standing: &Arc<Standing>, driver: Weak<dyn Driver>) {
-        let over = standing.over();
-        let watching = self.keep_watching(Arc::clone(standing), driver);
-        standing.tasks.spawn(async move {
+    pub(crate) fn start(self, shared: &Arc<CandidateState>, driver: Weak<dyn CommandSink>) {
+        let over = shared.over();
+        let watching = self.keep_watching(Arc::clone(shared), driver);
+        shared.tasks.spawn(async move {
             over.run_until_cancelled(watching).await;
         });
     }
 
-    async fn keep_watching(self, standing: Arc<Standing>, driver: Weak<dyn Driver>) {
-        let (election, candidate) = (&*standing.election, &*standing.candidate);
-        let mut events = standing.subscribe(Reads::Inside);
+    async fn keep_watching(self, shared: Arc<CandidateState>, driver: Weak<dyn CommandSink>) {
+        let (election, candidate) = (&*shared.election, &*shared.candidate);
+        let mut events = shared.subscribe(Subscriber::Library);
         while let Some(event) = events.next().await {
             let Event::Won(term) = event else { continue };
             // A view, because a term that is held here would hold up its drain.
             let view = term.view();
             drop(term);
-            let limit = self.limit.unwrap_or_else(|| standing.lease_time());
+            let limit = self.limit.unwrap_or_else(|| shared.lease_time());
             if !self.hangs_in(&view, limit).await {
                 continue;
             }
@@ -199,12 +199,12 @@ impl LoopWatch {
                 "the event loop has not turned for so long: the candidate counts as unhealthy and leaves, until it turns"
             );
             let Some(leaving) = driver.upgrade() else { return };
-            leaving.send(Command::Turns(false));
+            leaving.send(Command::LoopResponds(false));
             drop(leaving);
             self.pulse.turns().await;
             tracing::info!(election, candidate, "the event loop turns again");
             let Some(returning) = driver.upgrade() else { return };
-            returning.send(Command::Turns(true));
+            returning.send(Command::LoopResponds(true));
         }
     }
 

@@ -11,15 +11,17 @@ use crate::time::{Instant, rounded};
 use crate::token::{Revision, Token};
 
 /// A report to the user of a campaign.
+///
+/// `T` is the term: its plain numbers here, a handle of it where a runtime passes the event on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum Event<T = Term> {
     /// This candidate leads, from now until `Lost`.
-    Won(Term),
+    Won(T),
     /// This leader leaves of its own will. It still leads, its lease is renewed, and it has until
     /// `until` to finish its work.
     Draining {
         /// The term that is ending.
-        term: Term,
+        term: T,
         /// When it ends at the latest.
         until: Instant,
         /// Why.
@@ -28,7 +30,7 @@ pub enum Event {
     /// This candidate leads no more. Reported exactly once for every `Won`.
     Lost {
         /// The term that ended.
-        term: Term,
+        term: T,
         /// Why.
         reason: Reason,
     },
@@ -38,6 +40,32 @@ pub enum Event {
     StateChanged(State),
     /// A problem that a person should know.
     Warning(Warning),
+}
+
+impl<T> Event<T> {
+    /// The same event, with its term converted.
+    pub fn map_term<U>(self, convert: impl FnOnce(T) -> U) -> Event<U> {
+        match self {
+            Self::Won(term) => Event::Won(convert(term)),
+            Self::Draining { term, until, reason } => Event::Draining { term: convert(term), until, reason },
+            Self::Lost { term, reason } => Event::Lost { term: convert(term), reason },
+            Self::LeaderChanged(leader) => Event::LeaderChanged(leader),
+            Self::StateChanged(state) => Event::StateChanged(state),
+            Self::Warning(warning) => Event::Warning(warning),
+        }
+    }
+
+    /// A stable, machine-readable name of its kind, the same in every language.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Won(_) => "WON",
+            Self::Draining { .. } => "DRAINING",
+            Self::Lost { .. } => "LOST",
+            Self::LeaderChanged(_) => "LEADER_CHANGED",
+            Self::StateChanged(_) => "STATE_CHANGED",
+            Self::Warning(_) => "WARNING",
+        }
+    }
 }
 
 /// One uninterrupted leadership.

@@ -9,14 +9,14 @@ use incumbent_core::{Incarnation, Instant, Revision, Token};
 use tokio::sync::watch;
 
 use crate::candidate::Candidate;
+use crate::candidate_state::CandidateState;
 use crate::clock::Clock;
-use crate::driver::{Command, Driver, Leave, Reply};
-use crate::standing::{Drain, Standing};
+use crate::driver::{Command, CommandSink, LeaveReplies, Reply};
 use crate::{Error, ErrorKind};
 
 /// An election that a test controls, at once and without a store.
 ///
-/// The code under test has an ordinary [`Candidate`]; the test has this. Requests of the code (a
+/// The code under test has an ordinary [`Candidate`]; the test has this. DriverHandle of the code (a
 /// resignation, for instance) are carried out as in a real election, and recorded.
 ///
 /// ```
@@ -62,16 +62,16 @@ pub enum Asked {
 impl ScriptedElection {
     /// An election, and its only candidate, which does not lead yet. Deadlines are counted on `clock`.
     pub fn new(election: &str, candidate: &str, clock: Clock) -> (Self, Candidate) {
-        let standing = Standing::new(election.into(), candidate.into(), clock);
+        let shared = CandidateState::new(election.into(), candidate.into(), clock);
         let script = Arc::new_cyclic(|me: &Weak<Script>| Script {
             me: Weak::clone(me),
-            standing: Arc::clone(&standing),
+            shared: Arc::clone(&shared),
             page: Mutex::default(),
             deadline: watch::Sender::new(None),
             watched: Once::new(),
         });
         script.update(None, [Event::StateChanged(State::Waiting)]);
-        let candidate = Candidate::new(standing, Arc::clone(&script) as Arc<dyn Driver>);
+        let candidate = Candidate::new(shared, Arc::clone(&script) as Arc<dyn CommandSink>);
         (Self { script }, candidate)
     }
 
@@ -86,7 +86,7 @@ impl ScriptedElection {
     /// [`Reason::Expired`].
     pub fn acquire_for(&self, lease: Duration) -> Token {
         self.script.watch();
-        self.script.acquire(self.script.standing.clock.now() + lease)
+        self.script.acquire(self.script.shared.clock.now() + lease)
     }
 
     /// Ends the term at once, for that reason, without a drain. Does nothing without a term.
@@ -129,7 +129,7 @@ impl fmt::Debug for ScriptedElection {
 
 struct Script {
     me: Weak<Script>,
-    standing: Arc<Standing>,
+    shared: Arc<CandidateState>,
     page: Mutex<Page>,
     /// The end of the present lease, for the thread that watches it.
     deadline: watch::Sender<Option<Instant>>,
@@ -157,7 +157,7 @@ impl Script {
         let mut page = self.page_now();
         let is_new = page.term.is_none();
         page.terms += u64::from(is_new);
-        let started = self.standing.clock.now();
+        let started = self.shared.clock.now();
         let token = Token { incarnation: Incarnation(1), sequence: Revision(page.terms) };
         let term = *page.term.get_or_insert(Term { token, started });
         page.lease = Some(Lease { token, deadline });
@@ -172,9 +172,9 @@ impl Script {
             return;
         }
         page.draining = Some(reason);
-        let until = self.standing.clock.now() + DRAIN;
+        let until = self.shared.clock.now() + DRAIN;
         let events = [Event::Draining { term, until, reason }, Event::StateChanged(State::Draining)];
-        if self.update(page.lease, events) == Drain::Done {
+        if self.update(page.lease, events) {
             self.lose(page, reason);
         }
     }
@@ -187,14 +187,14 @@ impl Script {
         }
         if page.closing {
             page.closed = true;
-            self.standing.end(Reason::Closed);
+            self.shared.end(Reason::Closed);
         }
         // A caller that no longer waits needs no answer.
         page.waiting.drain(..).for_each(|reply| drop(reply.send(Ok(()))));
     }
 
     /// Leaves, and answers when the term is over; at once without a term.
-    fn leave(&self, page: &mut Page, reason: Reason, leave: Leave) {
+    fn leave(&self, page: &mut Page, reason: Reason, leave: LeaveReplies) {
         let _ = leave.begun.send(Ok(()));
         page.waiting.push(leave.done);
         if page.term.is_some() { self.drain(page, reason) } else { self.lose(page, reason) }
@@ -205,16 +205,16 @@ impl Script {
         self.update(page.lease, [event]);
     }
 
-    fn update(&self, lease: Option<Lease>, events: impl IntoIterator<Item = Event>) -> Drain {
+    fn update(&self, lease: Option<Lease>, events: impl IntoIterator<Item = Event>) -> bool {
         self.deadline.send_replace(lease.map(|lease| lease.deadline));
-        self.standing.update(lease, events, &(Weak::clone(&self.me) as Weak<dyn Driver>))
+        self.shared.update(lease, events, &(Weak::clone(&self.me) as Weak<dyn CommandSink>))
     }
 
     /// Begins to watch for the end of leases, on a thread because a test may have no runtime, or a blocked one.
     fn watch(&self) {
         self.watched.call_once(|| {
             let (script, deadline) = (Weak::clone(&self.me), self.deadline.subscribe());
-            let clock = self.standing.clock.clone();
+            let clock = self.shared.clock.clone();
             // Without a thread, the end is reported at the next step of the script.
             let _ = std::thread::Builder::new().name("incumbent-script".into()).spawn(move || {
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
@@ -228,7 +228,7 @@ impl Script {
     /// The present page: an expired lease is ended, and reported, before any other step.
     fn page_now(&self) -> MutexGuard<'_, Page> {
         let mut page = self.page();
-        if page.lease.is_some_and(|lease| self.standing.clock.now() >= lease.deadline) {
+        if page.lease.is_some_and(|lease| self.shared.clock.now() >= lease.deadline) {
             self.lose(&mut page, Reason::Expired);
         }
         page
@@ -259,11 +259,11 @@ async fn tell_ends(script: Weak<Script>, mut deadline: watch::Receiver<Option<In
     }
 }
 
-impl Driver for Script {
+impl CommandSink for Script {
     fn send(&self, command: Command) {
         let mut page = self.page_now();
         if page.closed {
-            // A caller that waits sees its answer dropped, as with a hub.
+            // A caller that waits sees its answer dropped, as with a driver.
             return;
         }
         let is_present = |token| page.term.is_some_and(|term| term.token == token);
@@ -298,7 +298,7 @@ impl Driver for Script {
                     self.drain(&mut page, Reason::Unhealthy);
                 }
             }
-            Command::Accept => page.asked.push(Asked::AcceptReset),
+            Command::AcceptReset => page.asked.push(Asked::AcceptReset),
             Command::Drained(token) if is_present(token) => {
                 if let Some(reason) = page.draining {
                     self.lose(&mut page, reason);
@@ -309,7 +309,7 @@ impl Driver for Script {
                 self.lose(&mut page, Reason::HandlerFailed);
             }
             // A scripted candidate's event loop is not watched.
-            Command::Turns(_) | Command::Drained(_) | Command::HandlerFailed(_) => {}
+            Command::LoopResponds(_) | Command::Drained(_) | Command::HandlerFailed(_) => {}
         }
     }
 

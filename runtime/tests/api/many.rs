@@ -1,4 +1,4 @@
-//! Many candidates and many elections on one hub.
+//! Many candidates and many elections on one driver.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

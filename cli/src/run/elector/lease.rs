@@ -31,7 +31,7 @@ impl Elector {
         {
             running.signal(Signal::KILL);
         }
-        let deadline = self.term.as_ref().map(Term::deadline).filter(|deadline| *deadline != Instant::ZERO);
+        let deadline = self.term.as_ref().map(|term| term.deadline()).filter(|deadline| *deadline != Instant::ZERO);
         if let Some(deadline) = deadline {
             self.learn(deadline)?;
         }

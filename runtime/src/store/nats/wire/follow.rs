@@ -3,7 +3,7 @@
 //! The client has an ordered consumer too, but that one repairs itself: after a gap or a restart it
 //! goes on from the last sequence it saw. In a bucket that was deleted and created again such a
 //! sequence means nothing, and the watcher would never learn of the gap. So this one ends as soon
-//! as it cannot promise that it saw every change in order, and the hub watches again from the
+//! as it cannot promise that it saw every change in order, and the driver watches again from the
 //! present entries.
 //!
 //! A record that is replaced before it was sent is not sent at all, because the bucket holds only
@@ -116,7 +116,7 @@ impl Follow {
                 flow_control: true,
                 idle_heartbeat: nanos(heartbeat),
                 inactive_threshold: nanos(INACTIVE),
-                // It ends with its server; the hub notices that and creates another.
+                // It ends with its server; the driver notices that and creates another.
                 num_replicas: 1,
                 mem_storage: true,
             },

@@ -18,58 +18,58 @@ pub fn pulse(wake: impl Fn() -> Wake + Send + Sync + 'static) -> Pulse {
     Pulse::new(move || {
         let engine = Engine::running();
         if let Some(engine) = engine {
-            engine.teller.tell(wake());
+            engine.wakes.call(wake());
         }
         engine.is_some()
     })
 }
 
 /// One thread that calls wakes, in order. Neither the driver nor the engine's runtime ever waits for it.
-pub(crate) struct Teller {
+pub(crate) struct WakeThread {
     wakes: mpsc::Sender<Wake>,
-    door: Arc<Door>,
+    guard: Arc<CallGuard>,
 }
 
-/// A guard: whether a wake is running, and whether another may start.
+/// Whether a wake is running, and whether another may start.
 #[derive(Default)]
-struct Door {
+struct CallGuard {
     state: Mutex<State>,
-    left: Condvar,
+    returned: Condvar,
 }
 
 #[derive(Default)]
 struct State {
-    is_inside: bool,
-    is_shut: bool,
+    is_calling: bool,
+    is_stopped: bool,
 }
 
-impl Teller {
+impl WakeThread {
     pub(crate) fn start(name: &str) -> std::io::Result<Self> {
         let (sender, receiver) = mpsc::channel::<Wake>();
-        let door = Arc::new(Door::default());
-        let doorway = Arc::clone(&door);
+        let guard = Arc::new(CallGuard::default());
+        let calls = Arc::clone(&guard);
         std::thread::Builder::new().name(name.into()).spawn(move || {
             for wake in receiver {
-                if !doorway.enter() {
+                if !calls.begin() {
                     continue;
                 }
                 // A wake that panics is a bug of the binding; the wakes after it are still called.
                 let _ = catch_unwind(AssertUnwindSafe(wake));
-                doorway.leave();
+                calls.end();
             }
         })?;
-        Ok(Self { wakes: sender, door })
+        Ok(Self { wakes: sender, guard })
     }
 
     /// Queues `wake` for the thread. Never waits.
-    pub(crate) fn tell(&self, wake: Wake) {
+    pub(crate) fn call(&self, wake: Wake) {
         // The thread lives as long as the sender.
         let _ = self.wakes.send(wake);
     }
 
     /// Calls `wake` on this thread, unless it was [stopped](Self::stop).
-    pub(crate) fn call(&self, wake: Wake) {
-        if !self.door.lock().is_shut {
+    pub(crate) fn call_inline(&self, wake: Wake) {
+        if !self.guard.lock().is_stopped {
             // As on the thread: a bug of the binding must not end a campaign.
             let _ = catch_unwind(AssertUnwindSafe(wake));
         }
@@ -78,32 +78,32 @@ impl Teller {
     /// Calls the queued wakes and then no more, within `limit`: a wake that takes longer is left running.
     pub(crate) fn stop(&self, limit: Duration) {
         let until = Instant::now() + limit;
-        let (last, told) = mpsc::channel::<()>();
-        self.tell(Box::new(move || drop(last)));
+        let (last, called) = mpsc::channel::<()>();
+        self.call(Box::new(move || drop(last)));
         // Dropping the sender ends this wait, whether the wake was called or not.
-        let _ = told.recv_timeout(limit);
-        let mut state = self.door.lock();
-        state.is_shut = true;
-        while state.is_inside {
+        let _ = called.recv_timeout(limit);
+        let mut state = self.guard.lock();
+        state.is_stopped = true;
+        while state.is_calling {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return;
             }
-            state = self.door.left.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            state = self.guard.returned.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 }
 
-impl Door {
-    fn enter(&self) -> bool {
+impl CallGuard {
+    fn begin(&self) -> bool {
         let mut state = self.lock();
-        state.is_inside = !state.is_shut;
-        state.is_inside
+        state.is_calling = !state.is_stopped;
+        state.is_calling
     }
 
-    fn leave(&self) {
-        self.lock().is_inside = false;
-        self.left.notify_all();
+    fn end(&self) {
+        self.lock().is_calling = false;
+        self.returned.notify_all();
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -117,39 +117,39 @@ mod tests {
 
     #[test]
     fn wakes_are_called_in_order_and_one_that_panics_stops_nothing() {
-        let teller = Teller::start("teller").unwrap();
-        let (told, heard) = mpsc::channel();
-        let other = told.clone();
-        teller.tell(Box::new(move || told.send(1).unwrap()));
-        teller.tell(Box::new(|| panic!("on purpose")));
-        teller.tell(Box::new(move || other.send(2).unwrap()));
-        assert_eq!([heard.recv().unwrap(), heard.recv().unwrap()], [1, 2]);
+        let wakes = WakeThread::start("wakes").unwrap();
+        let (sender, receiver) = mpsc::channel();
+        let other = sender.clone();
+        wakes.call(Box::new(move || sender.send(1).unwrap()));
+        wakes.call(Box::new(|| panic!("on purpose")));
+        wakes.call(Box::new(move || other.send(2).unwrap()));
+        assert_eq!([receiver.recv().unwrap(), receiver.recv().unwrap()], [1, 2]);
     }
 
     #[test]
     fn after_it_was_stopped_nothing_is_called() {
-        let teller = Teller::start("teller").unwrap();
-        let (told, heard) = mpsc::channel::<()>();
-        teller.stop(Duration::from_secs(10));
-        teller.tell(Box::new(move || told.send(()).unwrap()));
+        let wakes = WakeThread::start("wakes").unwrap();
+        let (sender, receiver) = mpsc::channel::<()>();
+        wakes.stop(Duration::from_secs(10));
+        wakes.call(Box::new(move || sender.send(()).unwrap()));
         // The wake is dropped uncalled, and its sender with it.
-        assert!(heard.recv().is_err());
+        assert!(receiver.recv().is_err());
     }
 
     #[test]
-    fn stopping_waits_for_the_wake_that_is_being_called_but_not_for_ever() {
-        let teller = Teller::start("teller").unwrap();
+    fn stopping_waits_for_the_wake_that_is_being_called_up_to_its_limit() {
+        let wakes = WakeThread::start("wakes").unwrap();
         let (entered, inside) = mpsc::channel();
         let (release, released) = mpsc::channel::<()>();
-        teller.tell(Box::new(move || {
+        wakes.call(Box::new(move || {
             entered.send(()).unwrap();
             let _ = released.recv();
         }));
         inside.recv().unwrap();
-        teller.stop(Duration::from_millis(1));
-        assert!(teller.door.lock().is_inside);
+        wakes.stop(Duration::from_millis(1));
+        assert!(wakes.guard.lock().is_calling);
         drop(release);
-        teller.stop(Duration::from_secs(30));
-        assert!(!teller.door.lock().is_inside);
+        wakes.stop(Duration::from_secs(30));
+        assert!(!wakes.guard.lock().is_calling);
     }
 }

@@ -1,12 +1,12 @@
 /** Wake-ups by the compiled part, and the time for which they keep the event loop running. */
 
 import { addon } from './addon.js';
-import type { Bell, Operation, Pulse } from './native.js';
+import type { Notifier, Operation, Pulse } from './native.js';
 import { errorOf } from './errors.js';
 
 /** An object that notifies when there is something to take. */
 interface Source {
-  tell(bell: Bell, id: number): boolean;
+  notify(notifier: Notifier, id: number): boolean;
 }
 
 const waiting = new Map<number, () => void>();
@@ -14,29 +14,29 @@ let last = 0;
 let held = 0;
 
 /** The number that checks whether the loop runs; no callback has it. */
-const ASKED = 0;
+const PROBE = 0;
 let present: Pulse | undefined;
 
-const bell = new addon.Bell((id) => {
-  if (id === ASKED) {
+const notifier = new addon.Notifier((id) => {
+  if (id === PROBE) {
     present?.beat();
     return;
   }
-  const ring = waiting.get(id);
+  const callback = waiting.get(id);
   waiting.delete(id);
-  ring?.();
+  callback?.();
 });
 
 /**
- * Calls `ring` when there is something to take. Returns false where there is already, and then does not call it.
+ * Calls `callback` when there is something to take. Returns false where there is already, and then does not call it.
  */
-export function tell(source: Source, ring: () => void): boolean {
+export function whenReady(source: Source, callback: () => void): boolean {
   do {
     last = (last + 1) >>> 0;
-  } while (last === ASKED || waiting.has(last));
+  } while (last === PROBE || waiting.has(last));
   const id = last;
-  waiting.set(id, ring);
-  if (source.tell(bell, id)) {
+  waiting.set(id, callback);
+  if (source.notify(notifier, id)) {
     return true;
   }
   waiting.delete(id);
@@ -48,7 +48,7 @@ export function tell(source: Source, ring: () => void): boolean {
  * running.
  */
 export function pulse(): Pulse {
-  present ??= new addon.Pulse(bell, ASKED);
+  present ??= new addon.Pulse(notifier, PROBE);
   return present;
 }
 
@@ -57,7 +57,7 @@ export function keepAlive(): () => void {
   let isOver = false;
   held += 1;
   if (held === 1) {
-    bell.hold();
+    notifier.hold();
   }
   return () => {
     if (isOver) {
@@ -66,7 +66,7 @@ export function keepAlive(): () => void {
     isOver = true;
     held -= 1;
     if (held === 0) {
-      bell.letGo();
+      notifier.letGo();
     }
   };
 }
@@ -80,7 +80,7 @@ export function whenDone(operation: Operation, done: (error: Error | null, value
         done(answer.failure === undefined ? null : errorOf(answer.failure), answer.value ?? null);
         return;
       }
-      if (tell(operation, look)) {
+      if (whenReady(operation, look)) {
         return;
       }
     }
@@ -91,11 +91,11 @@ export function whenDone(operation: Operation, done: (error: Error | null, value
 /** Waits for the answer of an operation, and keeps the event loop running until it is there. */
 export function answer<T>(operation: Operation): Promise<T> {
   const letGo = keepAlive();
-  return news<T>(operation).finally(letGo);
+  return answerUnref<T>(operation).finally(letGo);
 }
 
 /** Waits for the answer of an operation, and keeps nothing running. */
-export function news<T>(operation: Operation): Promise<T> {
+export function answerUnref<T>(operation: Operation): Promise<T> {
   return new Promise((resolve, reject) => {
     whenDone(operation, (error, value) => {
       if (error === null) {

@@ -1,6 +1,6 @@
 //! Wake-ups of an event loop.
 
-// Napi's replacement counts the objects that may ring. This module counts the answers that a program waits for.
+// Napi's replacement counts the objects that may notify. This module counts the answers that a program waits for.
 #![allow(deprecated)]
 
 use std::sync::Arc;
@@ -12,22 +12,22 @@ use napi::{Env, Result, Status};
 use napi_derive::napi;
 
 /// Called with a number, without waiting, on any thread.
-type Ring = ThreadsafeFunction<u32, (), u32, Status, false, true>;
+type Callback = ThreadsafeFunction<u32, (), u32, Status, false, true>;
 
 /// Wakes one event loop, with the number of a waiting callback. Each event loop has one. It keeps the loop running only
 /// between [`hold`](Self::hold) and [`let_go`](Self::let_go).
-#[napi(js_name = "Bell")]
-pub struct Bell {
-    ring: Arc<Ring>,
-    hold: Ring,
+#[napi(js_name = "Notifier")]
+pub struct Notifier {
+    callback: Arc<Callback>,
+    hold: Callback,
 }
 
 #[napi]
-impl Bell {
+impl Notifier {
     #[napi(constructor)]
-    pub fn new(ring: Function<'_, u32, ()>) -> Result<Self> {
-        let build = || ring.build_threadsafe_function::<u32>().weak::<true>().build();
-        Ok(Self { ring: Arc::new(build()?), hold: build()? })
+    pub fn new(callback: Function<'_, u32, ()>) -> Result<Self> {
+        let build = || callback.build_threadsafe_function::<u32>().weak::<true>().build();
+        Ok(Self { callback: Arc::new(build()?), hold: build()? })
     }
 
     /// Keeps the event loop running.
@@ -43,7 +43,7 @@ impl Bell {
     }
 }
 
-/// Checks whether the event loop of a [`Bell`] runs, until that loop ends.
+/// Checks whether the event loop of a [`Notifier`] runs, until that loop ends.
 #[napi(js_name = "Pulse")]
 pub struct Pulse {
     pub(crate) pulse: LoopPulse,
@@ -51,11 +51,11 @@ pub struct Pulse {
 
 #[napi]
 impl Pulse {
-    /// Creates a pulse that rings with that number, to which the loop answers with [`beat`](Self::beat).
+    /// Creates a pulse that notifies with that number, to which the loop answers with [`beat`](Self::beat).
     #[napi(constructor)]
-    pub fn new(bell: &Bell, id: u32) -> Self {
-        let ring = Arc::clone(&bell.ring);
-        let ask = move || ring.call(id, ThreadsafeFunctionCallMode::NonBlocking) == Status::Ok;
+    pub fn new(notifier: &Notifier, id: u32) -> Self {
+        let callback = Arc::clone(&notifier.callback);
+        let ask = move || callback.call(id, ThreadsafeFunctionCallMode::NonBlocking) == Status::Ok;
         Self { pulse: LoopPulse::new(ask) }
     }
 
@@ -72,13 +72,13 @@ impl Drop for Pulse {
     }
 }
 
-impl Bell {
-    /// Returns a wake that rings with that number, once.
+impl Notifier {
+    /// Returns a wake that notifies with that number, once.
     pub(crate) fn wake(&self, id: u32) -> Wake {
-        let ring = Arc::clone(&self.ring);
+        let callback = Arc::clone(&self.callback);
         // An event loop that has ended needs no wake-up.
         Box::new(move || {
-            ring.call(id, ThreadsafeFunctionCallMode::NonBlocking);
+            callback.call(id, ThreadsafeFunctionCallMode::NonBlocking);
         })
     }
 }
