@@ -47,21 +47,6 @@ pub(crate) struct Cli {
 /// The help heading of the options that every command takes.
 const OF_ALL: &str = "Of every command";
 
-/// Parses a time, such as `1500ms`.
-pub(crate) fn time(text: &str) -> Result<std::time::Duration, String> {
-    humantime::parse_duration(text)
-        .map_err(|_| "a time is a number with a unit, such as 1500ms, 30s or 5m".to_owned())
-}
-
-/// Parses a time greater than zero, so that a periodic action cannot run without a pause.
-pub(crate) fn some_time(text: &str) -> Result<std::time::Duration, String> {
-    const LEAST: std::time::Duration = std::time::Duration::from_millis(10);
-    match time(text)? {
-        time if time >= LEAST => Ok(time),
-        _ => Err("it must be at least 10ms".into()),
-    }
-}
-
 impl Cli {
     /// The whole command line: every page of help ends with the exit codes of its command.
     pub(crate) fn whole() -> clap::Command {

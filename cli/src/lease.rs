@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct LeaseArgs {
     /// How long nobody else leads after a leader crashed, such as 2s or 1500ms
-    #[arg(long, visible_alias = "ttl", help_heading = "Lease", value_name = "TIME", value_parser = crate::args::time)]
+    #[arg(long, visible_alias = "ttl", help_heading = "Lease", value_name = "TIME", value_parser = crate::time::time)]
     pub(crate) lease: Option<Duration>,
     /// The bounds of the lease and everything that follows from it
     #[arg(long, help_heading = "Lease", value_enum, value_name = "NAME")]

@@ -25,6 +25,7 @@ mod sim;
 mod status;
 mod stderr;
 mod store;
+mod time;
 mod top;
 
 use std::process::ExitCode;
@@ -79,8 +80,8 @@ fn carry_out(cli: Cli) -> Result<u8, Failure> {
             Command::Init(args) => init::run(&args, as_json).await.map(done),
             Command::Sim(args) => sim::run(&args, as_json).map(|exit| exit as u8),
             Command::Permissions(args) => permissions::run(&args, as_json).map(done),
-            Command::Completions(args) => pages::completions(&args).map(done),
-            Command::Man(args) => pages::man(&args).map(done),
+            Command::Completions(args) => pages::completions(&args, &Cli::whole()).map(done),
+            Command::Man(args) => pages::man(&args, &Cli::whole()).map(done),
             Command::Candidate(args) => demo::candidate(&args).await.map(done),
             Command::Guard(args) => {
                 stderr::wait_for_nobody()?;

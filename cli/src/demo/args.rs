@@ -37,7 +37,7 @@ pub(crate) struct Args {
     pub(super) no_splay: bool,
     /// End after this time, such as 30s or 5m; by default at Ctrl-C where a terminal shows the table, and
     /// after 30 s elsewhere
-    #[arg(long = "for", value_name = "TIME", value_parser = crate::args::time)]
+    #[arg(long = "for", value_name = "TIME", value_parser = crate::time::time)]
     pub(super) duration: Option<Duration>,
     /// Which faults to make, separated by commas
     #[arg(long, value_enum, value_name = "FAULT", value_delimiter = ',', default_value = "all")]

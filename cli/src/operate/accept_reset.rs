@@ -36,7 +36,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TOKEN")]
     seen: Token,
     /// How long to wait for a leader
-    #[arg(long, value_name = "TIME", value_parser = crate::args::time, default_value = "30s")]
+    #[arg(long, value_name = "TIME", value_parser = crate::time::time, default_value = "30s")]
     patience: Duration,
     /// Do not ask for a confirmation
     #[arg(short, long)]

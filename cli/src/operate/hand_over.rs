@@ -32,7 +32,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME")]
     to: String,
     /// How long to wait for the successor; the request is taken back then
-    #[arg(long, value_name = "TIME", value_parser = crate::args::time, default_value = "30s")]
+    #[arg(long, value_name = "TIME", value_parser = crate::time::time, default_value = "30s")]
     patience: Duration,
     /// Do not ask for a confirmation
     #[arg(short, long)]

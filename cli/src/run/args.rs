@@ -40,24 +40,24 @@ pub(crate) struct Args {
     #[command(flatten)]
     pub(super) lease: LeaseArgs,
     /// The longest of the random waits before the first campaign; by default a tenth of the lease, 1s at most
-    #[arg(long, help_heading = "Lease", value_name = "TIME", value_parser = crate::args::time)]
+    #[arg(long, help_heading = "Lease", value_name = "TIME", value_parser = crate::time::time)]
     pub(super) splay: Option<Duration>,
     /// How long a leader that leaves may take: the command from SIGTERM to SIGKILL, --on-lost until the seat is
     /// given up. Where the lease does not allow as much it is less
-    #[arg(long, visible_alias = "grace", value_name = "TIME", value_parser = crate::args::time, default_value = "10s")]
+    #[arg(long, visible_alias = "grace", value_name = "TIME", value_parser = crate::time::time, default_value = "10s")]
     pub(super) drain: Duration,
     /// End after one term; with exit code 1 where it was lost
     #[arg(long)]
     pub(super) once: bool,
     /// End with exit code 8 where this candidate does not lead within this time
-    #[arg(long, value_name = "TIME", value_parser = crate::args::time)]
+    #[arg(long, value_name = "TIME", value_parser = crate::time::time)]
     pub(super) wait: Option<Duration>,
     /// A command that says by its exit code whether this candidate is well. One that fails, or takes longer
     /// than its interval, keeps the candidate from campaigning; a leader drains and leaves
     #[arg(long, value_name = "CMD", help_heading = "Health")]
     pub(super) health: Option<String>,
     /// How often to ask
-    #[arg(long, value_name = "TIME", help_heading = "Health", value_parser = crate::args::some_time, default_value = "5s")]
+    #[arg(long, value_name = "TIME", help_heading = "Health", value_parser = crate::time::interval, default_value = "5s")]
     pub(super) health_interval: Duration,
     /// Serve /leader, /healthz and /metrics there over HTTP, such as 127.0.0.1:9090
     #[arg(long, value_name = "ADDRESS", help_heading = "Health")]
@@ -86,16 +86,16 @@ pub(crate) struct HandlerArgs {
     #[arg(long, value_name = "CMD", conflicts_with_all = ["command", "on_exit"])]
     pub(super) on_error: Option<String>,
     /// How long to stay out of the election after an error; 30s by default
-    #[arg(long, value_name = "TIME", value_parser = crate::args::time)]
+    #[arg(long, value_name = "TIME", value_parser = crate::time::time)]
     pub(super) error_timeout: Option<Duration>,
     /// How often --on-lost is run in an error before this process gives up: at once, and again where it fails
     #[arg(long, value_name = "TIMES", default_value_t = 12)]
     pub(super) retries: u32,
     /// How long after it failed in an error --on-lost is run again
-    #[arg(long, value_name = "TIME", value_parser = crate::args::time, default_value = "5s")]
+    #[arg(long, value_name = "TIME", value_parser = crate::time::time, default_value = "5s")]
     pub(super) retry_every: Duration,
     /// Kill a handler that takes longer, which counts as a failure; never by default
-    #[arg(long, value_name = "TIME", value_parser = crate::args::time)]
+    #[arg(long, value_name = "TIME", value_parser = crate::time::time)]
     pub(super) handler_timeout: Option<Duration>,
 }
 

@@ -66,7 +66,7 @@ pub(crate) struct HeirArgs {
     #[arg(long)]
     retries: u32,
     /// How long after a failure, from the second on
-    #[arg(long, value_parser = crate::args::time)]
+    #[arg(long, value_parser = crate::time::time)]
     retry_every: Duration,
 }
 
