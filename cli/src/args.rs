@@ -32,7 +32,7 @@ use crate::{demo, doctor, exit, init, observe, operate, pages, permissions, run,
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// Write JSON, a line for each thing told; errors too
+    /// Write JSON, a line for each event or answer; errors too
     #[arg(long, global = true, help_heading = OF_ALL)]
     pub(crate) json: bool,
     /// Read settings from this file, instead of incumbent.toml where that is in the working directory
@@ -84,8 +84,8 @@ pub(crate) enum Command {
     Candidate(demo::CandidateArgs),
     #[command(name = "run-guard", hide = true)]
     Guard(run::GuardArgs),
-    #[command(name = "run-heir", hide = true)]
-    Heir(run::HeirArgs),
+    #[command(name = "run-cleanup", hide = true)]
+    Cleanup(run::CleanupArgs),
     #[command(name = "run-exec", hide = true)]
     Exec(run::ExecArgs),
 }

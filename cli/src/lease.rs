@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// How long a lease lasts.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct LeaseArgs {
-    /// How long nobody else leads after a leader crashed, such as 2s or 1500ms
+    /// The lease duration, such as 2s or 1500ms: how long no other candidate leads after a leader crashed
     #[arg(long, visible_alias = "ttl", help_heading = "Lease", value_name = "TIME", value_parser = crate::time::time)]
     pub(crate) lease: Option<Duration>,
     /// The bounds of the lease and everything that follows from it
