@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 
 use tracing_subscriber::EnvFilter;
 
-use crate::stderr::{Log, tell};
+use crate::stderr::{Log, report};
 
 /// The variable that sets the filter, in the notation of `RUST_LOG`.
 pub(crate) const VARIABLE: &str = "INCUMBENT_LOG";
@@ -20,7 +20,7 @@ pub(crate) fn start(verbosity: u8) {
     };
     let asked = std::env::var(VARIABLE).ok().filter(|_| verbosity == 0);
     let filter = EnvFilter::try_new(asked.as_deref().unwrap_or(by_flag)).unwrap_or_else(|error| {
-        tell(format_args!("incumbent: {VARIABLE} cannot be read, and is ignored: {error}"));
+        report(format_args!("incumbent: {VARIABLE} cannot be read, and is ignored: {error}"));
         EnvFilter::new(by_flag)
     });
     let in_colour = std::io::stderr().is_terminal();

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_happens_before_the_calm_is_over_or_while_nobody_leads() {
+    fn no_fault_is_injected_before_the_pause_is_over_or_while_no_candidate_leads() {
         let mut director = director(&Fault::ALL);
         assert_eq!(director.step(&scene(599, Some(1))), None);
         assert_eq!(director.step(&scene(1_800, None)), None);
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn the_second_fault_waits_until_somebody_leads_again() {
+    fn the_second_fault_waits_until_a_candidate_leads_again() {
         let mut director = director(&[Fault::Delete]);
         let blow = struck(&mut director, 2_000);
         assert_eq!(director.step(&scene(4_000, None)), None);
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hand_over_names_somebody_else_who_is_well() {
+    fn a_hand_over_names_another_candidate_that_is_healthy() {
         let mut director = director(&[Fault::HandOver]);
         let mut scene = scene(2_000, Some(1));
         scene.well[0] = false;
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_vacancy_that_does_not_end_is_told_and_made_good() {
+    fn a_vacancy_that_does_not_end_is_reported_and_repaired() {
         let mut director = director(&[Fault::Kill]);
         let blow = struck(&mut director, 2_000);
         assert_eq!(director.step(&scene(12_999, None)), None);

@@ -314,7 +314,7 @@ impl Show {
         tokio::spawn(async move {
             let write = async {
                 match fault {
-                    Fault::Overwrite => operator.put(&key, b"somebody-else").await,
+                    Fault::Overwrite => operator.put(&key, b"other-software").await,
                     _ => operator.delete(&key).await,
                 }
             };

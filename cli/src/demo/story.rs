@@ -76,23 +76,20 @@ impl Happening {
                     Some(expected) if expected != candidate => format!(", not {expected} who was named"),
                     _ => String::new(),
                 };
-                format!("{candidate} leads{instead}; for {} nobody did", span(*vacancy))
+                format!("{candidate} leads{instead}, after a vacancy of {}", span(*vacancy))
             }
             Self::Lost { is_news: false, .. } => return None,
             Self::Lost { candidate, reason, .. } => {
-                format!(
-                    "{candidate} leads no more, and knows it ({})",
-                    reason.to_lowercase().replace('_', " ")
-                )
+                format!("{candidate} no longer leads ({})", reason.to_lowercase().replace('_', " "))
             }
             Self::Fault { fault, victim, successor } => match (fault, successor) {
                 (Fault::Kill, _) => format!("killed {victim}, the leader (SIGKILL)"),
                 (Fault::Stop, _) => {
                     format!("stopped {victim}, the leader, for longer than its lease (SIGSTOP)")
                 }
-                (Fault::Restart, _) => format!("told {victim}, the leader, to leave in good order"),
-                (Fault::HandOver, Some(to)) => format!("told {victim}, the leader, to hand over to {to}"),
-                (Fault::HandOver, None) => format!("told {victim}, the leader, to hand over"),
+                (Fault::Restart, _) => format!("asked {victim}, the leader, to leave in good order"),
+                (Fault::HandOver, Some(to)) => format!("asked {victim}, the leader, to hand over to {to}"),
+                (Fault::HandOver, None) => format!("asked {victim}, the leader, to hand over"),
                 (Fault::Delete, _) => format!("deleted the key under {victim}, the leader"),
                 (Fault::Overwrite, _) => format!("overwrote the key of {victim}, the leader"),
             },
@@ -101,9 +98,9 @@ impl Happening {
             }
             Self::Mended { victim, .. } => format!("{victim} is started again"),
             Self::Missed { fault, message } => format!("no {}: {message}", fault.name()),
-            Self::Vacant { after, .. } => format!("nobody leads, {} after that", span(*after)),
+            Self::Vacant { after, .. } => format!("no candidate leads, {} after that", span(*after)),
             Self::Warning { candidate, message } => format!("{candidate}: {message}"),
-            Self::Gone { candidate } => format!("{candidate}'s process has ended, and nobody asked it to"),
+            Self::Gone { candidate } => format!("{candidate}'s process has ended by itself"),
             Self::Overlap(overlap) => {
                 let (one, other) = (&overlap.one.candidate, &overlap.other.candidate);
                 format!("TWO LEADERS: {one} and {other} both lead, for {} so far", span(overlap.duration()))

@@ -75,10 +75,10 @@ impl Summary {
             percentile(&self.vacancies, 1.0),
         ) {
             let [p50, p99, max] = [p50, p99, max].map(span);
-            lines.push(format!("nobody led for {p50} (p50), {p99} (p99), {max} (longest) between two terms"));
+            lines.push(format!("vacant between two terms for {p50} (p50), {p99} (p99), {max} (longest)"));
         }
         lines.push(match (self.terms, self.overlaps) {
-            (0, _) => "nobody ever led".into(),
+            (0, _) => "no candidate ever led".into(),
             (_, 0) => "at no time were there two leaders".into(),
             (_, 1) => "THERE WERE TWO LEADERS AT ONCE, once".into(),
             (_, n) => format!("THERE WERE TWO LEADERS AT ONCE, {n} times"),
@@ -138,12 +138,12 @@ mod tests {
     }
 
     #[test]
-    fn a_person_is_told_the_same() {
+    fn the_text_has_the_same_numbers() {
         assert_eq!(
             summary().text(),
             [
                 "12 terms in 30.00 s; 2 kill, 1 hand-over (seed 7)",
-                "nobody led for 50 ms (p50), 99 ms (p99), 100 ms (longest) between two terms",
+                "vacant between two terms for 50 ms (p50), 99 ms (p99), 100 ms (longest)",
                 "at no time were there two leaders",
             ]
         );

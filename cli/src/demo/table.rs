@@ -50,14 +50,14 @@ const SHORTEST_LOG: usize = 5;
 impl View {
     /// The lines of a terminal of that size.
     pub(super) fn lines(&self, width: usize, height: usize) -> Vec<Line> {
-        let room = height.saturating_sub(FRAME);
-        let rows = self.rows.len().min(room.saturating_sub(SHORTEST_LOG).max(1));
+        let space = height.saturating_sub(FRAME);
+        let rows = self.rows.len().min(space.saturating_sub(SHORTEST_LOG).max(1));
         let mut lines = vec![self.title(width), Line::default(), self.headings()];
         lines.extend(self.chosen(rows).map(|row| row.line(self.lease)));
         lines.push(Line::default());
         lines.push(self.totals());
         lines.push(Line::default());
-        let log = room.saturating_sub(rows);
+        let log = space.saturating_sub(rows);
         let skipped = self.log.len().saturating_sub(log);
         lines.extend(self.log[skipped..].iter().map(entry));
         lines.resize(height.saturating_sub(1), Line::default());
@@ -69,9 +69,9 @@ impl View {
         let clock = format!("{:02}:{:02}", self.lasted.as_secs() / 60, self.lasted.as_secs() % 60);
         let name = " incumbent demo";
         let place = format!("  {:?} in {}", self.key, self.store);
-        let room = width.saturating_sub(name.len() + clock.len() + 2);
-        let place = shortened(&place, room);
-        let gap = " ".repeat(room - place.chars().count() + 1);
+        let space = width.saturating_sub(name.len() + clock.len() + 2);
+        let place = shortened(&place, space);
+        let gap = " ".repeat(space - place.chars().count() + 1);
         Line(vec![(Tone::Strong, name.into()), (Tone::Dim, place), (Tone::Strong, gap + &clock)])
     }
 
@@ -98,7 +98,7 @@ impl View {
         let terms = if self.terms == 1 { "term" } else { "terms" };
         let mut pieces = vec![(Tone::Plain, format!(" {} {terms}", self.terms))];
         if let Some((median, longest)) = self.vacancy {
-            let text = format!("   nobody led for {} (p50), {} (longest)", span(median), span(longest));
+            let text = format!("   vacant for {} (p50), {} (longest)", span(median), span(longest));
             pieces.push((Tone::Plain, text));
         }
         pieces.push(match self.overlaps {
@@ -239,7 +239,7 @@ mod tests {
                 " ben           4711  leading        42  █████████     1.50 s      3",
                 " cleo             -  dead                                         0  killed",
                 "",
-                " 12 terms   nobody led for 41 ms (p50), 2.10 s (longest)   two leaders: never",
+                " 12 terms   vacant for 41 ms (p50), 2.10 s (longest)   two leaders: never",
                 "",
                 " 01:01.2  killed cleo, the leader (SIGKILL)",
                 "",
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_leads_is_shown_where_not_all_can_be() {
+    fn the_leader_is_shown_where_not_all_candidates_can_be() {
         let mut view = view();
         view.rows = (0..40).map(|index| row(&format!("c{index}"), "WAITING")).collect();
         view.rows[39].token = Some(1);

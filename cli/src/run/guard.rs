@@ -21,7 +21,7 @@ use super::args::GuardArgs;
 use super::cgroup;
 use super::signals::Signals;
 use crate::process;
-use crate::stderr::tell;
+use crate::stderr::report;
 
 /// The longest sleep between two looks at the clock: timers stand still while the machine is suspended,
 /// and the lease does not.
@@ -33,7 +33,7 @@ const PRIORITY: i32 = -10;
 /// A message to the guard.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Word {
+pub(super) enum Order {
     /// Kill all processes in this control group too, from now on.
     Within(PathBuf),
     /// End this process group in time.
@@ -44,7 +44,7 @@ pub(super) enum Word {
     Rest,
 }
 
-impl Word {
+impl Order {
     fn line(&self) -> String {
         // A path that is not UTF-8 cannot be sent; without it there is still the process group.
         serde_json::to_string(self).unwrap_or_default()
@@ -116,16 +116,16 @@ struct Duty {
 }
 
 impl Duty {
-    fn take(&mut self, word: Word) {
-        match word {
-            Word::Within(_) => {}
-            Word::Rest => *self = Self::default(),
-            Word::Terminate => self.is_wanted = true,
+    fn take(&mut self, order: Order) {
+        match order {
+            Order::Within(_) => {}
+            Order::Rest => *self = Self::default(),
+            Order::Terminate => self.is_wanted = true,
             // A later deadline does not take a SIGTERM back.
-            Word::Watch(watch) if self.watch.is_some_and(|before| before.group == watch.group) => {
+            Order::Watch(watch) if self.watch.is_some_and(|before| before.group == watch.group) => {
                 self.watch = Some(watch);
             }
-            Word::Watch(watch) => *self = Self { watch: Some(watch), ..Self::default() },
+            Order::Watch(watch) => *self = Self { watch: Some(watch), ..Self::default() },
         }
     }
 
@@ -164,30 +164,30 @@ pub(crate) async fn guard(args: GuardArgs) -> io::Result<()> {
     // Where permitted, it runs before the work that it must end in time.
     let _ = setpriority_process(None, PRIORITY);
     let clock = Clock::system();
-    let mut words = BufReader::new(tokio::io::stdin()).lines();
+    let mut orders = BufReader::new(tokio::io::stdin()).lines();
     let mut duty = Duty::default();
     let mut within: Option<PathBuf> = None;
-    for line in &args.words {
-        // A word that could not be serialized is empty, and is ignored.
-        let _ = hear(line, &mut within, &mut duty);
+    for line in &args.orders {
+        // An order that could not be serialized is empty, and is ignored.
+        let _ = read_order(line, &mut within, &mut duty);
     }
     loop {
-        let word = tokio::select! {
-            word = words.next_line() => word,
+        let order = tokio::select! {
+            order = orders.next_line() => order,
             _ = signals.next() => continue,
             () = tokio::time::sleep(duty.next(clock.now())), if duty.watch.is_some() => Ok(Some(String::new())),
         };
-        match word {
+        match order {
             Ok(Some(line)) if line.is_empty() => {}
-            Ok(Some(line)) if hear(&line, &mut within, &mut duty).is_ok() => {}
-            // An incomplete word: the supervisor died while it wrote.
+            Ok(Some(line)) if read_order(&line, &mut within, &mut duty).is_ok() => {}
+            // An incomplete order: the supervisor died while it wrote.
             Ok(Some(_) | None) | Err(_) => break,
         }
         if let Some((watch, signal)) = duty.due(clock.now()) {
             watch.signal(signal, within.as_deref());
             let late = clock.now().since(Instant::from_nanos(watch.deadline));
             if signal == Signal::KILL && !late.is_zero() {
-                tell(format_args!(
+                report(format_args!(
                     "incumbent: the command was killed {late:?} after its lease was over: this machine was stopped, or \
                      is too busy for such a lease"
                 ));
@@ -207,23 +207,23 @@ pub(crate) async fn guard(args: GuardArgs) -> io::Result<()> {
     Ok(())
 }
 
-/// Takes in one word.
-fn hear(line: &str, within: &mut Option<PathBuf>, duty: &mut Duty) -> serde_json::Result<()> {
+/// Takes in one order.
+fn read_order(line: &str, within: &mut Option<PathBuf>, duty: &mut Duty) -> serde_json::Result<()> {
     match serde_json::from_str(line)? {
-        Word::Within(path) => *within = Some(path),
-        word => duty.take(word),
+        Order::Within(path) => *within = Some(path),
+        order => duty.take(order),
     }
     Ok(())
 }
 
 /// The longest time that a live guard may take to confirm a message (2 s).
-const HEARING: Duration = Duration::from_secs(2);
+const CONFIRMING: Duration = Duration::from_secs(2);
 
 /// A message on its way to the guard.
 enum Message {
-    Word(Word),
+    Order(Order),
     /// All earlier messages are in the guard's pipe: it will read them even if the supervisor dies.
-    Heard(oneshot::Sender<()>),
+    Confirm(oneshot::Sender<()>),
 }
 
 /// The guard as its supervisor sees it.
@@ -233,9 +233,9 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    /// Starts a guard. It removes `folder` when the supervisor is gone, and has these words from its beginning: a
+    /// Starts a guard. It removes `folder` when the supervisor is gone, and has these orders from its beginning: a
     /// supervisor that is killed at this moment can send no others.
-    pub(super) fn start(folder: &Path, words: &[Word]) -> io::Result<Self> {
+    pub(super) fn start(folder: &Path, orders: &[Order]) -> io::Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
         // Another process name than ours, so that killing by our name does not kill both.
         command.arg0("run-guard");
@@ -244,7 +244,7 @@ impl Guard {
             .arg("run-guard")
             .arg("--folder")
             .arg(folder)
-            .args(words.iter().flat_map(|word| ["--word".to_owned(), word.line()]))
+            .args(orders.iter().flat_map(|order| ["--order".to_owned(), order.line()]))
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::null());
@@ -253,15 +253,15 @@ impl Guard {
         if let Some(mut stdin) = process.stdin.take() {
             tokio::spawn(async move {
                 while let Some(message) = to_send.recv().await {
-                    let word = match message {
-                        Message::Word(word) => word,
-                        Message::Heard(heard) => {
+                    let order = match message {
+                        Message::Order(order) => order,
+                        Message::Confirm(confirmed) => {
                             // The waiting caller may have given up.
-                            let _ = heard.send(());
+                            let _ = confirmed.send(());
                             continue;
                         }
                     };
-                    if stdin.write_all(format!("{}\n", word.line()).as_bytes()).await.is_err() {
+                    if stdin.write_all(format!("{}\n", order.line()).as_bytes()).await.is_err() {
                         return;
                     }
                 }
@@ -270,18 +270,18 @@ impl Guard {
         Ok(Self { messages, process })
     }
 
-    /// Sends a word to the guard. [`gone`](Self::gone) notices a guard that is gone.
-    pub(super) fn tell(&self, word: Word) {
-        let _ = self.messages.send(Message::Word(word));
+    /// Sends a order to the guard. [`gone`](Self::gone) notices a guard that is gone.
+    pub(super) fn send(&self, order: Order) {
+        let _ = self.messages.send(Message::Order(order));
     }
 
     /// Whether the guard has every message sent to it. One that takes too long is killed, and so
     /// [gone](Self::gone).
-    pub(super) async fn has_heard(&mut self) -> bool {
-        let (heard, hears) = oneshot::channel();
+    pub(super) async fn has_received(&mut self) -> bool {
+        let (confirmed, confirmation) = oneshot::channel();
         // Where it cannot be sent, no answer comes either.
-        let _ = self.messages.send(Message::Heard(heard));
-        if timeout(HEARING, hears).await.is_ok_and(|heard| heard.is_ok()) {
+        let _ = self.messages.send(Message::Confirm(confirmed));
+        if timeout(CONFIRMING, confirmation).await.is_ok_and(|confirmed| confirmed.is_ok()) {
             return true;
         }
         // A guard that has ended by itself need not be killed.
@@ -315,7 +315,7 @@ mod tests {
     #[test]
     fn the_command_is_terminated_in_good_time_and_killed_before_the_deadline() {
         let mut duty = Duty::default();
-        duty.take(Word::Watch(watch(10_000)));
+        duty.take(Order::Watch(watch(10_000)));
         // An eight-second lease: a twentieth before the deadline, and a quarter before that.
         assert_eq!(signals(&mut duty, 7_599), None);
         assert_eq!(signals(&mut duty, 7_600), Some(Signal::TERM));
@@ -327,8 +327,8 @@ mod tests {
     #[test]
     fn a_renewal_puts_it_off() {
         let mut duty = Duty::default();
-        duty.take(Word::Watch(watch(10_000)));
-        duty.take(Word::Watch(watch(15_000)));
+        duty.take(Order::Watch(watch(10_000)));
+        duty.take(Order::Watch(watch(15_000)));
         assert_eq!(signals(&mut duty, 12_000), None);
         assert_eq!(signals(&mut duty, 12_600), Some(Signal::TERM));
     }
@@ -336,25 +336,25 @@ mod tests {
     #[test]
     fn a_renewal_after_the_signal_puts_the_kill_off_and_repeats_nothing() {
         let mut duty = Duty::default();
-        duty.take(Word::Watch(watch(10_000)));
+        duty.take(Order::Watch(watch(10_000)));
         assert_eq!(signals(&mut duty, 7_600), Some(Signal::TERM));
-        duty.take(Word::Watch(watch(15_000)));
+        duty.take(Order::Watch(watch(15_000)));
         assert_eq!(signals(&mut duty, 13_000), None);
         assert_eq!(signals(&mut duty, 14_600), Some(Signal::KILL));
     }
 
     #[test]
-    fn the_signal_is_sent_once_whoever_thinks_of_it_first() {
+    fn the_signal_is_sent_once_whichever_process_finds_it_due_first() {
         let mut duty = Duty::default();
-        duty.take(Word::Watch(watch(10_000)));
+        duty.take(Order::Watch(watch(10_000)));
         assert_eq!(signals(&mut duty, 7_600), Some(Signal::TERM));
-        duty.take(Word::Terminate);
+        duty.take(Order::Terminate);
         assert_eq!(signals(&mut duty, 7_601), None);
         // Another command: a renewal that came just then does not spare it.
-        duty.take(Word::Rest);
-        duty.take(Word::Watch(watch(20_000)));
-        duty.take(Word::Terminate);
-        duty.take(Word::Watch(watch(30_000)));
+        duty.take(Order::Rest);
+        duty.take(Order::Watch(watch(20_000)));
+        duty.take(Order::Terminate);
+        duty.take(Order::Watch(watch(30_000)));
         assert_eq!(signals(&mut duty, 17_600), Some(Signal::TERM));
         assert_eq!(signals(&mut duty, 27_600), None);
     }
@@ -362,29 +362,29 @@ mod tests {
     #[test]
     fn a_command_that_was_asked_to_end_is_killed_at_its_time_and_gets_no_other_signal() {
         let mut duty = Duty::default();
-        duty.take(Word::Watch(watch(10_000)));
-        duty.take(Word::Watch(watch(12_000).ending(at(9_000))));
+        duty.take(Order::Watch(watch(10_000)));
+        duty.take(Order::Watch(watch(12_000).ending(at(9_000))));
         assert_eq!(duty.next(at(8_990)), Duration::from_millis(10));
         assert_eq!(signals(&mut duty, 8_999), None);
         assert_eq!(signals(&mut duty, 9_000), Some(Signal::KILL));
         // The lease still comes first.
-        duty.take(Word::Watch(watch(10_000).ending(at(60_000))));
+        duty.take(Order::Watch(watch(10_000).ending(at(60_000))));
         assert_eq!(signals(&mut duty, 9_599), None);
         assert_eq!(signals(&mut duty, 9_600), Some(Signal::KILL));
     }
 
     #[test]
-    fn a_guard_at_rest_signals_nobody() {
+    fn a_guard_at_rest_sends_no_signal() {
         let mut duty = Duty::default();
-        duty.take(Word::Watch(watch(10_000)));
-        duty.take(Word::Rest);
+        duty.take(Order::Watch(watch(10_000)));
+        duty.take(Order::Rest);
         assert_eq!(signals(&mut duty, 20_000), None);
     }
 
     #[test]
-    fn a_supervisor_that_was_away_too_long_costs_the_command_its_life_at_once() {
+    fn a_supervisor_that_was_away_too_long_has_its_command_killed_at_once() {
         let mut duty = Duty::default();
-        duty.take(Word::Watch(watch(10_000)));
+        duty.take(Order::Watch(watch(10_000)));
         assert_eq!(signals(&mut duty, 60_000), Some(Signal::KILL));
     }
 
@@ -398,7 +398,7 @@ mod tests {
     #[test]
     fn the_guard_never_sleeps_past_what_is_due() {
         let mut duty = Duty::default();
-        duty.take(Word::Watch(watch(10_000)));
+        duty.take(Order::Watch(watch(10_000)));
         assert_eq!(duty.next(at(0)), NAP);
         assert_eq!(duty.next(at(7_590)), Duration::from_millis(10));
         assert_eq!(duty.next(at(8_000)), Duration::ZERO);

@@ -1,7 +1,7 @@
 //! `incumbent run`: a command that lives only while we lead, or [handlers](elector) for the beginning and the end.
 //!
 //! ```text
-//!   supervisor ── campaigns; starts the command, tells the guard every deadline
+//!   supervisor ── campaigns; starts the command, sends the guard every deadline
 //!     ├── guard ── a process: ends the command's group by the clock, and with the supervisor
 //!     └── command ── a process group, killed by the kernel with the supervisor
 //! ```
@@ -25,15 +25,14 @@ mod elector;
 mod first;
 mod guard;
 mod health;
-mod patience;
 mod signals;
 mod stale;
 mod supervisor;
-mod tell;
+mod timeout;
 
 pub(crate) use args::{Args, ExecArgs, GuardArgs};
 pub(crate) use command::exec;
-pub(crate) use elector::{HeirArgs, heir};
+pub(crate) use elector::{CleanupArgs, cleanup};
 pub(crate) use first::supervise as supervise_as_first;
 pub(crate) use guard::guard;
 

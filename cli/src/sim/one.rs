@@ -4,7 +4,7 @@ use std::path::Path;
 
 use incumbent_sim::{Choice, Script, run_traced};
 
-use super::{Args, tell};
+use super::{Args, output};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::line;
@@ -17,14 +17,14 @@ pub(super) fn run(args: &Args, choice: &Choice, as_json: bool) -> Result<Exit, F
     }
     let script = Script::of(choice);
     let mut more = as_json || line(script.to_string().trim_end())?;
-    for told in traced.trace.lines() {
-        more = more && if as_json { line(tell::trace_json(told))? } else { line(told)? };
+    for event in traced.trace.lines() {
+        more = more && if as_json { line(output::trace_json(event))? } else { line(event)? };
         if !more {
             return Ok(exit);
         }
     }
     if as_json {
-        line(tell::run_json(&script, &traced.outcome, args.timeline.as_deref()))?;
+        line(output::run_json(&script, &traced.outcome, args.timeline.as_deref()))?;
     } else if let Some(violation) = traced.outcome.violation.filter(|_| more) {
         line(violation)?;
     }

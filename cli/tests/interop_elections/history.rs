@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_was_never_told_is_none() {
+    fn a_term_that_was_never_reported_is_none() {
         assert_eq!(read(&[go("leading", 2, 7), go("lost", 9, 0)], 99), []);
     }
 

@@ -4,7 +4,7 @@
 //!   script ── which faults come in which order, from a seed
 //!   director ── plays it
 //!     └── stage ── servers, proxies, candidates, an operator; strikes and mends
-//!           candidate ── a process of its own, which campaigns and writes down what it is told
+//!           candidate ── a process of its own, which campaigns and logs its events
 //!             witness ── and what it answers
 //!   history ── all that was written down, in order
 //!     └── check ── what must not be in it

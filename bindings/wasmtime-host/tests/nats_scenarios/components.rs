@@ -8,7 +8,7 @@ use std::time::Duration;
 use incumbent::Clock;
 use incumbent::incumbent_core::campaign::{Event, Leader, Lease, Settings, State};
 use incumbent::store::Adapter;
-use incumbent_conformance::runner::{Call, Opened, Pending, Player, Refused, Told, Troupe};
+use incumbent_conformance::runner::{Call, Implementation, Opened, Pending, Player, Refused, Reported};
 use incumbent_conformance::scenario::Step;
 use incumbent_wasmtime::{Campaigner, Candidate, Error, ErrorKind, Host, Stores};
 
@@ -35,7 +35,7 @@ impl Components {
     }
 }
 
-impl Troupe for Components {
+impl Implementation for Components {
     fn open<'a>(&'a self, url: &'a str, _lease: Duration) -> Pending<'a, Result<Arc<dyn Opened>, String>> {
         Box::pin(async move {
             let clock = Clock::system();
@@ -95,7 +95,7 @@ struct Guest {
 }
 
 impl Player for Guest {
-    fn next(&self) -> Pending<'_, Option<Told>> {
+    fn next(&self) -> Pending<'_, Option<Reported>> {
         Box::pin(async move {
             let event = self.election.next().await?;
             let mut is_current = false;
@@ -111,7 +111,7 @@ impl Player for Guest {
                 }
                 _ => {}
             }
-            Some(Told { event, is_current })
+            Some(Reported { event, is_current })
         })
     }
 

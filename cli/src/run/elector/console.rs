@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Write};
 use incumbent::incumbent_core::reconcile::Message;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
 
-use crate::run::tell::say;
+use crate::stderr::warn;
 
 /// Reads typed messages.
 pub(super) struct Console {
@@ -33,7 +33,7 @@ impl Console {
             match read(&line) {
                 Ok(message) => return Some(message),
                 Err(mistake) => {
-                    say(self.as_json, &mistake);
+                    warn(self.as_json, &mistake);
                     self.prompt();
                 }
             }
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_three_words_are_understood_and_a_mistake_is_told_which_they_are() {
+    fn the_three_words_are_understood_and_a_mistake_is_answered_with_them() {
         assert_eq!(read("LEADER"), Ok(Message::Leader));
         assert_eq!(read("  notleader "), Ok(Message::NotLeader));
         assert_eq!(read("ERROR"), Ok(Message::Error));

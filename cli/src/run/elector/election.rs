@@ -34,7 +34,7 @@ impl Elector {
 
     async fn won(&mut self, term: Term) -> Result<(), Failure> {
         let token = term.token();
-        self.tell(json!({ "event": "won", "token": token.to_string(), "at": term.started().as_nanos() }));
+        self.emit(json!({ "event": "won", "token": token.to_string(), "at": term.started().as_nanos() }));
         self.has_led = true;
         (self.token, self.reason, self.hurried) = (Some(token), None, false);
         (self.deadline, self.longest) = (Instant::ZERO, Duration::ZERO);
@@ -54,7 +54,7 @@ impl Elector {
 
     fn lost(&mut self, term: &Term, reason: Reason) -> Result<(), Failure> {
         let (token, now) = (term.token().to_string(), self.clock.now());
-        self.tell(json!({ "event": "lost", "token": token, "reason": reason.code(), "at": now.as_nanos() }));
+        self.emit(json!({ "event": "lost", "token": token, "reason": reason.code(), "at": now.as_nanos() }));
         if !self.health.stays_out {
             self.reason = Some(reason);
         }

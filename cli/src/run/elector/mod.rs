@@ -5,22 +5,22 @@
 //! time, while the candidate still leads.
 //!
 //! ```text
-//!   seat ── what the election, or a person, says
+//!   source ── the election, or a person who types
 //!     │  election: what an event means      lease: what the clock says      signals
 //!     ▼
-//!   reconciler ── outputs: what it wants done ──▶ handlers, and the heir that ends the work in our place
+//!   reconciler ── outputs: what it wants done ──▶ handlers, and the cleanup process that ends the work in our place
 //! ```
 
+mod cleanup;
 mod console;
 mod defaults;
 mod election;
 mod handler;
-mod heir;
 mod lease;
+mod messages;
 mod outputs;
 mod script;
-mod seat;
-mod tell;
+mod source;
 
 use std::time::Duration;
 
@@ -28,57 +28,57 @@ use incumbent::incumbent_core::reconcile::{Input, Message, Reconciler, Settings,
 use incumbent::{Candidate, Clock, Instant, Reason, Term, Token};
 use rustix::process::Signal;
 
+pub(crate) use cleanup::{CleanupArgs, cleanup};
 pub(super) use defaults::take_defaults;
-pub(crate) use heir::{HeirArgs, heir};
-pub(super) use seat::CONSOLE;
+pub(super) use source::CONSOLE;
 
+use self::cleanup::Cleanup;
 use self::handler::Running;
-use self::heir::Heir;
 use self::script::Scripts;
-use self::seat::{News, Seat};
+use self::source::{Incoming, Source};
 use super::args::Args;
 use super::deadline::DeadlineFile;
 use super::health::Health;
-use super::patience::{NO_STORE, Patience};
 use super::signals::{Asked, Signals};
-use super::tell::say;
+use super::timeout::{ElectionTimeout, NO_STORE};
 use super::{command, guard, no_key, stale, supervisor};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::listen::Listener;
+use crate::stderr::warn;
 
 /// `incumbent run --on-won CMD --on-lost CMD`. Returns the exit code.
 pub(super) async fn run(args: Args, as_json: bool) -> Result<u8, Failure> {
-    let patience = Patience::new(args.wait);
+    let timeout = ElectionTimeout::new(args.wait);
     let scripts = Scripts::read(&args)?;
     let mut signals = Signals::new()?;
     let _ = tokio::task::spawn_blocking(stale::sweep).await;
     let is_console = args.store.url().as_deref() == Some(CONSOLE);
     if is_console && args.listen.is_some() {
         return Err(Failure::usage(
-            "--listen tells of an election, and console: has none: leave it out, or give another store",
+            "--listen reports on an election, and console: has none: leave it out, or give another store",
         ));
     }
     let mut listener = Listener::of(args.listen, as_json).await?;
-    let mut seat = if is_console {
-        Seat::console(as_json)
+    let mut source = if is_console {
+        Source::console(as_json)
     } else {
         tokio::select! {
-            seat = Seat::campaign(&args, &mut listener) => seat?,
+            source = Source::campaign(&args, &mut listener) => source?,
             () = signals.end() => return Ok(Exit::Done as u8),
-            () = patience.sleep(), if patience.ends() => {
-                say(as_json, &patience.over(NO_STORE));
+            () = timeout.sleep(), if timeout.is_set() => {
+                warn(as_json, &timeout.message(NO_STORE));
                 return Ok(Exit::NotElected as u8);
             }
         }
     };
-    let clock = match &seat {
-        Seat::Console(_) => Clock::system(),
-        Seat::Store { store, .. } => store.clock().clone(),
+    let clock = match &source {
+        Source::Console(_) => Clock::system(),
+        Source::Store { store, .. } => store.clock().clone(),
     };
-    let candidate = match &seat {
-        Seat::Console(_) => None,
-        Seat::Store { candidate, .. } => Some(candidate.clone()),
+    let candidate = match &source {
+        Source::Console(_) => None,
+        Source::Store { candidate, .. } => Some(candidate.clone()),
     };
     let settings = Settings {
         retry_every: args.handlers.retry_every,
@@ -86,7 +86,7 @@ pub(super) async fn run(args: Args, as_json: bool) -> Result<u8, Failure> {
         cool_down: args.handlers.error_timeout.unwrap_or_else(|| Settings::default().cool_down),
     };
     let file = DeadlineFile::new()?;
-    let heir = Heir::start(file.folder(), &args, as_json)?;
+    let cleanup = Cleanup::start(file.folder(), &args, as_json)?;
     let mut elector = Elector {
         reconciler: Reconciler::new(settings, clock.now()),
         scripts,
@@ -94,7 +94,7 @@ pub(super) async fn run(args: Args, as_json: bool) -> Result<u8, Failure> {
         candidate,
         health: Health::start(&args),
         file,
-        heir,
+        cleanup,
         work: Work::None,
         running: None,
         wake: None,
@@ -108,15 +108,15 @@ pub(super) async fn run(args: Args, as_json: bool) -> Result<u8, Failure> {
         typed: None,
         has_led: false,
         asked: false,
-        patience,
+        timeout,
         result: None,
         args,
         as_json,
     };
-    let result = elector.reconcile(&mut seat, &mut signals).await;
+    let result = elector.reconcile(&mut source, &mut signals).await;
     let is_left = elector.result == Some(Exit::Inconsistent);
     if result.is_ok() {
-        elector.heir.dismiss().await;
+        elector.cleanup.dismiss().await;
     }
     if is_left {
         // Nothing is given up while the work of on-won may go on: the lease runs out by itself.
@@ -124,7 +124,7 @@ pub(super) async fn run(args: Args, as_json: bool) -> Result<u8, Failure> {
         return result;
     }
     elector.term = None;
-    if let Seat::Store { store, .. } = seat {
+    if let Source::Store { store, .. } = source {
         store.close().await?;
     }
     result
@@ -140,7 +140,7 @@ struct Elector {
     candidate: Option<Candidate>,
     health: Health,
     file: DeadlineFile,
-    heir: Heir,
+    cleanup: Cleanup,
     work: Work,
     running: Option<Running>,
     /// The time at which the reconciler wants to be called.
@@ -160,7 +160,7 @@ struct Elector {
     typed: Option<Message>,
     has_led: bool,
     asked: bool,
-    patience: Patience,
+    timeout: ElectionTimeout,
     /// The exit code, once it is known.
     result: Option<Exit>,
 }
@@ -175,47 +175,47 @@ enum Work {
 }
 
 enum Next {
-    HeirGone,
-    News(News),
+    CleanupGone,
+    Incoming(Incoming),
     Signal(Asked),
     Returned(Option<String>),
-    OutOfPatience,
+    TimedOut,
     Look,
 }
 
 impl Elector {
-    async fn reconcile(&mut self, seat: &mut Seat, signals: &mut Signals) -> Result<u8, Failure> {
-        let patience = self.patience.sleep();
-        tokio::pin!(patience);
+    async fn reconcile(&mut self, source: &mut Source, signals: &mut Signals) -> Result<u8, Failure> {
+        let timeout = self.timeout.sleep();
+        tokio::pin!(timeout);
         let mut over = false;
-        seat.prompt();
+        source.prompt();
         while self.reconciler.state() != State::Closed {
-            let waits = self.patience.ends() && !self.has_led && !self.asked;
+            let waits = self.timeout.is_set() && !self.has_led && !self.asked;
             let nap = self.nap();
             let next = tokio::select! {
-                news = seat.next(), if !over && seat.speaks(self.running.is_some()) => Next::News(news),
+                incoming = source.next(), if !over && source.is_ready(self.running.is_some()) => Next::Incoming(incoming),
                 signal = signals.next() => signal.map_or(Next::Look, Next::Signal),
                 ended = returned(&mut self.running) => Next::Returned(ended),
                 () = self.health.changed() => Next::Look,
-                () = self.heir.gone() => Next::HeirGone,
-                () = &mut patience, if waits => Next::OutOfPatience,
+                () = self.cleanup.gone() => Next::CleanupGone,
+                () = &mut timeout, if waits => Next::TimedOut,
                 () = tokio::time::sleep(nap) => Next::Look,
             };
             // First of all, because this process may have been stopped.
             self.look()?;
             match next {
                 Next::Look => {}
-                Next::HeirGone => self.heir.replaced(self.file.folder(), &self.args, self.as_json)?,
-                Next::News(News::Event(event)) => self.take(event).await?,
-                Next::News(News::Typed(message)) => {
+                Next::CleanupGone => self.cleanup.replaced(self.file.folder(), &self.args, self.as_json)?,
+                Next::Incoming(Incoming::Event(event)) => self.take(event).await?,
+                Next::Incoming(Incoming::Typed(message)) => {
                     self.typed = Some(message);
                     self.reason = self.reason.filter(|_| message != Message::Leader);
                     self.give(Input::Message(message))?;
                     if self.running.is_none() {
-                        seat.prompt();
+                        source.prompt();
                     }
                 }
-                Next::News(News::Over) => {
+                Next::Incoming(Incoming::Over) => {
                     over = true;
                     self.close()?;
                 }
@@ -223,13 +223,13 @@ impl Elector {
                 Next::Returned(ended) => {
                     self.returned(ended)?;
                     if self.running.is_none() {
-                        seat.prompt();
+                        source.prompt();
                     }
                 }
-                Next::OutOfPatience => self.not_elected()?,
+                Next::TimedOut => self.not_elected()?,
             }
             if let Some(candidate) = &self.candidate {
-                self.health.tell(candidate);
+                self.health.apply(candidate);
             }
         }
         Ok(self.result.unwrap_or(Exit::Done) as u8)
@@ -269,8 +269,8 @@ impl Elector {
 
     fn not_elected(&mut self) -> Result<(), Failure> {
         let leader = self.candidate.as_ref().and_then(Candidate::leader);
-        let who = leader.map_or("nobody".into(), |leader| leader.name);
-        self.warn(&self.patience.over(&format!("the seat is held by {who}")));
+        let who = leader.map_or("no candidate".into(), |leader| leader.name);
+        self.warn(&self.timeout.message(&format!("{who} leads")));
         self.result = Some(Exit::NotElected);
         self.close()
     }

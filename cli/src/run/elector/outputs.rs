@@ -1,12 +1,12 @@
 //! The reconciler's outputs.
 
-use incumbent::incumbent_core::reconcile::{Event as Told, Handler, Input, Message, Output, RunId};
+use incumbent::incumbent_core::reconcile::{Event as Reported, Handler, Input, Message, Output, RunId};
 use incumbent::{Candidate, Instant, Reason};
 use rustix::process::Signal;
 use serde_json::json;
 
+use super::cleanup::Instruction;
 use super::handler::{Running, option};
-use super::heir::Will;
 use super::{Elector, Exit, Failure, Work, command, guard};
 
 impl Elector {
@@ -16,8 +16,8 @@ impl Elector {
             self.warn(&format!("{} failed: {how}", option(running.handler)));
         }
         match running.handler {
-            Handler::Begin => self.bequeath(Work::Begun),
-            Handler::End if failure.is_some() => self.bequeath(Work::Begun),
+            Handler::Begin => self.instruct_cleanup(Work::Begun),
+            Handler::End if failure.is_some() => self.instruct_cleanup(Work::Begun),
             Handler::End | Handler::Error => {}
         }
         self.give(Input::Returned { run: running.run, succeeded: failure.is_none() })
@@ -52,13 +52,13 @@ impl Elector {
                 }
             }
             Output::Relinquish => self.relinquish(),
-            Output::Event(event) => self.told(event),
+            Output::Event(event) => self.reported(event),
             Output::GiveUp(gave_up) => {
                 let key = self.args.key.as_deref().unwrap_or("the console");
                 let leader = self.candidate.as_ref().and_then(Candidate::leader);
-                let leader = leader.map_or("nobody, as far as is known".into(), |leader| leader.name);
+                let leader = leader.map_or("no candidate, as far as is known".into(), |leader| leader.name);
                 self.warn(&format!(
-                    "giving up: {gave_up}. The election is {key}, and its seat is held by {leader}. \
+                    "giving up: {gave_up}. The election is {key}, and its leader is {leader}. \
                      Look at this system before you start a candidate here again"
                 ));
                 // Its term stays held: nothing is given up while the work may go on, and the lease runs out by itself.
@@ -86,18 +86,18 @@ impl Elector {
             self.begun = self.token;
         }
         // A handler that ends the work goes on without this process.
-        self.bequeath(if handler == Handler::Begin { Work::Begins } else { Work::None });
+        self.instruct_cleanup(if handler == Handler::Begin { Work::Begins } else { Work::None });
         let Some(script) = self.scripts.of(handler) else {
             self.running = Some(Running::nothing(run, handler));
             return;
         };
         let reason = (handler != Handler::Begin).then(|| self.why().code());
-        let started = Running::start(run, handler, script, &self.what_is_told(), reason, self.as_json);
-        self.tell(json!({ "event": "handler", "handler": option(handler) }));
+        let started = Running::start(run, handler, script, &self.environment(), reason, self.as_json);
+        self.emit(json!({ "event": "handler", "handler": option(handler) }));
         let mut running = started.unwrap_or_else(|error| Running::not_started(run, handler, &error));
         running.kill_at = self.args.handlers.handler_timeout.map(|limit| self.clock.now() + limit);
         self.running = Some(running);
-        self.bequeath(self.work);
+        self.instruct_cleanup(self.work);
     }
 
     /// The reason why the work ends, as far as is known.
@@ -111,9 +111,9 @@ impl Elector {
         self.reason.or_else(over).unwrap_or_else(by_hand)
     }
 
-    fn what_is_told(&self) -> command::Told<'_> {
+    fn environment(&self) -> command::Environment<'_> {
         let name = self.candidate.as_ref().map(Candidate::name);
-        command::Told {
+        command::Environment {
             key: self.args.key.as_deref().unwrap_or("console"),
             name: name.or(self.args.name.as_deref()).unwrap_or("console"),
             token: self.token,
@@ -122,16 +122,16 @@ impl Elector {
     }
 
     /// Sets the work that must be ended if this process is killed.
-    fn bequeath(&mut self, work: Work) {
+    fn instruct_cleanup(&mut self, work: Work) {
         self.work = work;
         let begins = self.running.as_ref().filter(|_| work == Work::Begins).and_then(Running::group);
-        let will = match (&self.scripts.end, work) {
+        let instruction = match (&self.scripts.end, work) {
             (None, _) | (_, Work::None) => None,
             (Some(script), Work::Begins | Work::Begun) => {
-                Some(Will::new(script, &self.what_is_told(), begins))
+                Some(Instruction::new(script, &self.environment(), begins))
             }
         };
-        self.heir.tell(will);
+        self.cleanup.set(instruction);
     }
 
     /// Ends a begin that is no longer needed: in time, where there is a lease.
@@ -149,13 +149,13 @@ impl Elector {
         }
     }
 
-    fn told(&mut self, event: Told) {
+    fn reported(&mut self, event: Reported) {
         match event {
-            Told::State(state) => self.tell(json!({ "event": "state", "state": state.to_string() })),
+            Reported::State(state) => self.emit(json!({ "event": "state", "state": state.to_string() })),
             // Its work is ended while the lease is held, and the election is given up then.
-            Told::Failed(Handler::Begin) => self.reason = Some(Reason::HandlerFailed),
-            Told::Failed(_) => {}
-            Told::Overdue { since } => {
+            Reported::Failed(Handler::Begin) => self.reason = Some(Reason::HandlerFailed),
+            Reported::Failed(_) => {}
+            Reported::Overdue { since } => {
                 let by = self.clock.now().since(since);
                 let doing = match &self.running {
                     Some(running) => format!("{} is still running", option(running.handler)),
@@ -166,8 +166,8 @@ impl Elector {
                      on-won began has not ended ({doing}). Another candidate may lead beside it"
                 ));
             }
-            Told::Late { by } => self.warn(&format!("the work has ended, {by:?} too late")),
-            Told::Resumed { dropped } => {
+            Reported::Late { by } => self.warn(&format!("the work has ended, {by:?} too late")),
+            Reported::Resumed { dropped } => {
                 self.warn(&format!("the candidacy resumes; messages dropped meanwhile: {dropped}"));
             }
         }

@@ -13,17 +13,17 @@ use super::args::Args;
 use super::backoff::Backoff;
 use super::cgroup::Cgroup;
 use super::deadline::DeadlineFile;
-use super::guard::{Guard, Word};
+use super::guard::{Guard, Order};
 use super::health::Health;
-use super::patience::{NO_STORE, Patience};
 use super::signals::{Asked, Signals};
 use super::stale;
-use super::tell::say;
+use super::timeout::{ElectionTimeout, NO_STORE};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::listen::Listener;
 use crate::output::span;
-use crate::stderr::tell;
+use crate::stderr::report;
+use crate::stderr::warn;
 
 /// The interval between two checks for a new deadline, and for the command's end where no signal reported it.
 const TICK: Duration = Duration::from_millis(50);
@@ -32,7 +32,7 @@ const DYING: Duration = Duration::from_millis(200);
 
 /// `incumbent run … -- CMD`. Returns the exit code.
 pub(super) async fn run(args: Args, key: &str, as_json: bool) -> Result<u8, Failure> {
-    let patience = Patience::new(args.wait);
+    let timeout = ElectionTimeout::new(args.wait);
     let mut signals = Signals::new()?;
     // Not beside the leftovers of an earlier supervisor.
     let _ = tokio::task::spawn_blocking(stale::sweep).await;
@@ -41,8 +41,8 @@ pub(super) async fn run(args: Args, key: &str, as_json: bool) -> Result<u8, Fail
     let opened = tokio::select! {
         opened = open(&args, key, &listener) => opened,
         () = signals.end() => return Ok(Exit::Done as u8),
-        () = patience.sleep(), if patience.ends() => {
-            tell(format_args!("incumbent: {}", patience.over(NO_STORE)));
+        () = timeout.sleep(), if timeout.is_set() => {
+            report(format_args!("incumbent: {}", timeout.message(NO_STORE)));
             return Ok(Exit::NotElected as u8);
         }
     };
@@ -67,7 +67,7 @@ pub(super) async fn run(args: Args, key: &str, as_json: bool) -> Result<u8, Fail
         has_led: false,
         result: None,
         asked: None,
-        patience,
+        timeout,
         args,
         as_json,
     };
@@ -104,8 +104,8 @@ async fn say_that_it_is_young(store: &Store, args: &Args) {
     let Ok(forecast) = args.lease.options().forecast(store.capabilities(), &info) else { return };
     let left = info.age.and_then(|age| forecast.lease.checked_sub(age));
     if let Some(left) = left.filter(|left| !info.never_used && !left.is_zero()) {
-        tell(format_args!(
-            "incumbent: the store was just made, so nobody leads for {}; `incumbent init --new` lifts that for a name \
+        report(format_args!(
+            "incumbent: the store was just made, so no candidate leads for {}; `incumbent init --new` lifts that for a name \
              under which no election was ever held",
             span(left)
         ));
@@ -129,14 +129,14 @@ struct Supervisor {
     has_led: bool,
     /// The exit code, once it is known; then only leaving remains.
     result: Option<u8>,
-    patience: Patience,
+    timeout: ElectionTimeout,
     /// The signal that asked the supervisor to end.
     asked: Option<Signal>,
 }
 
-/// The words that say where the command and all its children are kept.
-fn where_to_look(cgroup: Option<&Cgroup>) -> Vec<Word> {
-    cgroup.map(|cgroup| Word::Within(cgroup.path().to_owned())).into_iter().collect()
+/// The orders that say where the command and all its children are kept.
+fn where_to_look(cgroup: Option<&Cgroup>) -> Vec<Order> {
+    cgroup.map(|cgroup| Order::Within(cgroup.path().to_owned())).into_iter().collect()
 }
 
 enum Next {
@@ -144,17 +144,17 @@ enum Next {
     Event(Event),
     Signal(Asked),
     GuardGone,
-    OutOfPatience,
+    TimedOut,
 }
 
 impl Supervisor {
     async fn supervise(&mut self, signals: &mut Signals) -> Result<u8, Failure> {
         let mut events = self.candidate.events();
         let mut ticks = tokio::time::interval(TICK);
-        let patience = self.patience.sleep();
-        tokio::pin!(patience);
+        let timeout = self.timeout.sleep();
+        tokio::pin!(timeout);
         loop {
-            let waits = self.patience.ends() && !self.has_led && self.result.is_none();
+            let waits = self.timeout.is_set() && !self.has_led && self.result.is_none();
             let next = tokio::select! {
                 event = events.next() => match event {
                     Some(event) => Next::Event(event),
@@ -163,7 +163,7 @@ impl Supervisor {
                 signal = signals.next() => signal.map_or(Next::Look, Next::Signal),
                 () = self.guard.gone() => Next::GuardGone,
                 () = self.health.changed() => Next::Look,
-                () = &mut patience, if waits && self.asked.is_none() => Next::OutOfPatience,
+                () = &mut timeout, if waits && self.asked.is_none() => Next::TimedOut,
                 _ = ticks.tick(), if self.work.is_some() || self.rest.is_some() => Next::Look,
             };
             // First of all, because this process may have been stopped: a command whose lease is over dies.
@@ -173,9 +173,9 @@ impl Supervisor {
                 Next::Event(event) => self.take(event).await?,
                 Next::Signal(signal) => self.signalled(signal),
                 Next::GuardGone => self.replace_guard()?,
-                Next::OutOfPatience => self.not_elected(),
+                Next::TimedOut => self.not_elected(),
             }
-            self.health.tell(&self.candidate);
+            self.health.apply(&self.candidate);
             self.start_again().await?;
             self.look()?;
         }
@@ -194,12 +194,12 @@ impl Supervisor {
                 self.rest = None;
                 // Before any output: it may take long until that is read.
                 self.kill_work().await?;
-                self.tell(json!({ "event": "lost", "token": token, "reason": reason.code(), "at": at }));
+                self.emit(json!({ "event": "lost", "token": token, "reason": reason.code(), "at": at }));
                 if self.args.once && self.result.is_none() {
                     self.lost(reason);
                 }
             }
-            Event::Warning(warning) => say(self.as_json, &warning.to_string()),
+            Event::Warning(warning) => warn(self.as_json, &warning.to_string()),
             Event::LeaderChanged(leader) => {
                 tracing::info!(leader = leader.map(|leader| leader.name), "the leader changed");
             }
@@ -210,7 +210,7 @@ impl Supervisor {
 
     async fn start(&mut self, term: Term) -> Result<(), Failure> {
         let (token, at) = (term.token().to_string(), term.started().as_nanos());
-        self.tell(json!({ "event": "won", "token": token, "at": at }));
+        self.emit(json!({ "event": "won", "token": token, "at": at }));
         self.has_led = true;
         if self.result.is_some() || self.asked.is_some() {
             return Ok(());
@@ -237,23 +237,23 @@ impl Supervisor {
 
     fn replace_guard(&mut self) -> Result<(), Failure> {
         tracing::warn!("the process that guards the command has ended, and is started again");
-        let mut words = where_to_look(self.cgroup.as_ref());
+        let mut orders = where_to_look(self.cgroup.as_ref());
         if let Some(work) = &self.work {
-            words.extend(work.watch.map(|(_, watch)| Word::Watch(watch)));
+            orders.extend(work.watch.map(|(_, watch)| Order::Watch(watch)));
             if work.is_overdue {
                 work.group.signal(Signal::TERM);
             }
         }
-        self.guard = Guard::start(self.file.folder(), &words)?;
+        self.guard = Guard::start(self.file.folder(), &orders)?;
         Ok(())
     }
 
     /// The time limit for the election has passed.
     fn not_elected(&mut self) {
         let leader = self.candidate.leader();
-        let who = leader.map_or("nobody".into(), |leader| leader.name);
-        let said = self.patience.over(&format!("the seat is held by {who}"));
-        tell(format_args!("incumbent: {said}"));
+        let who = leader.map_or("no candidate".into(), |leader| leader.name);
+        let said = self.timeout.message(&format!("{who} leads"));
+        report(format_args!("incumbent: {said}"));
         self.result = Some(Exit::NotElected as u8);
         drop(self.candidate.request_close());
     }
@@ -261,7 +261,7 @@ impl Supervisor {
     /// A term was lost, and no other is to follow.
     fn lost(&mut self, reason: Reason) {
         if self.asked.is_none() {
-            tell(format_args!("incumbent: the term was lost ({reason}), and --once asks for no other"));
+            report(format_args!("incumbent: the term was lost ({reason}), and --once asks for no other"));
             self.result = Some(Exit::Failure as u8);
             drop(self.candidate.request_close());
         }
@@ -269,9 +269,9 @@ impl Supervisor {
 
     /// Writes an event to the standard error, because the standard output is the command's. `at` is the
     /// machine's clock in nanoseconds, shared by all processes.
-    fn tell(&self, event: Value) {
+    fn emit(&self, event: Value) {
         if self.as_json {
-            tell(event);
+            report(event);
         } else {
             tracing::info!(target: "incumbent::run", "{event}");
         }

@@ -10,9 +10,9 @@ use serde_json::json;
 
 use super::{DYING, Exit, Failure, Supervisor, TICK};
 use crate::run::args::OnExit;
-use crate::run::command::{Group, Told, exit_code};
-use crate::run::guard::{Watch, Word};
-use crate::stderr::tell;
+use crate::run::command::{Environment, Group, exit_code};
+use crate::run::guard::{Order, Watch};
+use crate::stderr::report;
 
 /// The time after which a killed process is reported as stuck.
 const STUCK: Duration = Duration::from_secs(1);
@@ -51,7 +51,7 @@ impl Supervisor {
         }
         match self.file.write(deadline, term.token(), &self.clock).await {
             Err(error) if error.kind() == io::ErrorKind::TimedOut => {
-                tell(format_args!(
+                report(format_args!(
                     "incumbent: the deadline cannot be written to its file yet, and the command waits: {error}"
                 ));
                 self.rest = Some((term, self.clock.now() + TICK));
@@ -59,13 +59,13 @@ impl Supervisor {
             }
             written => written?,
         }
-        let told = Told {
+        let environment = Environment {
             key: term.election(),
             name: self.candidate.name(),
             token: Some(term.token()),
             deadline_file: self.file.path(),
         };
-        let group = Group::start(&self.args.command, &told, self.cgroup.as_ref())?;
+        let group = Group::start(&self.args.command, &environment, self.cgroup.as_ref())?;
         tracing::info!(pid = group.pid().as_raw_nonzero().get(), token = %term.token(), "the command runs");
         self.work = Some(Work {
             group,
@@ -78,9 +78,9 @@ impl Supervisor {
         });
         // The guard first: from then on the command ends in time whatever happens to this process.
         self.look()?;
-        let has_heard = self.guard.has_heard().await;
+        let has_received = self.guard.has_received().await;
         match self.work.take() {
-            Some(work) if has_heard => {
+            Some(work) if has_received => {
                 work.group.go_on().await?;
                 self.work = Some(work);
             }
@@ -110,19 +110,19 @@ impl Supervisor {
             work.is_ending = true;
             work.kill_at = Some(now + self.args.drain);
             // The guard sends the signal, as it would without us: a command that got two might hurry its shutdown.
-            self.guard.tell(Word::Terminate);
+            self.guard.send(Order::Terminate);
         }
         let is_over = work.watch.is_some_and(|(_, watch)| watch.is_over(now));
         if is_over || work.kill_at.is_some_and(|at| now >= at) {
             work.group.kill(self.cgroup.as_ref());
         }
         let deadline = work.term.deadline();
-        if deadline != Instant::ZERO && work.watch.is_none_or(|(told, _)| told != deadline) {
+        if deadline != Instant::ZERO && work.watch.is_none_or(|(sent, _)| sent != deadline) {
             work.longest = work.longest.max(deadline.since(now));
             let watch = Watch::new(work.group.pid(), deadline, work.longest, self.args.drain);
             let watch = work.kill_at.map_or(watch, |at| watch.ending(at));
             work.watch = Some((deadline, watch));
-            self.guard.tell(Word::Watch(watch));
+            self.guard.send(Order::Watch(watch));
             self.file.say(deadline, work.term.token(), &self.clock);
         }
         if let Some(status) = work.group.reap(self.cgroup.as_ref())? {
@@ -133,10 +133,10 @@ impl Supervisor {
 
     /// The command has ended.
     fn exited(&mut self, status: ExitStatus) {
-        self.guard.tell(Word::Rest);
+        self.guard.send(Order::Rest);
         let Some(work) = self.work.take() else { return };
         let (code, at) = (exit_code(status), self.clock.now().as_nanos());
-        self.tell(json!({ "event": "exited", "code": code, "at": at }));
+        self.emit(json!({ "event": "exited", "code": code, "at": at }));
         if let Some(asked) = self.asked {
             // An end by the requested signal is success; after an end for the lease the exit code says nothing.
             let obeyed = i32::from(exit_code(status)) == 128 + asked.as_raw();
@@ -154,13 +154,13 @@ impl Supervisor {
         match self.args.on_exit {
             OnExit::Restart => {
                 let wait = self.backoff.after(work.group.ran());
-                tell(format_args!(
+                report(format_args!(
                     "incumbent: the command exited with code {code}, and is started again in {wait:?}"
                 ));
                 self.rest = Some((work.term, self.clock.now() + wait));
             }
             OnExit::Resign if !self.args.once => {
-                tracing::info!(code, "the command exited, and the seat is given up");
+                tracing::info!(code, "the command exited, and this leader resigns");
                 if code == 0 {
                     drop(self.candidate.request_resign());
                 } else {
@@ -184,7 +184,7 @@ impl Supervisor {
             // From here on it is killed in time whatever delays this process.
             if let Some((_, watch)) = &mut work.watch {
                 *watch = watch.ending(kill_at);
-                self.guard.tell(Word::Watch(*watch));
+                self.guard.send(Order::Watch(*watch));
             }
         }
     }
@@ -201,16 +201,16 @@ impl Supervisor {
             if !self.health.stays_out && since.elapsed() > STUCK && self.work.is_some() {
                 // Nothing is given up before it has ended, and a candidate that cannot begin again should not be
                 // elected.
-                tell(
+                report(
                     "incumbent: the command cannot be killed, and this candidate stays out until nothing is left of it",
                 );
                 self.health.stays_out = true;
-                self.health.tell(&self.candidate);
+                self.health.apply(&self.candidate);
             }
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         self.health.stays_out = false;
-        self.health.tell(&self.candidate);
+        self.health.apply(&self.candidate);
         Ok(())
     }
 }

@@ -5,24 +5,24 @@ use std::time::Duration;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 /// A wait without end, in practice (100 years).
-const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+const UNLIMITED: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 /// `--wait`, counted from the creation of this value.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Patience {
+pub(super) struct ElectionTimeout {
     limit: Option<Duration>,
     until: Instant,
 }
 
-impl Patience {
+impl ElectionTimeout {
     pub(super) fn new(limit: Option<Duration>) -> Self {
         let now = Instant::now();
-        let far = now + FOR_EVER;
+        let far = now + UNLIMITED;
         Self { limit, until: limit.and_then(|limit| now.checked_add(limit)).unwrap_or(far).min(far) }
     }
 
     /// Whether there is a limit.
-    pub(super) fn ends(self) -> bool {
+    pub(super) fn is_set(self) -> bool {
         self.limit.is_some()
     }
 
@@ -32,9 +32,9 @@ impl Patience {
     }
 
     /// The message at the limit, including the current state.
-    pub(super) fn over(self, how_things_stand: &str) -> String {
+    pub(super) fn message(self, state: &str) -> String {
         let limit = humantime::format_duration(self.limit.unwrap_or_default());
-        format!("not elected within {limit}; {how_things_stand}")
+        format!("not elected within {limit}; {state}")
     }
 }
 

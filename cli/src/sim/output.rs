@@ -71,9 +71,9 @@ pub(super) fn summary_json(seeds: Seeds, jobs: NonZeroUsize, tally: &Tally, took
 }
 
 /// A line of a trace, such as `  12.000345 c3 > …`.
-pub(super) fn trace_json(told: &str) -> Value {
-    let (at, told) = told.trim_start().split_once(' ').unwrap_or(("", told));
-    json!({ "at_s": at.parse::<f64>().ok(), "told": told })
+pub(super) fn trace_json(event: &str) -> Value {
+    let (at, event) = event.trim_start().split_once(' ').unwrap_or(("", event));
+    json!({ "at_s": at.parse::<f64>().ok(), "event": event })
 }
 
 pub(super) fn run_json(script: &Script, outcome: &Outcome, timeline: Option<&Path>) -> Value {
@@ -86,7 +86,7 @@ pub(super) fn run_json(script: &Script, outcome: &Outcome, timeline: Option<&Pat
 fn tally_json(tally: &Tally) -> Map<String, Value> {
     let faults = Kind::ALL.iter().zip(tally.faults).map(|(kind, count)| (kind.name().into(), count.into()));
     let (stormy, calm) = tally.longest_vacancy;
-    let told = [
+    let fields = [
         ("runs", json!(tally.runs)),
         ("simulated_hours", json!((tally.hours() * 1e3).round() / 1e3)),
         ("terms", json!(tally.terms)),
@@ -96,7 +96,7 @@ fn tally_json(tally: &Tally) -> Map<String, Value> {
         ("longest_vacancy_ms", json!({ "under_faults": millis(stormy), "after_the_last": millis(calm) })),
         ("faults", Value::Object(faults.collect())),
     ];
-    told.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 fn violation_json(violation: &Violation) -> Value {
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_that_fails_is_told_with_the_invariant_its_faults_and_the_command() {
+    fn a_seed_that_fails_is_printed_with_the_invariant_its_faults_and_the_command() {
         let choice = Choice { keep: Some(vec![2]), ..Choice::of_seed(5) };
         assert_eq!(
             failure_text(&choice, &broken()),
@@ -144,11 +144,11 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_that_fails_is_told_to_machines() {
+    fn a_seed_that_fails_is_printed_as_json() {
         let choice = Choice::of_seed(5);
         let shrunk = Choice { keep: Some(Vec::new()), faults: Some(vec![Kind::Loss]), ..choice.clone() };
-        let told = failure_json(&choice, &broken(), &broken(), &Script::of(&shrunk));
-        let failed = &told["failed"];
+        let report = failure_json(&choice, &broken(), &broken(), &Script::of(&shrunk));
+        let failed = &report["failed"];
         assert_eq!((&failed["seed"], &failed["violation"]["at_ms"]), (&json!(5), &json!(12_345.679)));
         assert_eq!(failed["shrunk"]["violation"]["invariant"], "I1");
         assert_eq!(failed["shrunk"]["faults"], json!([]));
@@ -159,10 +159,10 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_a_trace_is_a_time_and_what_was_told() {
+    fn a_line_of_a_trace_is_a_time_and_an_event() {
         assert_eq!(
             trace_json("    12.000345 c3 > Read(ReadId(4))"),
-            json!({ "at_s": 12.000345, "told": "c3 > Read(ReadId(4))" })
+            json!({ "at_s": 12.000345, "event": "c3 > Read(ReadId(4))" })
         );
     }
 }

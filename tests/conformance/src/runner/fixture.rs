@@ -8,9 +8,9 @@ use incumbent::store::{Memory, StoreAdmin, StoreSettings};
 use incumbent::testing::{Faults, Faulty};
 use incumbent::{Clock, Store};
 
+use super::implementation::{Implementation, Opened};
 use super::play::Setup;
 use super::stage::Stage;
-use super::troupe::{Opened, Troupe};
 use crate::scenario::{Need, Scenario};
 use crate::stage::{Request, Set, StoreKind};
 
@@ -25,15 +25,15 @@ pub fn offers(kind: StoreKind) -> BTreeSet<Need> {
 }
 
 /// The store of a scenario, and the faults that can be made in it.
-pub(super) struct Hand {
-    troupe: Arc<dyn Troupe>,
+pub(super) struct Fixture {
+    implementation: Arc<dyn Implementation>,
     stage: Stage,
     /// The store that the stage made.
     set: Set,
     lease: Duration,
     /// Whether the runner cuts connections itself.
     cuts: bool,
-    house: Store,
+    own_store: Store,
     connections: BTreeMap<String, Connection>,
 }
 
@@ -42,12 +42,12 @@ struct Connection {
     faults: Option<Faults>,
 }
 
-impl Hand {
+impl Fixture {
     pub(super) async fn new(setup: &Setup, kind: StoreKind, scenario: &Scenario) -> Result<Self, String> {
         if let Some(lacking) = scenario.lacks(&offers(kind)) {
             return Err(format!("the scenario {lacking}, which is not to be had on {kind}"));
         }
-        if let Some(why) = scenario.cannot(&*setup.troupe) {
+        if let Some(why) = scenario.cannot(&*setup.implementation) {
             return Err(format!("these candidates cannot play the scenario: {why}"));
         }
         let mut stage = Stage::start(&setup.stage).await?;
@@ -56,15 +56,15 @@ impl Hand {
         let set = stage.ask(&request).await?.ok_or("the stage set nothing")?;
         let network = BTreeSet::from([Need::Network, Need::Kill]);
         let cuts = !scenario.needs.is_disjoint(&network) && set.offers.is_disjoint(&network);
-        let house = Store::open(&set.url).await.map_err(text)?;
+        let own_store = Store::open(&set.url).await.map_err(text)?;
         let lease = Duration::from_millis(scenario.lease_ms);
-        let troupe = Arc::clone(&setup.troupe);
-        Ok(Self { troupe, stage, set, lease, cuts, house, connections: BTreeMap::new() })
+        let implementation = Arc::clone(&setup.implementation);
+        Ok(Self { implementation, stage, set, lease, cuts, own_store, connections: BTreeMap::new() })
     }
 
     /// The runner's own connection.
-    pub(super) fn house(&self) -> &Store {
-        &self.house
+    pub(super) fn own_store(&self) -> &Store {
+        &self.own_store
     }
 
     /// The store behind a connection, opened the first time.
@@ -77,9 +77,9 @@ impl Hand {
         let (store, faults) = if self.cuts {
             let settings: StoreSettings = url.parse().map_err(text)?;
             let (faulty, faults) = Faulty::new(settings.open(&clock).await.map_err(text)?);
-            (self.troupe.take(Box::new(faulty), clock)?, Some(faults))
+            (self.implementation.take(Box::new(faulty), clock)?, Some(faults))
         } else {
-            (self.troupe.open(url, self.lease).await?, None)
+            (self.implementation.open(url, self.lease).await?, None)
         };
         self.connections.insert(connection.into(), Connection { store: Arc::clone(&store), faults });
         Ok(store)
@@ -154,18 +154,18 @@ impl Hand {
     }
 
     /// Ends everything, whatever came before.
-    pub(super) async fn end(mut self, patience: Duration) -> Result<(), String> {
+    pub(super) async fn end(mut self, timeout: Duration) -> Result<(), String> {
         let mut result = Ok(());
         let connections = std::mem::take(&mut self.connections);
         // No task may wait for a connection that is never healed.
         connections.values().filter_map(|connection| connection.faults.as_ref()).for_each(Faults::heal);
         for (name, connection) in connections {
-            let closing = tokio::time::timeout(patience, connection.store.close()).await;
+            let closing = tokio::time::timeout(timeout, connection.store.close()).await;
             if !matches!(closing, Ok(Ok(()))) && result.is_ok() {
                 result = Err(format!("the store of {name} does not close: {closing:?}"));
             }
         }
-        let _ = tokio::time::timeout(patience, self.house.close()).await;
+        let _ = tokio::time::timeout(timeout, self.own_store.close()).await;
         let struck = self.stage.ask(&Request::Strike {}).await.map(drop);
         result.and(struck).and(self.stage.end().await)
     }

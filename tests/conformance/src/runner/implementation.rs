@@ -17,7 +17,7 @@ pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub type Call = Pending<'static, Result<(), Refused>>;
 
 /// Candidates of one kind, in this process.
-pub trait Troupe: Send + Sync {
+pub trait Implementation: Send + Sync {
     /// Opens the store of this URL; its records live for `lease`.
     fn open<'a>(&'a self, url: &'a str, lease: Duration) -> Pending<'a, Result<Arc<dyn Opened>, String>>;
 
@@ -52,7 +52,7 @@ pub trait Opened: Send + Sync {
 /// A candidate. Dropping it ends it without a release.
 pub trait Player: Send + Sync {
     /// The next event; `None` when its campaign is over.
-    fn next(&self) -> Pending<'_, Option<Told>>;
+    fn next(&self) -> Pending<'_, Option<Reported>>;
 
     /// Whether it leads, by its own answer.
     fn is_leader(&self) -> bool;
@@ -86,7 +86,7 @@ pub trait Player: Send + Sync {
 }
 
 /// An event of a candidate.
-pub struct Told {
+pub struct Reported {
     /// The event.
     pub event: Event,
     /// Whether the term of a `Lost` event is current nevertheless.
@@ -115,7 +115,7 @@ pub(super) fn deadline(player: &dyn Player) -> Instant {
 
 impl Scenario {
     /// The reason why candidates of this kind cannot play it; `None` where they can.
-    pub fn cannot(&self, troupe: &dyn Troupe) -> Option<&'static str> {
-        self.steps.iter().find_map(|step| troupe.cannot(step))
+    pub fn cannot(&self, implementation: &dyn Implementation) -> Option<&'static str> {
+        self.steps.iter().find_map(|step| implementation.cannot(step))
     }
 }

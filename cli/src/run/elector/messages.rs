@@ -3,18 +3,18 @@
 use serde_json::Value;
 
 use super::Elector;
-use crate::run::tell::say;
 use crate::stderr;
+use crate::stderr::warn;
 
 impl Elector {
     /// Writes a warning.
     pub(super) fn warn(&self, message: &str) {
-        say(self.as_json, message);
+        warn(self.as_json, message);
     }
 
-    pub(super) fn tell(&self, event: Value) {
+    pub(super) fn emit(&self, event: Value) {
         if self.as_json {
-            stderr::tell(event);
+            stderr::report(event);
         } else {
             tracing::info!(target: "incumbent::run", "{event}");
         }

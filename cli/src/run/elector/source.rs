@@ -10,7 +10,7 @@ use super::{Args, Failure, Listener, no_key, supervisor};
 pub(in crate::run) const CONSOLE: &str = "console:";
 
 /// The source of messages.
-pub(super) enum Seat {
+pub(super) enum Source {
     Store {
         store: Store,
         candidate: Candidate,
@@ -20,13 +20,13 @@ pub(super) enum Seat {
     Console(Option<Console>),
 }
 
-pub(super) enum News {
+pub(super) enum Incoming {
     Event(Event),
     Typed(Message),
     Over,
 }
 
-impl Seat {
+impl Source {
     /// A person who types messages.
     pub(super) fn console(as_json: bool) -> Self {
         Self::Console(Some(Console::new(as_json)))
@@ -43,14 +43,14 @@ impl Seat {
     }
 
     /// The next event. Cancel-safe.
-    pub(super) async fn next(&mut self) -> News {
+    pub(super) async fn next(&mut self) -> Incoming {
         match self {
-            Self::Store { events, .. } => events.next().await.map_or(News::Over, News::Event),
+            Self::Store { events, .. } => events.next().await.map_or(Incoming::Over, Incoming::Event),
             Self::Console(Some(console)) => match console.next().await {
-                Some(message) => News::Typed(message),
+                Some(message) => Incoming::Typed(message),
                 None => {
                     *self = Self::Console(None);
-                    News::Over
+                    Incoming::Over
                 }
             },
             Self::Console(None) => std::future::pending().await,
@@ -58,7 +58,7 @@ impl Seat {
     }
 
     /// Whether it may produce an event: typed messages are read when the handler before them has returned.
-    pub(super) fn speaks(&self, is_running: bool) -> bool {
+    pub(super) fn is_ready(&self, is_running: bool) -> bool {
         matches!(self, Self::Store { .. }) || !is_running
     }
 
