@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn the_awaited_answer_is_told_from_a_late_one() {
+    fn the_awaited_answer_is_distinguished_from_a_late_one() {
         let mut attempts = Attempts::new(Nonce(1));
         let first = send(&mut attempts, Purpose::Acquire, Expect::Absent);
         attempts.stop_waiting();
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_that_expected_an_older_revision_than_stands_is_closed() {
+    fn a_write_that_expected_an_older_revision_than_the_present_is_closed() {
         let mut attempts = Attempts::new(Nonce(1));
         send(&mut attempts, Purpose::Acquire, Expect::Absent);
         attempts.stop_waiting();

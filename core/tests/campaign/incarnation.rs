@@ -92,7 +92,7 @@ fn in_a_young_incarnation_no_win_is_reported_before_the_last_holders_lease_is_ov
 }
 
 #[test]
-fn a_renewal_that_happens_to_match_the_new_lifes_sequence_makes_no_leader() {
+fn a_renewal_that_happens_to_match_the_new_incarnations_sequence_makes_no_leader() {
     let mut bench = Bench::leader();
     bench.pass(secs(10));
     assert_eq!(bench.applied(2, 11), NOTHING, "nothing says yet that the store is another one");
@@ -126,7 +126,7 @@ fn an_acquire_meant_for_the_old_incarnation_is_looked_into_when_it_is_acknowledg
 }
 
 #[test]
-fn an_acknowledgement_from_a_incarnation_that_is_over_does_not_end_a_term_of_the_next() {
+fn an_acknowledgement_from_a_former_incarnation_does_not_end_a_term_of_the_present() {
     let store = Capabilities { incarnation_acked: true, ..bucket() };
     let mut bench = Bench::leader_with(settings(), store);
     bench.sleep(secs(10));
@@ -174,7 +174,7 @@ fn a_win_is_not_reported_while_the_store_cannot_be_inspected() {
 }
 
 #[test]
-fn one_who_cannot_find_out_whether_it_leads_gives_way_after_a_lease() {
+fn a_holder_that_cannot_confirm_its_win_gives_way_after_a_lease() {
     let mut bench = Bench::candidate(Entry::Vacant);
     bench.applied(1, 10);
     let taken = bench.now;

@@ -30,7 +30,7 @@ fn bench(first: StoreInfo) -> Bench {
 }
 
 #[test]
-fn a_incarnation_of_the_store_is_trusted_after_the_longest_lease_there_may_be() {
+fn an_incarnation_of_the_store_is_trusted_after_the_longest_lease_there_may_be() {
     let young = StoreInfo { age: None, ..aged(store_info(incumbent_core::Instant::ZERO)) };
     let mut bench = bench(young);
     bench.begin(Entry::Vacant);
@@ -122,7 +122,7 @@ fn lives(output: &Output) -> Option<Duration> {
 }
 
 #[test]
-fn a_record_stands_as_long_as_it_states_that_other_candidates_wait() {
+fn a_record_is_kept_as_long_as_it_states_that_other_candidates_wait() {
     let mut bench = bench(aged(store_info(incumbent_core::Instant::ZERO)));
     let outputs = bench.give_in_full(Input::Campaign);
     assert_eq!(outputs.iter().find_map(lives), None);
@@ -142,7 +142,7 @@ fn a_record_stands_as_long_as_it_states_that_other_candidates_wait() {
 }
 
 #[test]
-fn the_deadline_counts_on_the_lease_and_not_on_how_long_the_record_stands() {
+fn the_deadline_counts_on_the_lease_and_not_on_how_long_the_record_is_kept() {
     let mut bench = bench(aged(store_info(incumbent_core::Instant::ZERO)));
     bench.begin(with_lease(theirs(10), AGE));
     bench.watched(deleted(11));

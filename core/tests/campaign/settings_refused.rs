@@ -192,7 +192,7 @@ fn an_interval_keeps_the_bounds_of_its_preset() {
 }
 
 #[test]
-fn a_name_is_one_line_that_everybody_can_read() {
+fn a_name_is_one_line_of_printable_text() {
     let named = |name: &str| said(Settings { name: name.into(), ..settings() }, bucket_of(Some(T)));
     assert_eq!(named("wörker 7"), "accepted with 30s");
     assert_eq!(named(&"x".repeat(255)), "accepted with 30s");

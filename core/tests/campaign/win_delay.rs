@@ -264,7 +264,7 @@ fn a_tombstone_after_an_absence_counts_from_its_own_first_observation() {
 }
 
 #[test]
-fn a_young_store_makes_everybody_wait_until_it_is_a_lease_and_a_skew_old() {
+fn a_young_store_makes_every_candidate_wait_until_it_is_a_lease_and_a_skew_old() {
     let young = StoreInfo { age: Some(secs(11)), ..store_info(Instant::ZERO) };
     let mut bench = Bench::with_info(settings(), bucket(), young).expect("settings that fit");
     let start = bench.now;

@@ -14,7 +14,7 @@ fn a_loss_runs_end_and_only_its_success_ends_the_leaders_state() {
 }
 
 #[test]
-fn who_does_not_lead_ends_nothing() {
+fn a_candidate_that_does_not_lead_ends_nothing() {
     let mut bench = Bench::new();
     assert_eq!(bench.says(Message::NotLeader), NOTHING);
     assert_eq!(bench.reconciler.state(), State::NotLeader);

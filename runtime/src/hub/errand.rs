@@ -16,7 +16,7 @@ use super::CampaignId;
 use crate::clock::Clock;
 use crate::meter::Meter;
 use crate::notifier::Notifier;
-use crate::store::{Adapter, Roll, WatchEvent};
+use crate::store::{Adapter, Registry, WatchEvent};
 use crate::{Error, ErrorKind, Result};
 
 /// The time limit of a read for an observer or for a caller.
@@ -102,9 +102,9 @@ impl Errands {
         ask.map(move |answer| Done::Looked(key, changes, answer)).boxed()
     }
 
-    pub(super) fn register(&self, roll: &Roll, limit: Duration) -> Errand {
+    pub(super) fn register(&self, roll: &Registry, limit: Duration) -> Errand {
         let (adapter, roll) = (Arc::clone(&self.adapter), roll.clone());
-        let enlist = self.bounded(limit, "who stands", async move { adapter.enlist(&roll).await });
+        let enlist = self.bounded(limit, "who stands", async move { adapter.register(&roll).await });
         let registered = |registered: Result<(), Fault>| {
             if let Err(fault) = &registered {
                 tracing::debug!("the candidates cannot be registered at present: {fault}");

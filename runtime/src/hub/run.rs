@@ -23,7 +23,7 @@ use crate::clock::Clock;
 use crate::driver::{Leave, Reply};
 use crate::meter::Meter;
 use crate::notifier::Notifier;
-use crate::store::{Adapter, Roll, WatchEvent};
+use crate::store::{Adapter, Registry, WatchEvent};
 
 /// The time limit for closing the connection.
 const CLOSING: Duration = Duration::from_secs(2);
@@ -52,7 +52,7 @@ pub(super) struct Hub {
     /// The changes of that watch, once it has begun.
     watched: Option<BoxStream<'static, WatchEvent>>,
     /// The registered candidates.
-    roll: Roll,
+    roll: Registry,
     /// Every handle was dropped.
     deserted: bool,
     /// The store is closing; answered once it is closed.
@@ -73,7 +73,7 @@ impl Hub {
             capabilities,
             fail_fast,
             errands: Errands { adapter: adapter.into(), clock: clock.clone(), meter, notifier },
-            roll: Roll::new(&clock),
+            roll: Registry::new(&clock),
             clock,
             requests,
             session: Session::new(capabilities),
@@ -124,7 +124,7 @@ impl Hub {
         let close = async {
             if !registered {
                 // A failed notice to other processes is neither an error nor a reason to delay closing.
-                let _ = within(self.clock.clone(), FAREWELL, adapter.enlist(&roll)).await;
+                let _ = within(self.clock.clone(), FAREWELL, adapter.register(&roll)).await;
             }
             adapter.close().await;
         };
@@ -275,7 +275,7 @@ impl Hub {
                     self.hand_in(Input::Command { id, command: session::Command::Drained });
                 }
             }
-            Output::Stands(id, stands) => self.stands(id, stands),
+            Output::Campaigning(id, campaigning) => self.stands(id, campaigning),
             Output::Closed(id) => self.over(id),
             Output::Considered { id, request, accepted } => {
                 if let Some(slot) = self.slots.get(&id) {

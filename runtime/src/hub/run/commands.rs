@@ -9,7 +9,7 @@ use super::Hub;
 use crate::driver::{Command, Leave};
 use crate::hub::slot::{Slot, draw};
 use crate::hub::{CampaignId, Enter};
-use crate::store::roll::Registration;
+use crate::store::registry::Registration;
 use crate::{Error, ErrorKind, Result};
 
 impl Hub {

@@ -14,8 +14,8 @@ use crate::hub::Answer;
 use crate::hub::seat::Seat;
 use crate::observe::Observation;
 use crate::queue::Queue;
+use crate::store::registry::merge;
 use crate::store::request::{self, AcceptReset, HandOver, Request as Asked};
-use crate::store::roll::together;
 use crate::store::{CandidateInfo, EntryInfo, WatchEvent};
 
 impl Hub {
@@ -48,7 +48,7 @@ impl Hub {
         let (adapter, own) = (Arc::clone(&self.errands.adapter), self.roll.clone());
         let ask = async move {
             let heard = adapter.candidates().await?;
-            Ok(heard.map(|heard| together(own.call(), heard, election.as_deref())))
+            Ok(heard.map(|heard| merge(own.list(), heard, election.as_deref())))
         };
         self.under_way.push(self.errands.answer(reply, ask));
     }
