@@ -149,14 +149,14 @@ pub enum Event {
         /// When the lease was over.
         since: Instant,
     },
-    /// What was overdue has ended.
+    /// Overdue work has ended.
     Late {
         /// For how long there was work without a lease.
         by: Duration,
     },
     /// The error is over, and the candidacy resumes.
     Resumed {
-        /// How many messages came meanwhile, and were dropped.
+        /// The number of messages that came meanwhile and were dropped.
         dropped: u32,
     },
 }
@@ -164,11 +164,11 @@ pub enum Event {
 /// *End* failed too often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GaveUp {
-    /// How often it was run in vain.
+    /// The number of runs that failed.
     pub failed: u32,
     /// For how long there has been work without a lease, where there has.
     pub overdue: Option<Duration>,
-    /// How many messages came since the error began, and were dropped.
+    /// The number of messages since the error began that were dropped.
     pub dropped: u32,
 }
 
@@ -186,7 +186,7 @@ impl fmt::Display for GaveUp {
                 ", and for {:?} by now without a lease: another candidate may lead beside it",
                 crate::time::rounded(*span)
             )?,
-            None => f.write_str("; the seat is given up, and another candidate may lead beside it")?,
+            None => f.write_str("; the election is given up, and another candidate may lead beside it")?,
         }
         write!(f, ". Messages dropped meanwhile: {dropped}")
     }
@@ -208,9 +208,9 @@ pub enum Timer {
 /// A wake-up, and the timer it is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wake {
-    /// When to call [`handle`](super::Reconciler::handle) with [`Input::Tick`].
+    /// The time to call [`handle`](super::Reconciler::handle) with [`Input::Tick`].
     pub at: Instant,
-    /// What for.
+    /// Its timer.
     pub timer: Timer,
 }
 

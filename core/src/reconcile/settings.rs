@@ -1,16 +1,16 @@
-//! How long to wait for what.
+//! The waits of a reconciler.
 
 use core::time::Duration;
 
-/// How long a [`Reconciler`](super::Reconciler) waits, and how often it tries. Every value is possible.
+/// The waits and retries of a [`Reconciler`](super::Reconciler). Every value is possible.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// How long after *end* failed in an error it is run again. 5 s by default.
+    /// The wait after *end* failed in an error until it is run again. 5 s by default.
     pub retry_every: Duration,
-    /// How often *end* is run in an error before the whole is given up. 12 by default. The run that led to the
+    /// The number of runs of *end* in an error before the reconciler gives up. 12 by default. The run that led to the
     /// error is not counted; a leader whose error is another has *end* run once even where this is 0.
     pub retries: u32,
-    /// How long after *error* succeeded the candidacy resumes. 30 s by default.
+    /// The wait after *error* succeeded until the candidacy resumes. 30 s by default.
     pub cool_down: Duration,
 }
 
@@ -18,7 +18,7 @@ pub struct Settings {
 const LEAST_BEFORE_ERROR_AGAIN: Duration = Duration::from_secs(1);
 
 impl Settings {
-    /// How long after *error* failed it is run again: the cool-down, and a second at least.
+    /// The wait after *error* failed until it is run again: the cool-down, and a second at least.
     pub(super) fn before_error_again(&self) -> Duration {
         self.cool_down.max(LEAST_BEFORE_ERROR_AGAIN)
     }

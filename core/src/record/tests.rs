@@ -1,4 +1,4 @@
-//! What is written reads back, and what cannot be read is missing.
+//! A written record reads back, and an unreadable part is missing.
 
 use super::*;
 use crate::token::Token;

@@ -153,10 +153,10 @@ fn the_users_back_off_does_not_keep_a_record_of_ours_in_the_way_that_is_observed
 #[test]
 fn others_hold_back_for_a_named_successor() {
     let mut bench = Bench::candidate(theirs(10));
-    assert_eq!(bench.watched(handed_over(11, "somebody")), ["leader vacant"]);
+    assert_eq!(bench.watched(handed_over(11, "other")), ["leader vacant"]);
     assert_eq!(bench.wake(), Some((Timer::Acquire, secs(1))));
     bench.pass(ms(400));
-    bench.watched(handed_over(11, "somebody"));
+    bench.watched(handed_over(11, "other"));
     assert_eq!(bench.wake(), Some((Timer::Acquire, ms(600))), "from when it was first seen");
     assert_eq!(bench.pass(ms(600)), ["acquire 1 over 11", "state ACQUIRING"]);
 }
@@ -170,7 +170,7 @@ fn others_hold_back_for_a_tenth_of_a_short_lease() {
     )
     .expect("settings that fit");
     bench.give(Input::Campaign);
-    bench.read(1, handed_over(11, "somebody"));
+    bench.read(1, handed_over(11, "other"));
     assert_eq!(bench.wake(), Some((Timer::Acquire, ms(500))));
 }
 

@@ -249,7 +249,7 @@ fn a_lease_of_more_than_a_year_is_a_mistake() {
         said(of(Preset::Standard, Duration::MAX), free()),
         format!(
             "lease is {:?}, and must be at most 31536000s: \
-             nobody would follow a leader that crashes for that long",
+             no candidate would follow a leader that crashes for that long",
             Duration::MAX
         )
     );

@@ -101,7 +101,7 @@ fn over_a_release_of_this_incarnation_it_waits_what_is_written_there_whatever_wa
 #[test]
 fn the_wait_of_a_release_counts_from_its_first_observation_and_not_from_the_acquire() {
     let mut bench = Bench::candidate(theirs(4));
-    bench.watched(handed_over_owing(5, "somebody", secs(12)));
+    bench.watched(handed_over_owing(5, "other", secs(12)));
     let seen = bench.now;
     bench.pass(secs(1));
     assert_eq!(reported_after(&mut bench, seen).0, secs(12));

@@ -75,7 +75,7 @@ fn after_twelve_runs_in_an_error_it_gives_up_and_says_how_things_stand() {
     let reported = [
         "end failed",
         "give up: the end handler failed 13 times, so what the begin handler began may still be going on \
-         here; the seat is given up, and another candidate may lead beside it. Messages dropped meanwhile: 1",
+         here; the election is given up, and another candidate may lead beside it. Messages dropped meanwhile: 1",
     ];
     assert_eq!(bench.fails(14), reported);
     assert_eq!(bench.reconciler.state(), State::Closed);

@@ -29,7 +29,7 @@ struct Deletion {
     /// The revision of the record, and the time at which it was written.
     record: Option<Revision>,
     written: Instant,
-    /// The number of releases since then, each of which passed on the rest of the wait by a reading of its own.
+    /// The number of releases since then: each passed on the rest of the wait by its own clock.
     passed_on: u32,
 }
 
