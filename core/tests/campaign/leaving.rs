@@ -251,7 +251,7 @@ fn a_release_whose_acknowledgement_was_lost_is_found_applied() {
 }
 
 #[test]
-fn a_late_renewal_that_lands_before_the_release_is_released_in_its_turn() {
+fn a_late_renewal_that_lands_before_the_release_is_released_as_well() {
     let mut bench = Bench::leader();
     bench.pass(secs(10));
     bench.pass(secs(2));

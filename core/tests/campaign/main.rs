@@ -46,7 +46,7 @@
 //! | 69 acknowledged after D | `answers::an_acknowledgement_after_the_deadline_makes_no_leader` |
 //! | | `answers::an_acknowledged_renewal_after_the_deadline_does_not_save_the_term` |
 //! | 70 the release's reply lost | `leaving::a_release_whose_acknowledgement_was_lost_is_found_applied` |
-//! | | `leaving::a_late_renewal_that_lands_before_the_release_is_released_in_its_turn` |
+//! | | `leaving::a_late_renewal_that_lands_before_the_release_is_released_as_well` |
 //! | 71 memory storage restarted | `incarnation::memory_storage_that_comes_back_empty_is_noticed_by_its_small_acknowledgements` |
 //! | | `staleness::a_win_whose_token_is_too_small_is_not_reported_and_the_lease_is_released` |
 //! | 74 a duplicate acknowledgement | `answers::an_unknown_renewal_neither_extends_the_deadline_nor_ends_the_term` |

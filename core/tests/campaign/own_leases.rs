@@ -18,7 +18,7 @@ fn aged(info: StoreInfo) -> StoreInfo {
     StoreInfo { max_age: Some(AGE), ..info }
 }
 
-fn made_anew(info: StoreInfo) -> StoreInfo {
+fn recreated(info: StoreInfo) -> StoreInfo {
     StoreInfo { incarnation: Incarnation(2_000), age: None, ..aged(info) }
 }
 
@@ -73,16 +73,16 @@ fn another_incarnation_of_the_store_is_trusted_after_the_longest_lease_there_may
     let mut bench = bench(aged(store_info(incumbent_core::Instant::ZERO)));
     bench.begin(with_lease(theirs(10), secs(5)));
     let seen = bench.now;
-    assert_eq!(bench.inspected_as(made_anew), ["warning StoreReset", "read 2"]);
+    assert_eq!(bench.inspected_as(recreated), ["warning StoreReset", "read 2"]);
     bench.read(2, Entry::Vacant);
     bench.applied(1, 1);
-    reported_after(&mut bench, 1, made_anew);
+    reported_after(&mut bench, 1, recreated);
     assert_eq!(bench.now.since(seen), AGE);
 }
 
 #[test]
 fn a_lowered_maximum_age_is_not_the_longest_there_was() {
-    let lowered = |info: StoreInfo| StoreInfo { max_age: Some(secs(40)), ..made_anew(info) };
+    let lowered = |info: StoreInfo| StoreInfo { max_age: Some(secs(40)), ..recreated(info) };
     let mut bench = bench(aged(store_info(incumbent_core::Instant::ZERO)));
     bench.begin(Entry::Vacant);
     let seen = bench.now;
@@ -95,7 +95,7 @@ fn a_lowered_maximum_age_is_not_the_longest_there_was() {
 }
 
 #[test]
-fn a_record_of_ours_of_which_nothing_is_known_may_have_replaced_the_longest_lease_there_may_be() {
+fn an_unknown_record_of_ours_may_have_replaced_the_longest_lease_there_may_be() {
     let mut bench = bench(aged(store_info(incumbent_core::Instant::ZERO)));
     bench.begin(Entry::Vacant);
     let awaited = bench.forget_the_first_attempt();

@@ -13,7 +13,7 @@ fn the_first_campaign_has_the_store_watched_and_inspected() {
 }
 
 #[test]
-fn one_inspection_serves_the_campaigns_that_enter_before_it_is_asked_and_the_next_the_others() {
+fn one_inspection_serves_the_campaigns_that_enter_before_it_is_asked_and_the_next_the_rest() {
     let mut bench = Bench::new();
     bench.enter(1, "jobs");
     let asked = bench.info();

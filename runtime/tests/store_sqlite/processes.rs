@@ -219,7 +219,7 @@ async fn a_writer_that_is_killed_loses_no_acknowledged_write() {
 }
 
 #[tokio::test]
-async fn a_lease_of_a_killed_process_runs_out_for_the_others_and_not_before() {
+async fn a_lease_of_a_killed_process_runs_out_for_other_processes_and_not_before() {
     let (_folder, path) = file();
     let store = open(&path).await;
     let clock = Clock::system();
