@@ -44,7 +44,9 @@ pub mod fork;
 #[cfg(all(feature = "fuzzing", feature = "nats"))]
 #[doc(hidden)]
 pub mod fuzzing {
-    pub use crate::store::nats::fuzzing::{answer, context, decode, encode, roll, roll_answers, stream};
+    pub use crate::store::nats::fuzzing::{
+        answer, candidate_answers, candidates, context, decode, encode, stream,
+    };
 }
 mod handlers;
 mod health;

@@ -54,7 +54,7 @@ fn rushes(trace: &str) -> Vec<usize> {
 fn a_release_makes_no_stampede_of_those_who_have_met_before() {
     let rushes = rushes(&trace(21, &[Kind::Resign]));
     assert!(rushes.len() > 40, "{rushes:?}");
-    // No candidate knows of the others before the first release; every race lost doubles the span that is waited.
+    // No candidate knows of another before the first release; every race lost doubles the span that is waited.
     for (met, most) in [(0, 999), (1, 500), (4, 300), (10, 210), (20, 130)] {
         assert!(rushes[met..].iter().all(|rush| *rush <= most), "after {met} races: {rushes:?}");
     }

@@ -157,8 +157,8 @@ impl fmt::Display for Reason {
         f.write_str(match self {
             Self::Resigned => "resigned",
             Self::HandedOver => "handed over",
-            Self::Usurped => "usurped: the key is somebody else's",
-            Self::Deleted => "deleted: somebody removed the key",
+            Self::Usurped => "usurped: the key is held by another writer",
+            Self::Deleted => "deleted: the key was removed",
             Self::Expired => "expired: the lease could not be proven in time",
             Self::Revoked => "revoked by the consumer group",
             Self::Unhealthy => "unhealthy",
@@ -280,7 +280,7 @@ pub enum Warning {
     NotARecord {
         /// Its revision.
         revision: Revision,
-        /// How many bytes it has, with its headers.
+        /// Its size in bytes, with its headers.
         bytes: u64,
     },
     /// Another process campaigns under this candidate's name.
@@ -288,23 +288,23 @@ pub enum Warning {
         /// Its nonce.
         nonce: Nonce,
     },
-    /// A record bears this candidate's nonce, and this candidate did not write it: random numbers repeat.
+    /// A record has this candidate's nonce, and this candidate did not write it: random numbers repeat.
     SameNonce {
         /// The name in that record.
         name: String,
     },
     /// The lease is too short to survive the failure of one of the store's servers.
     ShortLease {
-        /// How long the store may be silent before a leader loses its term.
+        /// The longest silence of the store that a leader survives.
         survives: Duration,
-        /// How long the failure of one server may take.
+        /// The longest time that the failure of one server may take.
         fail_over: Duration,
     },
     /// The store's maximum age was changed while the campaign was running.
     MaxAgeChanged {
-        /// What it was.
+        /// The former value.
         from: Option<Duration>,
-        /// What it is; `None`: records never expire, and no candidate succeeds a leader that crashes.
+        /// The present value; `None`: records never expire, and no candidate succeeds a leader that crashes.
         to: Option<Duration>,
     },
     /// Software that takes expiry markers for live records shares an election in a store that writes them.
@@ -363,18 +363,18 @@ impl fmt::Display for Warning {
             ),
             Self::NotARecord { revision, bytes } => write!(
                 f,
-                "under the election's key lie {bytes} bytes (revision {}), and a candidate's record has {LONGEST} at most, \
-                 {LONGEST_VALUE} of them its value: other software writes there, and nobody leads before it has gone; \
-                 delete it (incumbent evict), and give the election a key of its own",
+                "the election's key holds {bytes} bytes (revision {}), and a candidate's record has {LONGEST} at most, \
+                 {LONGEST_VALUE} of them its value: other software writes there, and no candidate leads before it is gone; \
+                 delete it (incumbent evict), and give the election its own key",
                 revision.0
             ),
             Self::SameName { nonce } => write!(
                 f,
-                "another process (nonce {nonce}) campaigns under the same name; give every candidate a name of its own"
+                "another process (nonce {nonce}) campaigns under the same name; give every candidate its own name"
             ),
             Self::SameNonce { name } => write!(
                 f,
-                "a record of {name:?} bears this candidate's nonce, and this candidate did not write it: the random \
+                "a record of {name:?} has this candidate's nonce, and this candidate did not write it: the random \
                  numbers of two processes repeat (a cloned machine, a stub, a fixed seed), or the store applied a \
                  write that it had refused; restart one of the two with random numbers of the operating system"
             ),
@@ -392,7 +392,7 @@ impl fmt::Display for Warning {
                 write!(f, "the store got a maximum age of {to:?} while the campaign was running")
             }
             Self::MaxAgeChanged { to: None, .. } => f.write_str(
-                "the store's maximum age was removed: records never expire, and nobody follows a leader that crashes",
+                "the store's maximum age was removed: records never expire, and no candidate follows a leader that crashes",
             ),
             Self::MarkersMislead => f.write_str(
                 "the store writes expiry markers, and other software writes to this election; old clients, such as \

@@ -1,4 +1,4 @@
-//! One question to the store, asked for all elections.
+//! One inspection of the store for all elections.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -34,7 +34,7 @@ impl Inspection {
         self.wanted.remove(&campaign);
     }
 
-    /// The number of the inspection to begin now, where a campaign wants one and none is under way.
+    /// Returns the number of the inspection to begin now, where a campaign wants one and none is under way.
     pub(super) fn begin(&mut self, now: Instant) -> Option<u64> {
         if self.wanted.is_empty() || self.under_way.is_some() {
             return None;
@@ -44,7 +44,7 @@ impl Inspection {
         Some(self.asked)
     }
 
-    /// The connection is a new one: what was asked over the old one may never be answered.
+    /// Gives up the inspection that is under way: over a new connection it may never be answered.
     pub(super) fn give_up(&mut self) {
         self.under_way = None;
     }
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn one_answer_serves_all_who_wanted_it_before_it_was_asked_for() {
+    fn one_answer_serves_all_campaigns_that_wanted_it_before_it_was_asked_for() {
         let mut inspection = Inspection::default();
         inspection.want(1, at(10));
         inspection.want(2, at(11));

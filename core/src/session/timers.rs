@@ -10,24 +10,24 @@ use crate::time::Instant;
 /// The reason for a wake-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
-    /// When a timer of this campaign is due.
+    /// A timer of this campaign is due.
     Campaign(CampaignId, campaign::Timer),
-    /// When to ask the store again for a campaign that has not begun.
+    /// Inspect the store again for a campaign that has not begun.
     Enter(CampaignId),
-    /// When to watch again, because the watch ended or could not be had.
+    /// Watch again, because the watch ended or could not begin.
     Watch,
-    /// When to ask for a connection again, because the last attempt failed.
+    /// Request a connection again, because the last attempt failed.
     Reconnect,
-    /// When to register the candidates again, because that failed.
+    /// Register the candidates again, because that failed.
     Register,
 }
 
 /// A wake-up, and the timer it is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wake {
-    /// When to call [`handle`](super::Session::handle) with [`Input::Tick`](super::Input::Tick).
+    /// The time to call [`handle`](super::Session::handle) with [`Input::Tick`](super::Input::Tick).
     pub at: Instant,
-    /// What for.
+    /// Its timer.
     pub timer: Timer,
 }
 

@@ -11,7 +11,7 @@ use incumbent_core::{Instant, Token};
 
 use super::{Command, CommandSink, Driver, Enter, Reply, in_flight};
 use crate::candidate_state::CandidateState;
-use crate::store::roll::Registration;
+use crate::store::registry::Registration;
 use crate::{Error, ErrorKind, Result};
 
 /// A candidate, from when it enters until its handlers have returned: its handles, and the callers that wait for it.

@@ -14,7 +14,7 @@ use tokio_util::task::TaskTracker;
 use super::{CampaignId, Reply};
 use crate::clock::Clock;
 use crate::notifier::{Notifier, WriteListener};
-use crate::store::{Adapter, Roll, WatchEvent};
+use crate::store::{Adapter, Registry, WatchEvent};
 use crate::{Error, ErrorKind, Result};
 
 /// The time limit of a read for an observer or for a caller.
@@ -102,17 +102,17 @@ impl StoreRequests {
         ask.map(move |answer| Done::ReadForObservers(key, changes, answer)).boxed()
     }
 
-    pub(super) fn register(&self, roll: &Roll, limit: Duration) -> InFlight {
+    pub(super) fn register(&self, roll: &Registry, limit: Duration) -> InFlight {
         let (adapter, roll) = (Arc::clone(&self.adapter), roll.clone());
-        let enlist =
-            self.bounded(limit, "the registration of candidates", async move { adapter.enlist(&roll).await });
+        let register =
+            self.bounded(limit, "the registration of candidates", async move { adapter.register(&roll).await });
         let registered = |registered: Result<(), Fault>| {
             if let Err(fault) = &registered {
                 tracing::debug!("the candidates cannot be registered at present: {fault}");
             }
             Done::Registered(registered.is_ok())
         };
-        enlist.map(registered).boxed()
+        register.map(registered).boxed()
     }
 
     pub(super) fn await_handlers(&self, id: CampaignId, tasks: TaskTracker) -> InFlight {

@@ -52,7 +52,7 @@ use self::in_flight::{Done, InFlight, StoreRequests, within};
 use self::observed::{Checks, ObservedElection};
 use crate::clock::Clock;
 use crate::notifier::{Notifier, WriteListener};
-use crate::store::{Adapter, Roll, WatchEvent};
+use crate::store::{Adapter, Registry, WatchEvent};
 
 /// The time limit for closing the connection.
 const CLOSE_LIMIT: Duration = Duration::from_secs(2);
@@ -81,7 +81,7 @@ struct Driver {
     /// The changes of that watch, once it has begun.
     watched: Option<BoxStream<'static, WatchEvent>>,
     /// The registered candidates.
-    roll: Roll,
+    roll: Registry,
     /// Every handle was dropped, so no request will come.
     handles_dropped: bool,
     /// The store is closing; answered once it is closed.
@@ -101,7 +101,7 @@ impl Driver {
         Self {
             fail_fast,
             store: StoreRequests { adapter: adapter.into(), clock: clock.clone(), write_listener, notifier },
-            roll: Roll::new(&clock),
+            roll: Registry::new(&clock),
             clock,
             requests,
             session,
@@ -148,7 +148,7 @@ impl Driver {
         let close = async {
             if !registered {
                 // A failed notice to other processes is neither an error nor a reason to delay closing.
-                let _ = within(self.clock.clone(), DEREGISTER_LIMIT, adapter.enlist(&roll)).await;
+                let _ = within(self.clock.clone(), DEREGISTER_LIMIT, adapter.register(&roll)).await;
             }
             adapter.close().await;
         };
@@ -283,7 +283,7 @@ impl Driver {
                 return self.candidates.get_mut(&id).into_iter().for_each(CandidateEntry::entered);
             }
             Output::Refused(id, refusal) => return self.refused(id, refusal),
-            Output::Stands(id, stands) => return self.register(id, stands),
+            Output::Campaigning(id, campaigning) => return self.register(id, campaigning),
             Output::Closed(id) => return self.end(id),
             Output::Considered { id, request, accepted } => {
                 return self.considered(id, &request, accepted);

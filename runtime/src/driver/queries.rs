@@ -13,8 +13,8 @@ use super::{Driver, Reply};
 use crate::Result;
 use crate::observe::Observation;
 use crate::queue::Queue;
+use crate::store::registry::merge;
 use crate::store::request::{self, AcceptReset, HandOver, Request as OperatorRequest};
-use crate::store::roll::together;
 use crate::store::{CandidateInfo, EntryInfo, WatchEvent};
 
 impl Driver {
@@ -47,7 +47,7 @@ impl Driver {
         let (adapter, own) = (Arc::clone(&self.store.adapter), self.roll.clone());
         let ask = async move {
             let heard = adapter.candidates().await?;
-            Ok(heard.map(|heard| together(own.call(), heard, election.as_deref())))
+            Ok(heard.map(|heard| merge(own.list(), heard, election.as_deref())))
         };
         self.in_flight.push(self.store.answer(reply, ask));
     }

@@ -27,7 +27,7 @@ use incumbent_core::record::Entry;
 use incumbent_core::store::{Capabilities, Fault, FaultKind, Outcome, StoreInfo, Write};
 use tokio::sync::watch;
 
-use super::{Adapter, CandidateInfo, EntryInfo, Roll, StoreAdmin, WatchEvent};
+use super::{Adapter, CandidateInfo, EntryInfo, Registry, StoreAdmin, WatchEvent};
 use crate::Result;
 
 /// A store that behaves as the inner one, except for the faults that its [`Faults`] inject.
@@ -348,8 +348,8 @@ impl<A: Adapter> Adapter for Faulty<A> {
         self.inner.reconnect().await;
     }
 
-    async fn enlist(&self, roll: &Roll) -> Result<(), Fault> {
-        self.faults.perform(self.inner.enlist(roll)).await
+    async fn register(&self, registry: &Registry) -> Result<(), Fault> {
+        self.faults.perform(self.inner.register(registry)).await
     }
 
     async fn candidates(&self) -> Result<Option<Vec<CandidateInfo>>, Fault> {

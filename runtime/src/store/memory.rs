@@ -17,8 +17,8 @@ use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
 use super::local::{FOREIGN_LEASE, Message, check_text, next_incarnation, pairs};
-use super::roll::WeakRoll;
-use super::{Adapter, CandidateInfo, EntryInfo, Roll, StoreAdmin, WatchEvent};
+use super::registry::WeakRegistry;
+use super::{Adapter, CandidateInfo, EntryInfo, Registry, StoreAdmin, WatchEvent};
 use crate::clock::Clock;
 use crate::fork::Own;
 use crate::{Error, ErrorKind, Result};
@@ -75,7 +75,7 @@ struct Shared {
     clock: Clock,
     contents: Mutex<Contents>,
     /// The registered candidates of each connection.
-    rolls: Mutex<Vec<WeakRoll>>,
+    registries: Mutex<Vec<WeakRegistry>>,
 }
 
 /// One incarnation of the store, from its creation to its [reset](Memory::reset).
@@ -163,7 +163,7 @@ impl Shared {
             markers,
             clock: clock.clone(),
             contents: Mutex::new(Contents::new(clock)),
-            rolls: Mutex::default(),
+            registries: Mutex::default(),
         }
     }
 
@@ -319,19 +319,25 @@ impl Adapter for Memory {
 
     async fn reconnect(&self) {}
 
-    async fn enlist(&self, roll: &Roll) -> Result<(), Fault> {
-        let mut rolls = lock(&self.shared.rolls);
-        rolls.retain(|known| known.upgrade().is_some());
-        if !rolls.iter().any(|known| known.is_of(roll)) {
-            rolls.push(roll.downgrade());
+    async fn register(&self, registry: &Registry) -> Result<(), Fault> {
+        let mut registries = lock(&self.shared.registries);
+        registries.retain(|known| known.upgrade().is_some());
+        if !registries.iter().any(|known| known.is_of(registry)) {
+            registries.push(registry.downgrade());
         }
         Ok(())
     }
 
     async fn candidates(&self) -> Result<Option<Vec<CandidateInfo>>, Fault> {
         drop(self.contents()?);
-        let rolls = lock(&self.shared.rolls);
-        Ok(Some(rolls.iter().filter_map(WeakRoll::upgrade).flat_map(|roll| roll.call()).collect()))
+        let registries = lock(&self.shared.registries);
+        Ok(Some(
+            registries
+                .iter()
+                .filter_map(WeakRegistry::upgrade)
+                .flat_map(|registry| registry.list())
+                .collect(),
+        ))
     }
 
     async fn close(&self) {

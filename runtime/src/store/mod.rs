@@ -8,8 +8,8 @@ mod memory;
 #[cfg(feature = "nats")]
 pub mod nats;
 mod query;
+pub(crate) mod registry;
 pub(crate) mod request;
-pub(crate) mod roll;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod url;
@@ -26,8 +26,8 @@ pub use memory::{Memory, MemorySettings};
 #[cfg(feature = "nats")]
 pub use nats::{Nats, NatsSettings};
 pub use query::duration;
+pub use registry::{CandidateInfo, Registry};
 pub use request::{AcceptReset, HandOver};
-pub use roll::{CandidateInfo, Roll};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{Sqlite, SqliteSettings};
 pub use url::{StoreSettings, open};
@@ -88,14 +88,14 @@ pub trait Adapter: Send + Sync + 'static {
     /// Returns once connected again; the driver bounds the wait.
     async fn reconnect(&self);
 
-    /// Announces this connection's candidates to the [roll calls](Self::candidates) of other connections. Called after
+    /// Announces this connection's candidates to the [requests for candidates](Self::candidates) of other connections. Called after
     /// changes, once for several at the same time; when a new watch began; and before the connection is closed. The
-    /// roll is shared and always up to date, so an adapter that keeps it need not take it again.
+    /// registry is shared and always up to date, so an adapter that keeps it need not take it again.
     ///
     /// No campaign waits for it or depends on it. After a failure it is called again later. A store without a way to
     /// announce candidates does nothing.
-    async fn enlist(&self, roll: &Roll) -> Result<(), Fault> {
-        let _ = roll;
+    async fn register(&self, registry: &Registry) -> Result<(), Fault> {
+        let _ = registry;
         Ok(())
     }
 

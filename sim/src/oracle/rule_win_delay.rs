@@ -29,7 +29,7 @@ struct Deletion {
     /// The revision of the record, and the time at which it was written.
     record: Option<Revision>,
     written: Instant,
-    /// The number of releases since then, each of which passed on the rest of the wait by a reading of its own.
+    /// The number of releases since then: each passed on the rest of the wait by its own clock.
     passed_on: u32,
 }
 
@@ -180,12 +180,12 @@ impl Oracle for WinDelay {
                     .for_each(|node| node.sent.iter_mut().for_each(|sent| sent.revision = None));
             }
             Observation::Key { entry } => {
-                let by_somebody = match entry {
+                let by_another = match entry {
                     Entry::Deleted { .. } => true,
                     Entry::Released(release) => release.incarnation != view.incarnation,
                     Entry::Vacant | Entry::Live(_) | Entry::Expired { .. } => false,
                 };
-                if by_somebody {
+                if by_another {
                     let record = self.key.live();
                     let whose = record.and_then(|record| record.stamp).map(|stamp| stamp.nonce);
                     // A holder that still waits states a longer lease than its own.

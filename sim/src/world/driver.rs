@@ -268,7 +268,7 @@ impl World {
                     self.start_process(node, Duration::from_secs(1));
                 }
             }
-            Output::Entered(_) | Output::Stands(..) | Output::Considered { .. } => {}
+            Output::Entered(_) | Output::Campaigning(..) | Output::Considered { .. } => {}
             // The loop has handled it.
             Output::WakeAt(_) => {}
         }

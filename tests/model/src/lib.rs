@@ -22,7 +22,6 @@
 mod action;
 mod check;
 mod clock;
-mod digest;
 mod message;
 mod model;
 mod node;

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_led_world_begins_with_the_first_candidate_leading_and_the_others_knowing() {
+    fn a_led_world_begins_with_the_first_candidate_leading_and_observed_by_the_rest() {
         let model = quiet();
         let state = model.begin();
         assert_eq!(state.leaders(&model.world).collect::<Vec<_>>(), [0]);

@@ -10,7 +10,7 @@ use incumbent_core::store::{Capabilities, StoreInfo};
 use incumbent_core::{Incarnation, Instant, Revision};
 
 use crate::clock::{LEASE_TIME, Tick};
-use crate::digest;
+use crate::state::hasher;
 use crate::store::Snapshot;
 use crate::world::{Alike, World};
 
@@ -133,7 +133,7 @@ impl Node {
 
     /// Takes its digest, after a change.
     pub(crate) fn seal(&mut self) {
-        let mut hasher = digest::hasher();
+        let mut hasher = hasher();
         if let Some(campaign) = &self.campaign {
             campaign.fingerprint(&mut hasher);
         }

@@ -97,7 +97,7 @@ fn describe(state: &State, action: Action) -> String {
         Action::Resign(place) => format!("{} is asked to RESIGN", who(place)),
         Action::HandOver(place) => format!("{} is asked to HAND OVER", who(place)),
         Action::Close(place) => format!("{} is CLOSED", who(place)),
-        Action::Recreate => "THE STORE IS MADE ANEW".into(),
+        Action::Recreate => "THE STORE IS MADE AGAIN".into(),
     }
 }
 

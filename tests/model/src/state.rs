@@ -1,12 +1,12 @@
-//! The whole state at one moment.
+//! The whole state at one moment; and digests, short names of long values: equal values have the same.
 
-use std::hash::{Hash, Hasher};
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 
+use ahash::{AHasher, RandomState};
 use incumbent_core::Token;
 
 use crate::clock::Tick;
-use crate::digest;
 use crate::message::Message;
 use crate::node::Node;
 use crate::property::Broken;
@@ -68,7 +68,7 @@ impl State {
     }
 
     fn digest(&self) -> u64 {
-        let mut hasher = digest::hasher();
+        let mut hasher = hasher();
         (self.now, &self.store, &self.net, self.left, self.terms, self.largest_reported).hash(&mut hasher);
         for node in &self.nodes {
             hasher.write_u64(node.digest);
@@ -90,4 +90,14 @@ impl PartialEq for State {
     fn eq(&self, other: &Self) -> bool {
         self.digest() == other.digest()
     }
+}
+
+/// The same on every run of a machine.
+pub(crate) fn hasher() -> AHasher {
+    RandomState::with_seeds(0x1d, 0x2f, 0x35, 0x4b).build_hasher()
+}
+
+/// The digest of one value.
+pub(crate) fn digest_of(value: &impl Hash) -> u64 {
+    RandomState::with_seeds(0x1d, 0x2f, 0x35, 0x4b).hash_one(value)
 }

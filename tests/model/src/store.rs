@@ -8,7 +8,7 @@ use incumbent_core::store::{Action, Expect, Outcome, Write};
 use incumbent_core::{Incarnation, Revision};
 
 use crate::clock::{LEASE, LEASE_TIME, Tick};
-use crate::digest;
+use crate::state::digest_of;
 use crate::world::World;
 
 /// The present or a former entry of the key, with its digest.
@@ -20,7 +20,7 @@ pub(crate) struct Snapshot {
 
 impl Snapshot {
     fn new(entry: Entry) -> Self {
-        let digest = digest::of(&entry);
+        let digest = digest_of(&entry);
         Self { entry: Arc::new(entry), digest }
     }
 }

@@ -144,7 +144,7 @@ pub fn worlds() -> Vec<World> {
         },
         World {
             name: "ahead",
-            about: "the servers' clocks jump: records vanish up to 9 s too early, and everybody watches",
+            about: "the servers' clocks jump: records vanish up to 9 s too early, and every candidate watches",
             early: 9,
             markers: true,
             watch: Watch::Loose,

@@ -18,11 +18,11 @@
 //! travels in headers. A release is a `KV-Operation: PURGE` without a rollup.
 
 mod admin;
+mod candidates;
 mod config;
 mod connection;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
-mod roll;
 mod wire;
 
 use std::error::Error as _;
@@ -50,14 +50,14 @@ pub use self::config::settings::NatsSettings;
 pub use self::connection::event::{Action, ConnectionEvent};
 
 use self::admin::safety;
+use self::candidates::Answering;
 use self::config::names;
 use self::connection::{Connection, NoAnswer, chain};
-use self::roll::Answering;
 use self::wire::api::{self, Api, ApiError, Bucket, Failure};
 use self::wire::follow::Follow;
 use self::wire::stream::{AccountInfo, StreamInfo};
 use self::wire::{message, outcome};
-use super::{Adapter, CandidateInfo, EntryInfo, Roll, WatchEvent};
+use super::{Adapter, CandidateInfo, EntryInfo, Registry, WatchEvent};
 use crate::clock::Clock;
 use crate::{Error, ErrorKind, Result};
 
@@ -246,18 +246,18 @@ impl Adapter for Nats {
         self.api.connection.renew().await;
     }
 
-    async fn enlist(&self, roll: &Roll) -> Result<(), Fault> {
-        if roll.is_empty() {
+    async fn register(&self, registry: &Registry) -> Result<(), Fault> {
+        if registry.is_empty() {
             self.answer_with(None);
         } else if !self.is_answering() {
             let (client, bucket) = (self.api.connection.client(), &self.api.bucket);
-            self.answer_with(Some(Answering::begin(client, bucket, &self.checked, roll).await?));
+            self.answer_with(Some(Answering::begin(client, bucket, &self.checked, registry).await?));
         }
         Ok(())
     }
 
     async fn candidates(&self) -> Result<Option<Vec<CandidateInfo>>, Fault> {
-        roll::call(&self.api).await
+        candidates::call(&self.api).await
     }
 
     async fn close(&self) {

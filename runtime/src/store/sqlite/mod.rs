@@ -29,6 +29,7 @@
 //! - Never remove the `-journal` alone: after a crash it is needed to complete the file
 //!   (<https://sqlite.org/howtocorrupt.html>, section 1.4).
 
+mod candidates;
 mod connection;
 mod create;
 mod failure;
@@ -38,7 +39,6 @@ mod forked;
 mod identity;
 mod notice;
 mod process;
-mod roll;
 mod settings;
 mod table;
 mod watchers;
@@ -57,7 +57,7 @@ use tokio::sync::mpsc;
 pub use settings::SqliteSettings;
 
 use super::local::check_text;
-use super::{Adapter, CandidateInfo, EntryInfo, Roll, StoreAdmin, WatchEvent};
+use super::{Adapter, CandidateInfo, EntryInfo, Registry, StoreAdmin, WatchEvent};
 use crate::clock::Clock;
 use crate::{Error, ErrorKind, Result};
 use connection::Connection;
@@ -242,19 +242,19 @@ impl Adapter for Sqlite {
         let _ = tokio::join!(self.writer.run(again), self.reader.run(again));
     }
 
-    async fn enlist(&self, roll: &Roll) -> Result<(), Fault> {
+    async fn register(&self, registry: &Registry) -> Result<(), Fault> {
         let connection = self.opened.number();
         let (mut wait, longest) = REGISTER_WAIT;
         for _ in 1..REGISTER_ATTEMPTS {
-            let roll = roll.clone();
-            match self.on_writer(move |database| database.enlist(connection, &roll)).await {
+            let registry = registry.clone();
+            match self.on_writer(move |database| database.register(connection, &registry)).await {
                 Err(failure) if failure.is_passing() => tokio::time::sleep(jitter(wait)).await,
                 result => return Ok(result?),
             }
             wait = (wait * 2).min(longest);
         }
-        let roll = roll.clone();
-        Ok(self.on_writer(move |database| database.enlist(connection, &roll)).await?)
+        let registry = registry.clone();
+        Ok(self.on_writer(move |database| database.register(connection, &registry)).await?)
     }
 
     async fn candidates(&self) -> Result<Option<Vec<CandidateInfo>>, Fault> {

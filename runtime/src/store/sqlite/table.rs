@@ -8,10 +8,10 @@ use incumbent_core::store::{Expect, Outcome, StoreInfo, Write};
 use incumbent_core::{Incarnation, Instant, Revision};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 
+use super::candidates;
 use super::failure::{Cause, is_io};
 use super::file::{Database, WRITE_AHEAD};
 use super::identity::{FileState, Identity, LATE, wall};
-use super::roll;
 use crate::ErrorKind;
 use crate::store::local::{FOREIGN_LEASE, Message, next_incarnation, pairs, remember_incarnation};
 use crate::store::{EntryInfo, WatchEvent};
@@ -253,7 +253,7 @@ impl Database {
             .query_row(params![LIVE, signed(now.as_nanos())], |row| row.get::<_, Option<i64>>(0))?
             .map(span);
         let (incarnation, newest, candidates) =
-            (head.incarnation, head.newest, roll::count_candidates(&reading)?);
+            (head.incarnation, head.newest, candidates::count_candidates(&reading)?);
         Ok(Changes { incarnation, newest, entries, shortest_lease, candidates })
     }
 

@@ -83,7 +83,7 @@ impl InitOptions {
         }
         if !matches!(self.replicas, 1 | 3 | 5) {
             return refused(format!(
-                "`replicas` is {}; use 1, 3 or 5, of which a cluster survives the loss of none, one or two",
+                "`replicas` is {}; use 1, 3 or 5: a cluster then survives the loss of none, one or two",
                 self.replicas
             ));
         }

@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_host_or_a_context_the_ways_to_name_one_are_told() {
+    fn without_a_host_or_a_context_the_ways_to_name_one_are_listed() {
         let message = message("nats:///b");
         for way in ["?context=NAME", "$NATS_CONTEXT", "nats context select"] {
             assert!(message.contains(way), "{message}");

@@ -109,11 +109,11 @@ impl Connection {
             move |event| {
                 let server = || lock(&rotation).last().map(shown).unwrap_or_default();
                 let event = ConnectionEvent::of(&event, server);
-                if let Some(subject) = event.as_ref().and_then(ConnectionEvent::of_a_roll_call) {
+                if let Some(subject) = event.as_ref().and_then(ConnectionEvent::of_a_request_for_candidates) {
                     tracing::debug!(
                         "candidates of other connections are not visible here, or ours not there: {subject} is denied"
                     );
-                    waiting.deny_roll_call(subject);
+                    waiting.deny_request_for_candidates(subject);
                 } else if let Some(event) = event {
                     waiting.on_event(&event);
                     link_sender.send_modify(|link| match event {

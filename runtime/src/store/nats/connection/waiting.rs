@@ -77,8 +77,8 @@ impl Waiting {
         }
     }
 
-    /// Applies the refusal of a roll call to its request: to call, or to receive the answers.
-    pub(in crate::store::nats) fn deny_roll_call(&self, subject: &str) {
+    /// Applies the refusal of a request for candidates to its request: to call, or to receive the answers.
+    pub(in crate::store::nats) fn deny_request_for_candidates(&self, subject: &str) {
         self.lock().refuse_one(subject);
     }
 
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_told_late_does_not_touch_the_next_connection() {
+    fn a_late_refusal_does_not_touch_the_next_connection() {
         let waiting = connected();
         let mut next = waiting.note(2, "a");
         waiting.on_event(&denied("a"));
@@ -221,16 +221,16 @@ mod tests {
     }
 
     #[test]
-    fn what_a_roll_call_is_denied_touches_nothing_else() {
+    fn what_a_request_for_candidates_is_denied_touches_nothing_else() {
         let waiting = connected();
         let (mut call, mut write) = (waiting.note(1, "roll"), waiting.note(1, "a"));
-        waiting.deny_roll_call("roll");
+        waiting.deny_request_for_candidates("roll");
         assert_eq!(told(&mut call), Some(Cancelled::PublishDenied { certain: true }));
         assert_eq!(told(&mut write), None);
     }
 
     #[test]
-    fn where_replies_may_not_be_heard_every_request_ends() {
+    fn where_replies_may_not_be_received_every_request_ends() {
         let waiting = connected();
         let mut request = waiting.note(1, "a");
         let subject = "_INBOX.x.*".to_string();

@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_heartbeat_tells_of_a_missing_delivery() {
+    fn a_heartbeat_reveals_a_missing_delivery() {
         let mut order = Order::default();
         assert!(order.is_complete(0) && !order.is_complete(1));
         order.takes(1);
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_is_over_when_it_is_down_or_another_one_stands() {
+    fn a_connection_is_over_when_it_is_down_or_another_one_is_ready() {
         assert!(!Link { number: 2, up: true }.is_over(2));
         assert!(Link { number: 2, up: false }.is_over(2));
         assert!(Link { number: 3, up: true }.is_over(2));

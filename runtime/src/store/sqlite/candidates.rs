@@ -16,7 +16,7 @@ use super::process::Process;
 use super::table::{Writing, signed, unsigned};
 use super::{forked, process};
 use crate::store::CandidateInfo;
-use crate::store::roll::{Registration, Roll};
+use crate::store::registry::{Registration, Registry};
 
 /// Created by the first candidate: a file without a candidate so far has no such table.
 const LAYOUT: &str = "
@@ -70,10 +70,10 @@ impl ConnectionId {
 }
 
 impl Database {
-    /// Stores the roll of the connection of that number, and deletes the rows of ended connections. Without a change it
+    /// Stores the registry of the connection of that number, and deletes the rows of ended connections. Without a change it
     /// writes nothing. It does not wait for a lock: renewals come first.
-    pub(super) fn enlist(&mut self, connection: u64, roll: &Roll) -> Result<(), Cause> {
-        let registered = roll.registrations();
+    pub(super) fn register(&mut self, connection: u64, registry: &Registry) -> Result<(), Cause> {
+        let registered = registry.registrations();
         let own = ConnectionId { boot: self.boot.clone(), process: process::here(), connection };
         let (reading, _) = self.reading()?;
         let is_new = !has_table(&reading)?;

@@ -1,7 +1,7 @@
 //! The candidates in the elections of a store.
 //!
 //! A waiting candidate writes nothing to the store, so the store does not know of it. Each connection keeps a
-//! roll of its own candidates, and an adapter announces it to other connections as its store can: on request,
+//! registry of its own candidates, and an adapter announces it to other connections as its store can: on request,
 //! or by writing it down at every change.
 
 use std::collections::{BTreeMap, HashSet};
@@ -23,16 +23,16 @@ pub struct CandidateInfo {
     pub name: String,
     /// The nonce of its campaign, which distinguishes candidates of one name; `None` where it is not reported.
     pub nonce: Option<Nonce>,
-    /// The time that it has stood without a break. After ill health, or after a restart of its process, the
+    /// The time for which it has been a candidate without a break. After ill health, or after a restart of its process, the
     /// time begins again.
     pub standing_for: Duration,
 }
 
 /// The present candidates of one connection.
 ///
-/// Cheap to clone; all clones are the same roll. It is empty once its store is closed, and in a forked child.
+/// Cheap to clone; all clones are the same registry. It is empty once its store is closed, and in a forked child.
 #[derive(Clone, Debug)]
-pub struct Roll {
+pub struct Registry {
     shared: Arc<Shared>,
 }
 
@@ -40,10 +40,10 @@ pub struct Roll {
 struct Shared {
     clock: Clock,
     birth: ForkGuard,
-    standing: Mutex<BTreeMap<u64, Registration>>,
+    registered: Mutex<BTreeMap<u64, Registration>>,
 }
 
-/// A candidate on a roll.
+/// A registered candidate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Registration {
     pub(crate) election: Arc<str>,
@@ -53,14 +53,14 @@ pub(crate) struct Registration {
     pub(crate) since: Instant,
 }
 
-impl Roll {
+impl Registry {
     pub(crate) fn new(clock: &Clock) -> Self {
-        let (clock, birth, standing) = (clock.clone(), ForkGuard::new(), Mutex::default());
-        Self { shared: Arc::new(Shared { clock, birth, standing }) }
+        let (clock, birth, registered) = (clock.clone(), ForkGuard::new(), Mutex::default());
+        Self { shared: Arc::new(Shared { clock, birth, registered }) }
     }
 
-    /// The present candidates by election, the longest-standing one first.
-    pub fn call(&self) -> Vec<CandidateInfo> {
+    /// The present candidates by election, the longest-registered one first.
+    pub fn list(&self) -> Vec<CandidateInfo> {
         let now = self.shared.clock.now();
         let mut present: Vec<_> =
             self.registrations().into_iter().map(|registration| registration.at(now)).collect();
@@ -95,9 +95,9 @@ impl Roll {
         self.shared.lock().values().cloned().collect()
     }
 
-    /// The same roll, without keeping it alive.
-    pub(crate) fn downgrade(&self) -> WeakRoll {
-        WeakRoll(Arc::downgrade(&self.shared))
+    /// The same registry, without keeping it alive.
+    pub(crate) fn downgrade(&self) -> WeakRegistry {
+        WeakRegistry(Arc::downgrade(&self.shared))
     }
 }
 
@@ -109,21 +109,21 @@ impl Shared {
 
     /// No code panics while it holds the lock.
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Registration>> {
-        self.standing.lock().unwrap_or_else(PoisonError::into_inner)
+        self.registered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A [`Roll`] that is not kept alive.
+/// A [`Registry`] that is not kept alive.
 #[derive(Clone, Debug)]
-pub(crate) struct WeakRoll(Weak<Shared>);
+pub(crate) struct WeakRegistry(Weak<Shared>);
 
-impl WeakRoll {
-    pub(crate) fn upgrade(&self) -> Option<Roll> {
-        self.0.upgrade().map(|shared| Roll { shared })
+impl WeakRegistry {
+    pub(crate) fn upgrade(&self) -> Option<Registry> {
+        self.0.upgrade().map(|shared| Registry { shared })
     }
 
-    pub(crate) fn is_of(&self, roll: &Roll) -> bool {
-        std::ptr::eq(self.0.as_ptr(), Arc::as_ptr(&roll.shared))
+    pub(crate) fn is_of(&self, registry: &Registry) -> bool {
+        std::ptr::eq(self.0.as_ptr(), Arc::as_ptr(&registry.shared))
     }
 }
 
@@ -136,7 +136,7 @@ impl Registration {
 
 /// A connection's own candidates and those of other connections, each campaign once; all of them, or those of
 /// one election.
-pub(crate) fn together(
+pub(crate) fn merge(
     own: Vec<CandidateInfo>,
     heard: Vec<CandidateInfo>,
     election: Option<&str>,
@@ -174,33 +174,33 @@ mod tests {
     }
 
     #[test]
-    fn a_call_tells_who_stands_at_that_moment_and_for_how_long() {
+    fn a_list_holds_the_candidates_of_that_instant_and_for_how_long_they_are_registered() {
         let clock = Clock::manual(Instant::from_nanos(100));
-        let roll = Roll::new(&clock);
-        assert!(roll.is_empty());
-        let kept = roll.clone();
-        roll.enter(1, registration("jobs", "ada", 1, 100));
+        let registry = Registry::new(&clock);
+        assert!(registry.is_empty());
+        let kept = registry.clone();
+        registry.enter(1, registration("jobs", "ada", 1, 100));
         clock.advance(Duration::from_nanos(5));
-        assert_eq!(kept.call(), [present("jobs", "ada", Some(1), 5)]);
-        roll.leave(1);
-        assert_eq!(kept.call(), []);
+        assert_eq!(kept.list(), [present("jobs", "ada", Some(1), 5)]);
+        registry.leave(1);
+        assert_eq!(kept.list(), []);
         assert!(kept.is_empty());
     }
 
     #[test]
     fn elections_come_by_key_and_in_each_the_one_that_stood_longest_first() {
         let clock = Clock::manual(Instant::from_nanos(100));
-        let roll = Roll::new(&clock);
+        let registry = Registry::new(&clock);
         let all = [("b", "z", 1), ("b", "y", 3), ("b", "x", 3), ("a", "w", 9)];
         for (id, (election, name, since)) in all.into_iter().enumerate() {
-            roll.enter(id as u64, registration(election, name, id as u128, since));
+            registry.enter(id as u64, registration(election, name, id as u128, since));
         }
-        let names: Vec<_> = roll.call().into_iter().map(|present| present.name).collect();
+        let names: Vec<_> = registry.list().into_iter().map(|present| present.name).collect();
         assert_eq!(names, ["w", "z", "x", "y"]);
     }
 
     #[test]
-    fn a_campaign_that_is_heard_of_twice_is_told_once_as_its_own_connection_has_it() {
+    fn a_campaign_that_is_received_twice_is_listed_once_as_its_own_connection_has_it() {
         let own = vec![present("a", "ada", Some(1), 10)];
         let heard = vec![
             present("a", "ada", Some(1), 9),
@@ -208,23 +208,23 @@ mod tests {
             present("a", "ben", Some(2), 12),
             present("b", "cleo", Some(3), 1),
         ];
-        let told = together(own.clone(), heard.clone(), None);
+        let told = merge(own.clone(), heard.clone(), None);
         assert_eq!(told, [heard[1].clone(), own[0].clone(), heard[3].clone()]);
-        assert_eq!(together(own, heard.clone(), Some("b")), [heard[3].clone()]);
+        assert_eq!(merge(own, heard.clone(), Some("b")), [heard[3].clone()]);
     }
 
     #[test]
-    fn those_who_do_not_say_their_campaign_are_told_one_by_one() {
+    fn candidates_without_a_nonce_are_listed_one_by_one() {
         let heard = vec![present("a", "x", None, 2), present("a", "x", None, 1)];
-        assert_eq!(together(Vec::new(), heard.clone(), None), heard);
+        assert_eq!(merge(Vec::new(), heard.clone(), None), heard);
     }
 
     #[test]
-    fn a_weak_roll_keeps_nobody_on_it() {
-        let roll = Roll::new(&Clock::system());
-        let weak = roll.downgrade();
-        assert!(weak.is_of(&roll) && !weak.is_of(&Roll::new(&Clock::system())));
-        drop(roll);
+    fn a_weak_registry_keeps_no_candidate() {
+        let registry = Registry::new(&Clock::system());
+        let weak = registry.downgrade();
+        assert!(weak.is_of(&registry) && !weak.is_of(&Registry::new(&Clock::system())));
+        drop(registry);
         assert!(weak.upgrade().is_none());
     }
 }

@@ -11,12 +11,12 @@
 //! publish, with its own permissions, to any subject that a caller chose. Beside the subject of the call
 //! there is nothing to damage.
 
-mod answering;
-mod calling;
+mod answer;
+mod request;
 pub(super) mod wire;
 
-pub(super) use answering::Answering;
-pub(super) use calling::call;
+pub(super) use answer::Answering;
+pub(super) use request::call;
 
 use super::wire::api::Bucket;
 
@@ -46,8 +46,8 @@ fn takes_answers(bucket: &Bucket, subject: &str) -> bool {
     })
 }
 
-/// Whether a subject belongs to a roll call, of any bucket.
-pub(super) fn is_of_a_roll_call(subject: &str) -> bool {
+/// Whether a subject belongs to a request for candidates, of any bucket.
+pub(super) fn is_request_for_candidates(subject: &str) -> bool {
     subject.starts_with(PREFIX)
 }
 

@@ -27,12 +27,12 @@ async fn open(path: &PathBuf, clock: &Clock) -> Store {
     Store::from_adapter(Box::new(sqlite), clock.clone()).unwrap()
 }
 
-async fn stands(store: &Store, name: &str) -> Candidate {
+async fn register(store: &Store, name: &str) -> Candidate {
     let options = CampaignOptions::new().name(name).preset(Preset::Test).lease(Duration::from_secs(1));
     store.campaign("jobs", options.splay(Duration::ZERO)).await.unwrap()
 }
 
-async fn told(store: &Store) -> Vec<String> {
+async fn listed(store: &Store) -> Vec<String> {
     let present = store.all_candidates().await.unwrap().unwrap();
     let mut names: Vec<_> = present.into_iter().map(|one| one.name).collect();
     names.sort();
@@ -40,8 +40,8 @@ async fn told(store: &Store) -> Vec<String> {
 }
 
 async fn until_told(store: &Store, expected: &[&str]) {
-    let what = format!("a roll of {expected:?}");
-    eventually(&what, || async { (told(store).await == expected).then_some(()) }).await;
+    let what = format!("the candidates {expected:?}");
+    eventually(&what, || async { (listed(store).await == expected).then_some(()) }).await;
 }
 
 fn rows(sql: &Connection) -> Vec<String> {
@@ -50,10 +50,10 @@ fn rows(sql: &Connection) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_file_in_which_nobody_stood_yet_is_read_and_left_alone() {
+async fn a_file_without_a_candidate_so_far_is_read_and_left_alone() {
     let (_folder, path) = file();
     let store = open(&path, &clock()).await;
-    assert_eq!(told(&store).await, Vec::<String>::new());
+    assert_eq!(listed(&store).await, Vec::<String>::new());
     let sql = Connection::open(&path).unwrap();
     let tables = "SELECT group_concat(name, ' ') FROM (SELECT name FROM sqlite_schema ORDER BY name)";
     let tables: String = sql.query_row(tables, [], |row| row.get(0)).unwrap();
@@ -61,14 +61,14 @@ async fn a_file_in_which_nobody_stood_yet_is_read_and_left_alone() {
 }
 
 #[tokio::test]
-async fn who_comes_and_goes_is_written_and_who_waits_writes_nothing() {
+async fn a_candidate_writes_when_it_comes_and_goes_and_nothing_while_it_waits() {
     let (_folder, path) = file();
     let clock = clock();
     let (store, aside) = (open(&path, &clock).await, open(&path, &clock).await);
     let operator = Sqlite::open(&SqliteSettings::new(&path), &clock).await.unwrap();
     // A bare record, which lives for 30 s.
-    operator.put("jobs", b"somebody else").await.unwrap();
-    let ada = stands(&store, "ada").await;
+    operator.put("jobs", b"another").await.unwrap();
+    let ada = register(&store, "ada").await;
     until_told(&aside, &["ada"]).await;
     eventually("it waits", || async { (ada.state() == State::Waiting).then_some(()) }).await;
     let sql = Connection::open(&path).unwrap();
@@ -78,7 +78,7 @@ async fn who_comes_and_goes_is_written_and_who_waits_writes_nothing() {
         // Ten of its leases.
         clock.advance(Duration::from_secs(1));
         store.store_info().await.unwrap();
-        assert_eq!(told(&aside).await, ["ada"]);
+        assert_eq!(listed(&aside).await, ["ada"]);
     }
     assert_eq!(ada.state(), State::Waiting);
     assert_eq!(version(), before);
@@ -89,50 +89,50 @@ async fn who_comes_and_goes_is_written_and_who_waits_writes_nothing() {
 }
 
 #[tokio::test]
-async fn who_stood_before_a_reboot_is_told_no_more_and_struck_by_the_next() {
+async fn a_candidate_of_an_earlier_boot_is_not_listed_and_deleted_by_the_next() {
     let (_folder, path) = file();
     let clock = clock();
     let (before, aside) = (open(&path, &clock).await, open(&path, &clock).await);
-    let _ada = stands(&before, "ada").await;
+    let _ada = register(&before, "ada").await;
     until_told(&aside, &["ada"]).await;
     let sql = Connection::open(&path).unwrap();
     assert_eq!(rows(&sql), ["ada"]);
     let rebooted = Clock::manual(Instant::from_nanos(60_000_000_000)).in_boot("second");
     let store = open(&path, &rebooted).await;
-    assert_eq!(told(&store).await, Vec::<String>::new());
-    let _ben = stands(&store, "ben").await;
+    assert_eq!(listed(&store).await, Vec::<String>::new());
+    let _ben = register(&store, "ben").await;
     eventually("the other is struck", || async { (rows(&sql) == ["ben"]).then_some(()) }).await;
-    assert_eq!(told(&store).await, ["ben"]);
+    assert_eq!(listed(&store).await, ["ben"]);
 }
 
 /// Containers number their processes separately, so a number proves nothing here.
 #[tokio::test]
-async fn who_stands_in_another_container_is_not_told_and_not_struck() {
+async fn a_candidate_in_another_container_is_not_listed_and_not_deleted() {
     let (_folder, path) = file();
     let clock = clock();
     let (store, aside) = (open(&path, &clock).await, open(&path, &clock).await);
-    let ada = stands(&store, "ada").await;
+    let ada = register(&store, "ada").await;
     until_told(&aside, &["ada"]).await;
     let sql = Connection::open(&path).unwrap();
     sql.execute("UPDATE candidate SET space = space + 1, nonce = 'x' || nonce", []).unwrap();
-    assert_eq!(told(&aside).await, Vec::<String>::new());
-    let _ben = stands(&aside, "ben").await;
+    assert_eq!(listed(&aside).await, Vec::<String>::new());
+    let _ben = register(&aside, "ben").await;
     eventually("both are there", || async { (rows(&sql) == ["ada", "ben"]).then_some(()) }).await;
     drop(ada);
 }
 
 #[tokio::test]
-async fn who_stands_is_written_into_the_file_that_replaces_the_one_before() {
+async fn candidates_are_written_into_the_file_that_replaces_the_one_before() {
     let (_folder, path) = file();
     let clock = clock();
     let (store, aside) = (open(&path, &clock).await, open(&path, &clock).await);
-    let _ada = stands(&store, "ada").await;
+    let _ada = register(&store, "ada").await;
     until_told(&aside, &["ada"]).await;
     std::fs::remove_file(&path).unwrap();
     // A watch that failed is begun again later, by the clock.
-    eventually("it is told again", || async {
+    eventually("it is listed again", || async {
         clock.advance(Duration::from_millis(100));
-        (told(&aside).await == ["ada"]).then_some(())
+        (listed(&aside).await == ["ada"]).then_some(())
     })
     .await;
 }

@@ -46,7 +46,7 @@ pub(crate) struct Answers {
 }
 
 impl Answers {
-    pub(crate) fn take(&mut self, sample: Sample) {
+    pub(crate) fn add(&mut self, sample: Sample) {
         let goes_on = |span: &&mut Span| sample.before.since(span.until) <= GAP;
         match self.spans.last_mut().filter(|_| self.leading).filter(goes_on) {
             _ if !sample.leads => {}
@@ -77,14 +77,14 @@ pub(crate) fn never_two<'a>(all: impl IntoIterator<Item = (&'a str, &'a Answers)
 }
 
 /// Asks the candidates of one election all the time.
-pub(crate) struct Witness {
+pub(crate) struct Probe {
     logs: Vec<Log>,
     names: Vec<String>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<Vec<Answers>>>,
 }
 
-impl Witness {
+impl Probe {
     pub(crate) fn of(actors: &[&Actor]) -> Self {
         let candidates: Vec<Candidate> = actors.iter().map(|actor| actor.candidate.clone()).collect();
         let stop = Arc::new(AtomicBool::new(false));
@@ -94,7 +94,7 @@ impl Witness {
             let mut answers = vec![Answers::default(); candidates.len()];
             while !stopped.load(Ordering::Relaxed) {
                 for (candidate, answers) in candidates.iter().zip(&mut answers) {
-                    answers.take(Sample::of(candidate, &clock));
+                    answers.add(Sample::of(candidate, &clock));
                 }
                 thread::sleep(EVERY);
             }
@@ -119,7 +119,7 @@ impl Witness {
     }
 }
 
-impl Drop for Witness {
+impl Drop for Probe {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
     }
@@ -133,7 +133,7 @@ mod tests {
         let mut answers = Answers::default();
         for (millis, leads) in given {
             let at = Instant::ZERO + Duration::from_millis(*millis);
-            answers.take(Sample { leads: *leads, before: at, after: at });
+            answers.add(Sample { leads: *leads, before: at, after: at });
         }
         answers
     }
@@ -150,14 +150,14 @@ mod tests {
     }
 
     #[test]
-    fn who_leads_after_the_other_does_not_overlap() {
+    fn a_leader_after_the_other_does_not_overlap() {
         let (one, other) = (answers(&[(1, true), (5, true)]), answers(&[(5, true), (9, true)]));
         never_two([("one", &one), ("other", &other)]);
     }
 
     #[test]
     #[should_panic(expected = "two led at once")]
-    fn who_leads_before_the_other_stops_overlaps() {
+    fn a_leader_before_the_other_stops_overlaps() {
         let (one, other) = (answers(&[(1, true), (6, true)]), answers(&[(5, true), (9, true)]));
         never_two([("one", &one), ("other", &other)]);
     }

@@ -1,4 +1,4 @@
-//! Answers to roll calls, while candidates of this connection stand.
+//! Answers to requests for candidates, while candidates of this connection stand.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +12,7 @@ use incumbent_core::store::{Fault, FaultKind};
 use tokio::task::JoinHandle;
 
 use super::{calls, takes_answers, wire};
-use crate::store::Roll;
+use crate::store::Registry;
 use crate::store::nats::wire::api::Bucket;
 
 /// Shorter than the servers' default limit of 1 MiB, because renewals share the connection.
@@ -24,12 +24,12 @@ const PAUSE: Duration = Duration::from_millis(5);
 pub(in super::super) struct Answering(JoinHandle<()>);
 
 impl Answering {
-    /// Begins to answer calls with the roll, if they concern the present incarnation of the bucket.
+    /// Begins to answer calls with the registry, if they concern the present incarnation of the bucket.
     pub(in super::super) async fn begin(
         client: &Client,
         bucket: &Bucket,
         incarnation: &Arc<AtomicU64>,
-        roll: &Roll,
+        registry: &Registry,
     ) -> Result<Self, Fault> {
         let received = client.subscribe(calls(bucket)).await.map_err(|error| Fault {
             kind: FaultKind::Unreachable,
@@ -42,7 +42,7 @@ impl Answering {
             client: client.clone(),
             bucket: bucket.clone(),
             incarnation: Arc::clone(incarnation),
-            roll: roll.clone(),
+            registry: registry.clone(),
         };
         Ok(Self(tokio::spawn(answerer.run(received))))
     }
@@ -58,7 +58,7 @@ struct Answerer {
     client: Client,
     bucket: Bucket,
     incarnation: Arc<AtomicU64>,
-    roll: Roll,
+    registry: Registry,
 }
 
 impl Answerer {
@@ -73,7 +73,7 @@ impl Answerer {
                 continue;
             }
             let limit = LONGEST_ANSWER.min(self.client.max_payload() / 2);
-            for answer in wire::answers(&self.roll.call(), limit) {
+            for answer in wire::answers(&self.registry.list(), limit) {
                 if self.client.publish(reply.clone(), answer).await.is_err() {
                     break;
                 }

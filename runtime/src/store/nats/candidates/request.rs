@@ -1,4 +1,4 @@
-//! Calls the roll and collects the answers.
+//! Asks the other connections for their candidates, and collects the answers.
 
 use std::time::Duration;
 

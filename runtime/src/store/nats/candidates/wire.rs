@@ -1,4 +1,4 @@
-//! The messages of a roll call: JSON, whose readers skip unknown parts.
+//! The messages of a request for candidates: JSON, whose readers skip unknown parts.
 //!
 //! ```json
 //! {"incarnation": "1795251600000000001"}
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_concerns_the_life_of_the_bucket_that_it_names() {
+    fn a_call_concerns_the_incarnation_of_the_bucket_that_it_names() {
         let ours = Incarnation(1_795_251_600_000_000_001);
         assert_eq!(call(ours), r#"{"incarnation":"1795251600000000001"}"#);
         assert!(concerns(&call(ours), ours));
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_names_no_life_concerns_every_one_and_one_that_cannot_be_read_none() {
+    fn a_call_that_names_no_incarnation_concerns_every_one_and_one_that_cannot_be_read_none() {
         for call in ["", "{}", r#"{"of_later": 1}"#] {
             assert!(concerns(call.as_bytes(), Incarnation(1)), "{call:?}");
         }
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn many_are_told_in_answers_below_the_limit() {
+    fn many_are_listed_in_answers_below_the_limit() {
         let all: Vec<_> = (0..100).map(|n| present(&format!("e{n}"), "ada", Some(n), 1)).collect();
         let several = answers(&all, 300);
         assert!(several.len() > 10 && several.iter().all(|answer| answer.len() <= 300), "{several:?}");
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_nobody_and_what_is_unknown_is_skipped() {
+    fn what_cannot_be_read_names_no_candidate_and_what_is_unknown_is_skipped() {
         for answer in ["", "x", "[]", "{}", r#"{"candidates": 1}"#, r#"{"candidates": [1, null, {}]}"#] {
             assert_eq!(read(answer.as_bytes()).count(), 0, "{answer:?}");
         }

@@ -40,6 +40,6 @@ async fn the_one_that_stood_longest_comes_first() {
         clock.advance(Duration::from_millis(10));
     }
     let present = soon(store.candidates("jobs")).await.unwrap().unwrap();
-    let told: Vec<_> = present.iter().map(|one| (&*one.name, one.standing_for.as_millis())).collect();
-    assert_eq!(told, [("cleo", 30), ("ben", 20), ("ada", 10)]);
+    let listed: Vec<_> = present.iter().map(|one| (&*one.name, one.standing_for.as_millis())).collect();
+    assert_eq!(listed, [("cleo", 30), ("ben", 20), ("ada", 10)]);
 }
