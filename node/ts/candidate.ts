@@ -153,7 +153,7 @@ export class Candidate extends Emitter implements AsyncDisposable {
    * has drained and the key is released; inside of that work, as soon as the term is draining.
    */
   async resign(): Promise<void> {
-    await answer(this.#native.resign(this.#isInside()));
+    await answer(this.#native.resign(isInside(this.#native)));
   }
 
   /**
@@ -161,7 +161,7 @@ export class Candidate extends Emitter implements AsyncDisposable {
    * a moment. Rejects with a {@link NotLeaderError} where this candidate does not lead.
    */
   async handOver(to: string): Promise<void> {
-    await answer(this.#native.handOver(text(to, 'to'), this.#isInside()));
+    await answer(this.#native.handOver(text(to, 'to'), isInside(this.#native)));
   }
 
   /** Gives up leadership and ends the campaign; otherwise like {@link resign}. Closing twice is no error. */
@@ -169,7 +169,7 @@ export class Candidate extends Emitter implements AsyncDisposable {
     // Waiters for the next term learn that there is none before the process ends.
     this.#wait = answer;
     void Promise.allSettled(this.#awaited).then(keepAlive());
-    await answer(this.#native.close(this.#isInside()));
+    await answer(this.#native.close(isInside(this.#native)));
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -186,10 +186,6 @@ export class Candidate extends Emitter implements AsyncDisposable {
   /** Accepts that tokens may start again after the store was reset. */
   acceptReset(): void {
     check(this.#native.acceptReset());
-  }
-
-  #isInside(): boolean {
-    return isInside(() => this.#native.term);
   }
 
   #next(after?: NativeTerm): Promise<NativeHold | null> {

@@ -54,12 +54,9 @@ export class Work {
 
 const storage = new AsyncLocalStorage<Work>();
 
-/** Whether the caller is part of work that holds the present term; any term, where `term` is not given. */
-export function isInside(term?: () => { readonly token: string } | null): boolean {
+/** Whether the caller is part of work that holds the candidate's present term; any term, where there is none. */
+export function isInside(candidate?: { readonly term: { readonly token: string } | null }): boolean {
   const work = storage.getStore();
-  if (work === undefined) {
-    // The usual case; the present term is not asked for.
-    return false;
-  }
-  return work.holds(term?.()?.token);
+  // Outside of all work, the usual case, the present term is not asked for.
+  return work !== undefined && work.holds(candidate?.term?.token);
 }

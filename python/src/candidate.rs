@@ -4,11 +4,10 @@ use incumbent_ffi::Leave;
 use pyo3::prelude::*;
 
 use crate::error::OrRaise;
-use crate::feed::{Feed, event, held_event};
-use crate::health::Question;
+use crate::feed::{Feed, Item, event, held_event};
 use crate::operation::Operation;
 use crate::term::{Hold, Term};
-use crate::value::{LeaderTuple, convert, leader};
+use crate::value::{LeaderTuple, leader};
 
 /// A participant of an election.
 #[pyclass(frozen, module = "incumbent._incumbent")]
@@ -62,18 +61,17 @@ impl Candidate {
 
     /// Returns the events from now on, beginning with the current state.
     fn events(&self, py: Python<'_>) -> PyResult<Feed> {
-        self.candidate.events(|item| convert(event(item))).or_raise(py).map(Feed::from)
+        self.candidate.events(event).or_raise(py).map(Feed::from)
     }
 
     /// Returns the same events in pairs: a term is held from the moment it is won, and `Won` comes with the hold.
     fn holding_events(&self, py: Python<'_>) -> PyResult<Feed> {
-        self.candidate.holding_events(|item| convert(held_event(item))).or_raise(py).map(Feed::from)
+        self.candidate.holding_events(held_event).or_raise(py).map(Feed::from)
     }
 
     /// Returns the health questions, where there is a health check; the first call only.
     fn questions(&self, py: Python<'_>) -> PyResult<Option<Feed>> {
-        let questions =
-            self.candidate.questions(|question| convert(Question::from(question))).or_raise(py)?;
+        let questions = self.candidate.questions(|question| Item::Question(question.into())).or_raise(py)?;
         Ok(questions.map(Feed::from))
     }
 

@@ -5,19 +5,31 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::error::OrRaise;
+use crate::health::Question;
 use crate::mailbox::Mailbox;
 use crate::term::{Hold, Term};
-use crate::value::{Convert, LeaderTuple, leader};
+use crate::value::{LeaderTuple, leader};
 use crate::wait::{waited, wake};
 
 /// A stream of items, in order; each item goes to one taker.
 #[pyclass(frozen, generic, module = "incumbent._incumbent")]
 pub struct Feed {
-    feed: incumbent_ffi::Feed<Convert>,
+    feed: incumbent_ffi::Feed<Item>,
 }
 
-impl From<incumbent_ffi::Feed<Convert>> for Feed {
-    fn from(feed: incumbent_ffi::Feed<Convert>) -> Self {
+/// An item of a feed; Python gets the value in it.
+#[derive(IntoPyObject)]
+pub(crate) enum Item {
+    Event(EventTuple),
+    /// With a hold on the term that is won.
+    HeldEvent((EventTuple, Option<Hold>)),
+    Question(Question),
+    /// The election, its leader, and the seconds for which that has held.
+    Observation((String, Option<LeaderTuple>, f64)),
+}
+
+impl From<incumbent_ffi::Feed<Item>> for Feed {
+    fn from(feed: incumbent_ffi::Feed<Item>) -> Self {
         Self { feed }
     }
 }
@@ -27,7 +39,7 @@ impl Feed {
     /// Takes the next item, in a tuple; an empty tuple at the end of the feed; None while there is nothing.
     fn take<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         match self.feed.take().or_raise(py)? {
-            Taken::Item(convert) => PyTuple::new(py, [convert(py)?]).map(Some),
+            Taken::Item(item) => PyTuple::new(py, [item]).map(Some),
             Taken::Nothing => Ok(None),
             Taken::Over => Ok(Some(PyTuple::empty(py))),
         }
@@ -65,24 +77,30 @@ impl Feed {
 pub(crate) type EventTuple =
     (&'static str, Option<Term>, Option<(&'static str, Option<String>)>, Option<LeaderTuple>);
 
-pub(crate) fn event(event: Event) -> EventTuple {
+/// Converts an event.
+pub(crate) fn event(event: Event) -> Item {
+    Item::Event(plain(event))
+}
+
+/// Converts an event, and holds its term where it is won.
+pub(crate) fn held_event(event: Event) -> Item {
+    let hold = match &event {
+        Event::Won(term) => Some(Hold::from(incumbent_ffi::Hold::from(term.clone()))),
+        _ => None,
+    };
+    Item::HeldEvent((plain(event), hold))
+}
+
+fn plain(event: Event) -> EventTuple {
     let kind = event.code();
+    let view = |term| Some(Term::from(incumbent_ffi::Term::from(term)));
     match event {
-        Event::Won(term) => (kind, Some(Term::from(incumbent_ffi::Term::from(term))), None, None),
+        Event::Won(term) => (kind, view(term), None, None),
         Event::Draining { term, reason, .. } | Event::Lost { term, reason } => {
-            (kind, Some(Term::from(incumbent_ffi::Term::from(term))), Some((reason.code(), None)), None)
+            (kind, view(term), Some((reason.code(), None)), None)
         }
         Event::LeaderChanged(holder) => (kind, None, None, holder.map(leader)),
         Event::StateChanged(state) => (kind, None, Some((state.code(), None)), None),
         Event::Warning(warning) => (kind, None, Some((warning.code(), Some(warning.to_string()))), None),
     }
-}
-
-/// The event, and a hold on its term where it is won.
-pub(crate) fn held_event(held: Event) -> (EventTuple, Option<Hold>) {
-    let hold = match &held {
-        Event::Won(term) => Some(Hold::from(incumbent_ffi::Hold::from(term.clone()))),
-        _ => None,
-    };
-    (event(held), hold)
 }

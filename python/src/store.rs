@@ -6,10 +6,10 @@ use pyo3::types::PyDict;
 
 use crate::candidate::Candidate;
 use crate::error::OrRaise;
-use crate::feed::Feed;
+use crate::feed::{Feed, Item};
 use crate::operation::Operation;
 use crate::pulse::Pulse;
-use crate::value::{self, DIALECT, convert, leader};
+use crate::value::{self, DIALECT, leader};
 
 /// A store that is open for elections.
 #[pyclass(frozen, module = "incumbent._incumbent")]
@@ -89,7 +89,7 @@ impl Store {
     /// Watches the election of that key without taking part.
     fn observe(&self, election: String) -> Operation {
         let operation = self.store.observe(election, |seen, age| {
-            convert((seen.election.to_string(), seen.leader.map(leader), age.as_secs_f64()))
+            Item::Observation((seen.election.to_string(), seen.leader.map(leader), age.as_secs_f64()))
         });
         Operation::new(operation, |py, feed| Ok(Py::new(py, Feed::from(feed))?.into_any()))
     }

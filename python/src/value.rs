@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use incumbent_ffi::settings::{Dialect, Map, Unit, Value};
 use incumbent_ffi::{Leader, Reason};
-use pyo3::BoundObject;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -14,17 +13,6 @@ pub(crate) const DIALECT: Dialect =
 
 /// A value that is converted once the interpreter's lock is held.
 pub(crate) type Convert = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
-
-/// Puts a value off until then.
-pub(crate) fn convert<T>(value: T) -> Convert
-where
-    T: for<'py> IntoPyObject<'py, Error: Into<PyErr>> + Send + 'static,
-{
-    Box::new(move |py| {
-        let value = value.into_pyobject(py).map_err(Into::into)?;
-        Ok(value.into_bound().into_any().unbind())
-    })
-}
 
 /// `(name, revision, nonce, metadata)`
 pub(crate) type LeaderTuple = (String, u64, Option<String>, Vec<(String, String)>);

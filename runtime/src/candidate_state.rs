@@ -142,9 +142,12 @@ impl CandidateState {
         }
         let mut inner = self.inner();
         // A new queue has no waker.
-        let push = |event| drop(queue.push(subscriber.event(event)));
+        let push = |event| drop(queue.push(event));
         for held in &inner.held {
-            push(Event::Won(held.term.watch()));
+            push(Event::Won(match subscriber {
+                Subscriber::Holding => held.term.hold(),
+                Subscriber::User | Subscriber::Library => held.term.watch(),
+            }));
             if let Some((until, reason)) = held.draining {
                 push(Event::Draining { term: held.term.watch(), until, reason });
             }
@@ -293,17 +296,12 @@ impl Inner {
         {
             self.early.push(warning.clone());
         }
-        let push = |reader: &Reader| reader.queue.push(reader.subscriber.event(event.clone()));
+        let push = |reader: &Reader| {
+            reader.queue.push(match (reader.subscriber, event) {
+                (Subscriber::Holding, Event::Won(term)) => Event::Won(term.hold()),
+                _ => event.clone(),
+            })
+        };
         self.readers.iter().filter_map(push).collect()
-    }
-}
-
-impl Subscriber {
-    /// The event in the form for this kind of reader.
-    fn event(self, event: Event) -> Event {
-        match (self, event) {
-            (Self::Holding, Event::Won(term)) => Event::Won(term.held()),
-            (_, event) => event,
-        }
     }
 }

@@ -56,7 +56,6 @@ mod notifier;
 mod observe;
 mod open;
 mod options;
-mod pulse;
 mod queue;
 pub mod store;
 mod term;
@@ -68,6 +67,7 @@ pub use clock::Clock;
 pub use error::{Error, ErrorKind, Result};
 pub use event::{Event, Events};
 pub use handlers::Handlers;
+pub use health::Pulse;
 pub use incumbent_core;
 pub use incumbent_core::campaign::{Forecast, Leader, Preset, Reason, State, Warning, WinDelay};
 pub use incumbent_core::{Instant, Token};
@@ -77,7 +77,6 @@ pub use notifier::WriteEvent;
 pub use observe::{Observation, Observer};
 pub use open::{ElectionInfo, Store, StoreBuilder};
 pub use options::CampaignOptions;
-pub use pulse::Pulse;
 pub use term::{Term, TermEnded, TermView};
 
 /// Runs the examples of the READMEs.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use incumbent::incumbent_core::reconcile::{Input, Message};
-use incumbent::{Instant, Reason, Term};
+use incumbent::{Instant, Reason};
 use rustix::process::Signal;
 
 use super::{Elector, Failure, guard};

@@ -77,7 +77,7 @@ class Wakeups:
         """Whether it delivers to that loop, in this process."""
         return self.loop is loop and not (self._mailbox is not None and self._mailbox.is_forked)
 
-    def _deliver(self, pulse: _incumbent.Pulse) -> None:  # noqa: ARG002
+    def _deliver(self, pulse: _incumbent.Pulse) -> None:
         """Calls the callbacks of the messages in the mailbox. Taking them also proves that the loop runs.
 
         The argument ``pulse`` makes the loop, and only the loop, keep it.
