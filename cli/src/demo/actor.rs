@@ -43,7 +43,7 @@ pub(super) struct Actor {
     pub(super) is_stopped: bool,
     /// Its output has ended.
     pub(super) is_silent: bool,
-    /// The file that the witness of the current or the last run writes.
+    /// The file that the probe of the current or the last run records to.
     pub(super) record: PathBuf,
     body: Option<Body>,
 }

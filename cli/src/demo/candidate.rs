@@ -1,19 +1,24 @@
 //! One candidate of the demo, in a process of its own or on a task.
 
 use std::io::Write as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use incumbent::{CampaignOptions, Candidate, Event, Store, Term};
+use incumbent_rig::probe::Probe;
+use incumbent_rig::record::Record;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::sync::mpsc;
 
 use super::protocol::{Order, Part, Report};
-use super::witness::Witness;
 use crate::failure::Failure;
 use crate::process;
 
 /// The time that a leader of the demo takes to finish its work when it leaves voluntarily.
 const WIND_UP: Duration = Duration::from_millis(50);
+
+/// The pause between two questions of the probe; events cut it short.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// The hidden command of a candidate's process.
 #[derive(Debug, clap::Args)]
@@ -72,14 +77,20 @@ async fn campaign(
 ) -> Result<(), Failure> {
     let store = Store::builder().expected_lease(part.lease).open(&part.store).await?;
     let candidate = store.campaign(&part.key, options(&part)).await?;
-    let witness = Witness::start(candidate.clone(), store.clock().clone(), &part.record)?;
+    let record = Arc::new(Mutex::new(Record::create(&part.record)?));
+    let noted = Arc::clone(&record);
+    let note = move |_, reading| locked(&noted).note(reading);
+    let probe = Probe::start(vec![candidate.clone()], store.clock().clone(), PAUSE, note)?;
     let mut events = candidate.events();
     let mut work = None;
     let mut listening = true;
     loop {
         tokio::select! {
             event = events.next() => match event {
-                Some(event) => take(event, &witness, &mut work, &tell),
+                Some(event) => {
+                    probe.ask_now();
+                    take(event, &record, &mut work, &tell);
+                }
                 None => break,
             },
             order = orders.recv(), if listening => match order {
@@ -102,8 +113,7 @@ fn options(part: &Part) -> CampaignOptions {
 }
 
 /// `work` is the term while the candidate works in it; it holds up a drain until it is dropped.
-fn take(event: Event, witness: &Witness, work: &mut Option<Term>, tell: &impl Fn(Report)) {
-    witness.look();
+fn take(event: Event, record: &Mutex<Record>, work: &mut Option<Term>, tell: &impl Fn(Report)) {
     match event {
         Event::Won(term) => {
             tell(Report::Won { token: term.token().to_string(), at: term.started().as_nanos() });
@@ -118,13 +128,17 @@ fn take(event: Event, witness: &Witness, work: &mut Option<Term>, tell: &impl Fn
         }
         Event::Lost { term, reason } => {
             *work = None;
-            witness.ended(term.token(), reason);
+            locked(record).ended(term.token(), reason);
             tell(Report::Lost { token: term.token().to_string(), reason: reason.code().into() });
         }
         Event::StateChanged(state) => tell(Report::State { state: state.code().into() }),
         Event::Warning(warning) => tell(Report::Warning { message: warning.to_string() }),
         Event::LeaderChanged(_) => {}
     }
+}
+
+fn locked(record: &Mutex<Record>) -> MutexGuard<'_, Record> {
+    record.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Not awaited here: a hand-over waits for the drain, and the events report that.

@@ -1,22 +1,22 @@
-//! All candidates, and the records of their witnesses.
+//! All candidates, and the records of their probes.
 
 use std::path::Path;
 
 use tokio::sync::mpsc;
 
 use super::actor::{Actor, Told};
-use super::history::{History, Stretch};
 use super::plan::Plan;
-use super::record;
 use crate::failure::Failure;
+use incumbent_rig::history::{History, Proven};
+use incumbent_rig::record;
 
 /// All candidates.
 pub(super) struct Fleet {
     pub(super) actors: Vec<Actor>,
     out: mpsc::UnboundedSender<Told>,
     told: mpsc::UnboundedReceiver<Told>,
-    /// The stretches that witnesses of ended runs recorded.
-    past: Vec<Stretch>,
+    /// What the probes of ended runs recorded.
+    past: Vec<Proven>,
 }
 
 impl Fleet {
@@ -50,16 +50,16 @@ impl Fleet {
         (0..self.actors.len()).filter(leads).max_by_key(|&index| self.actors[index].token)
     }
 
-    /// The stretches that all witnesses have recorded so far.
+    /// What all probes have recorded so far.
     pub(super) fn history(&self) -> Result<History, Failure> {
-        let mut stretches = self.past.clone();
+        let mut terms = self.past.clone();
         for actor in &self.actors {
-            stretches.extend(read(&actor.record, &actor.name)?);
+            terms.extend(read(&actor.record, &actor.name)?);
         }
-        Ok(History::new(stretches))
+        Ok(History::new(terms))
     }
 
-    /// Keeps what the last run's witness recorded.
+    /// Keeps what the last run's probe recorded.
     fn bury(&mut self, actor: usize) -> Result<(), Failure> {
         let actor = &self.actors[actor];
         self.past.extend(read(&actor.record, &actor.name)?);
@@ -67,10 +67,10 @@ impl Fleet {
     }
 }
 
-fn read(path: &Path, candidate: &str) -> Result<Vec<Stretch>, Failure> {
+fn read(path: &Path, candidate: &str) -> Result<Vec<Proven>, Failure> {
     if path.as_os_str().is_empty() {
         return Ok(Vec::new());
     }
     let lines = record::read(path)?.into_iter();
-    Ok(lines.map(|line| Stretch { candidate: candidate.to_owned(), line }).collect())
+    Ok(lines.map(|evidence| Proven { candidate: candidate.to_owned(), evidence }).collect())
 }

@@ -5,8 +5,7 @@
 //!   show ── the loop: takes reports, does what the director says, draws
 //!     ├── director ── which fault comes when
 //!     ├── fleet ── actors: a process or a task each, which play a candidate
-//!     │     candidate ── campaigns; its witness writes down when it led
-//!     ├── history ── what the witnesses prove: overlaps, tokens, vacancies
+//!     │     candidate ── campaigns; a probe of the rig records when it led
 //!     └── audience ── what is seen of it: story, table, summary
 //! ```
 
@@ -18,15 +17,12 @@ mod cast;
 mod director;
 mod fault;
 mod fleet;
-mod history;
 mod plan;
 mod protocol;
-mod record;
 mod show;
 mod story;
 mod summary;
 mod table;
-mod witness;
 
 pub(crate) use args::Args;
 pub(crate) use candidate::{Args as CandidateArgs, run as candidate};

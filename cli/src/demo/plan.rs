@@ -44,7 +44,7 @@ pub(super) struct Plan {
     pub(super) notes: Vec<String>,
     /// Makes writes that no candidate would make.
     pub(super) operator: Arc<dyn StoreAdmin>,
-    /// Holds the witnesses' files, and the store where the user named none.
+    /// Holds the probes' files, and the store where the user named none.
     pub(super) folder: TempDir,
     /// Keeps a store in memory open while no candidate runs. Other stores are closed, because their
     /// connection messages would overwrite the table.

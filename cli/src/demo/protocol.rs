@@ -15,7 +15,7 @@ pub(super) struct Part {
     pub(super) store: String,
     pub(super) key: String,
     pub(super) name: String,
-    /// The file that its witness writes.
+    /// The file that its probe records to.
     pub(super) record: PathBuf,
     pub(super) lease: Duration,
     pub(super) preset: Pace,

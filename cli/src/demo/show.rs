@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use incumbent::{Clock, Instant, Token};
+use incumbent_rig::history::History;
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
@@ -15,7 +16,6 @@ use super::audience::Audience;
 use super::director::{Blow, Director, Move, Scene};
 use super::fault::Fault;
 use super::fleet::Fleet;
-use super::history::History;
 use super::plan::Plan;
 use super::protocol::{Order, Report};
 use super::story::Happening;
@@ -236,7 +236,7 @@ impl Show {
         }
     }
 
-    /// Notices processes that have ended, and reads the witnesses' records.
+    /// Notices processes that have ended, and reads the probes' records.
     fn look(&mut self) -> Result<(), Failure> {
         for index in 0..self.fleet.actors.len() {
             if !self.fleet.actors[index].reap() {

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use incumbent::Token;
+use incumbent_rig::history::Overlap;
 use serde_json::{Value, json};
 
 use super::director::Blow;
 use super::fault::Fault;
-use super::history::Overlap;
 use crate::output::{millis, span};
 
 /// An event to report. Candidates appear by name.
@@ -146,7 +146,7 @@ impl Happening {
             Self::Overlap(overlap) => json!({
                 "event": "overlap",
                 "candidates": [overlap.one.candidate, overlap.other.candidate],
-                "tokens": [overlap.one.line.token.to_string(), overlap.other.line.token.to_string()],
+                "tokens": [overlap.one.evidence.token.to_string(), overlap.other.evidence.token.to_string()],
                 "overlap_ms": millis(overlap.duration()),
             }),
         }

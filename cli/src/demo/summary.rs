@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use incumbent_rig::history::History;
 use serde_json::{Value, json};
 
 use super::fault::Fault;
-use super::history::History;
 use crate::exit::Exit;
 use crate::output::{millis, span};
 
@@ -99,10 +99,10 @@ pub(super) fn percentile(sorted: &[Duration], part: f64) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::demo::history::Stretch;
-    use crate::demo::record::Line;
     use incumbent::incumbent_core::{Incarnation, Revision};
     use incumbent::{Instant, Token};
+    use incumbent_rig::history::Proven;
+    use incumbent_rig::record::Evidence;
 
     fn summary() -> Summary {
         Summary {
@@ -151,9 +151,9 @@ mod tests {
 
     #[test]
     fn the_verdict_is_that_of_the_history() {
-        let led = |sequence, since, seen| Stretch {
+        let led = |sequence, since, seen| Proven {
             candidate: "ada".into(),
-            line: Line {
+            evidence: Evidence {
                 token: Token { incarnation: Incarnation(1), sequence: Revision(sequence) },
                 since: Instant::from_nanos(since),
                 seen: Instant::from_nanos(seen),

@@ -8,6 +8,7 @@ use clap::ValueEnum;
 use incumbent::CampaignOptions;
 use serde::{Deserialize, Serialize};
 
+use super::source::CONSOLE;
 use crate::lease::LeaseArgs;
 use crate::store::StoreArgs;
 
@@ -112,6 +113,11 @@ pub(crate) enum OnExit {
 }
 
 impl Args {
+    /// Whether messages are typed by a person, and there is no election.
+    pub(super) fn is_console(&self) -> bool {
+        self.store.url().as_deref() == Some(CONSOLE)
+    }
+
     /// Options for a candidate that drains for this long when it leaves.
     pub(super) fn options(&self, drain: Duration) -> CampaignOptions {
         let mut options = self.lease.options().drain(drain);

@@ -6,21 +6,15 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::Duration;
 
 use incumbent::{Clock, Instant};
 use rustix::process::{Pid, Signal, kill_process_group, setpriority_process};
 use serde::{Deserialize, Serialize};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-use tokio::process::{Child, Command};
-use tokio::sync::{mpsc, oneshot};
-use tokio::time::timeout;
 
 use super::args::GuardArgs;
 use super::cgroup;
-use super::signals::Signals;
-use crate::process;
+use super::helper::{self, Helper, Orders};
 use crate::stderr::report;
 
 /// The longest sleep between two looks at the clock: timers stand still while the machine is suspended,
@@ -42,13 +36,6 @@ pub(super) enum Order {
     Terminate,
     /// There is nothing left to end.
     Rest,
-}
-
-impl Order {
-    fn line(&self) -> String {
-        // A path that is not UTF-8 cannot be sent; without it there is still the process group.
-        serde_json::to_string(self).unwrap_or_default()
-    }
 }
 
 /// The process group to end, and when. Instants are nanoseconds of the machine's clock.
@@ -157,31 +144,26 @@ impl Duty {
 /// # Errors
 /// The signals that the guard must ignore cannot be caught.
 pub(crate) async fn guard(args: GuardArgs) -> io::Result<()> {
-    // First of all: signals to every process of a service, and those that the kernel sends to a stopped group
-    // whose supervisor has died, must not end the last process that keeps the promise.
-    let mut signals = Signals::new()?;
-    process::go_by(c"run-guard");
+    // First of all, because it catches signals: the guard is the last process that keeps the promise.
+    let mut orders = Orders::new(c"run-guard")?;
     // Where permitted, it runs before the work that it must end in time.
     let _ = setpriority_process(None, PRIORITY);
     let clock = Clock::system();
-    let mut orders = BufReader::new(tokio::io::stdin()).lines();
     let mut duty = Duty::default();
     let mut within: Option<PathBuf> = None;
     for line in &args.orders {
-        // An order that could not be serialized is empty, and is ignored.
-        let _ = read_order(line, &mut within, &mut duty);
+        // An order that could not be written as text is empty.
+        if let Ok(order) = serde_json::from_str(line) {
+            take(order, &mut within, &mut duty);
+        }
     }
     loop {
-        let order = tokio::select! {
-            order = orders.next_line() => order,
-            _ = signals.next() => continue,
-            () = tokio::time::sleep(duty.next(clock.now())), if duty.watch.is_some() => Ok(Some(String::new())),
-        };
-        match order {
-            Ok(Some(line)) if line.is_empty() => {}
-            Ok(Some(line)) if read_order(&line, &mut within, &mut duty).is_ok() => {}
-            // An incomplete order: the supervisor died while it wrote.
-            Ok(Some(_) | None) | Err(_) => break,
+        tokio::select! {
+            order = orders.next() => match order {
+                Some(order) => take(order, &mut within, &mut duty),
+                None => break,
+            },
+            () = tokio::time::sleep(duty.next(clock.now())), if duty.watch.is_some() => {}
         }
         if let Some((watch, signal)) = duty.due(clock.now()) {
             watch.signal(signal, within.as_deref());
@@ -202,97 +184,23 @@ pub(crate) async fn guard(args: GuardArgs) -> io::Result<()> {
         cgroup::remove(&within);
     }
     if let Some(folder) = args.folder {
-        let _ = std::fs::remove_dir_all(folder);
+        helper::remove(&folder);
     }
     Ok(())
 }
 
-/// Takes in one order.
-fn read_order(line: &str, within: &mut Option<PathBuf>, duty: &mut Duty) -> serde_json::Result<()> {
-    match serde_json::from_str(line)? {
+fn take(order: Order, within: &mut Option<PathBuf>, duty: &mut Duty) {
+    match order {
         Order::Within(path) => *within = Some(path),
         order => duty.take(order),
     }
-    Ok(())
 }
 
-/// The longest time that a live guard may take to confirm a message (2 s).
-const CONFIRMING: Duration = Duration::from_secs(2);
-
-/// A message on its way to the guard.
-enum Message {
-    Order(Order),
-    /// All earlier messages are in the guard's pipe: it will read them even if the supervisor dies.
-    Confirm(oneshot::Sender<()>),
-}
-
-/// The guard as its supervisor sees it.
-pub(super) struct Guard {
-    messages: mpsc::UnboundedSender<Message>,
-    process: Child,
-}
-
-impl Guard {
-    /// Starts a guard. It removes `folder` when the supervisor is gone, and has these orders from its beginning: a
-    /// supervisor that is killed at this moment can send no others.
-    pub(super) fn start(folder: &Path, orders: &[Order]) -> io::Result<Self> {
-        let mut command = Command::new(std::env::current_exe()?);
-        // Another process name than ours, so that killing by our name does not kill both.
-        command.arg0("run-guard");
-        // In a process group of its own: signals to the terminal's group do not reach it.
-        command
-            .arg("run-guard")
-            .arg("--folder")
-            .arg(folder)
-            .args(orders.iter().flat_map(|order| ["--order".to_owned(), order.line()]))
-            .process_group(0)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null());
-        let mut process = command.spawn()?;
-        let (messages, mut to_send) = mpsc::unbounded_channel::<Message>();
-        if let Some(mut stdin) = process.stdin.take() {
-            tokio::spawn(async move {
-                while let Some(message) = to_send.recv().await {
-                    let order = match message {
-                        Message::Order(order) => order,
-                        Message::Confirm(confirmed) => {
-                            // The waiting caller may have given up.
-                            let _ = confirmed.send(());
-                            continue;
-                        }
-                    };
-                    if stdin.write_all(format!("{}\n", order.line()).as_bytes()).await.is_err() {
-                        return;
-                    }
-                }
-            });
-        }
-        Ok(Self { messages, process })
-    }
-
-    /// Sends a order to the guard. [`gone`](Self::gone) notices a guard that is gone.
-    pub(super) fn send(&self, order: Order) {
-        let _ = self.messages.send(Message::Order(order));
-    }
-
-    /// Whether the guard has every message sent to it. One that takes too long is killed, and so
-    /// [gone](Self::gone).
-    pub(super) async fn has_received(&mut self) -> bool {
-        let (confirmed, confirmation) = oneshot::channel();
-        // Where it cannot be sent, no answer comes either.
-        let _ = self.messages.send(Message::Confirm(confirmed));
-        if timeout(CONFIRMING, confirmation).await.is_ok_and(|confirmed| confirmed.is_ok()) {
-            return true;
-        }
-        // A guard that has ended by itself need not be killed.
-        let _ = self.process.start_kill();
-        false
-    }
-
-    /// Returns when the guard has ended, which it should not. Cancel-safe.
-    pub(super) async fn gone(&mut self) {
-        let _ = self.process.wait().await;
-    }
+/// Starts a guard that has these orders from its beginning: a supervisor that is killed at this moment can send no
+/// others.
+pub(super) fn start(folder: &Path, orders: &[Order]) -> io::Result<Helper<Order>> {
+    let orders = orders.iter().flat_map(|order| ["--order".to_owned(), helper::line(order)]);
+    Helper::start("run-guard", folder, orders)
 }
 
 #[cfg(test)]

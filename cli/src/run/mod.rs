@@ -6,6 +6,9 @@
 //!     └── command ── a process group, killed by the kernel with the supervisor
 //! ```
 //!
+//! Both forms are driven by one [loop](runner), which opens the store, campaigns and waits. The guard, and the process
+//! that cleans up after handlers, are [helpers](helper): processes of this program that act when this one is gone.
+//!
 //! The ways in which the command ends:
 //!
 //! | what happens | the command's group gets | from |
@@ -20,15 +23,18 @@ mod args;
 mod backoff;
 mod cgroup;
 mod command;
+mod console;
 mod deadline;
 mod elector;
 mod first;
 mod guard;
 mod health;
+mod helper;
+mod runner;
 mod signals;
+mod source;
 mod stale;
 mod supervisor;
-mod timeout;
 
 pub(crate) use args::{Args, ExecArgs, GuardArgs};
 pub(crate) use command::exec;
@@ -44,15 +50,10 @@ pub(crate) async fn run(mut args: Args, as_json: bool) -> Result<u8, Failure> {
         elector::take_defaults(&mut args, |variable| std::env::var(variable).ok())?;
         return elector::run(args, as_json).await;
     }
-    if args.store.url().as_deref() == Some(elector::CONSOLE) {
+    if args.is_console() {
         return Err(Failure::usage(
             "console: is for handlers: give --on-won and --on-lost, or another store for a command",
         ));
     }
-    let key = args.key.clone().ok_or_else(no_key)?;
-    supervisor::run(args, &key, as_json).await
-}
-
-fn no_key() -> Failure {
-    Failure::usage("no election is named: give --key KEY")
+    supervisor::run(args, as_json).await
 }

@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use incumbent::{Candidate, Clock, Instant};
-use incumbent_testkit::history::{Leadership, overlaps};
+use incumbent_rig::check::{Leadership, overlaps};
 
 use crate::actor::{Actor, Log, check_terms};
 

@@ -10,8 +10,8 @@ use incumbent::{CampaignOptions, Candidate, Clock, Event, Preset, Store, Term};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
+use crate::answers;
 use crate::log::{Line, Log};
-use crate::witness;
 
 /// The time that a leader takes to finish its work when it leaves voluntarily.
 const WIND_UP: Duration = Duration::from_millis(20);
@@ -89,7 +89,7 @@ async fn campaign(part: Part, mut orders: mpsc::UnboundedReceiver<Order>) -> Res
         let options = CampaignOptions::new().name(&part.name).preset(preset).lease(candidacy.lease);
         candidates.push(store.campaign(&candidacy.key, options).await?);
     }
-    let witness = witness::start(candidates.clone(), Arc::clone(&reports.log));
+    let probe = answers::start(candidates.clone(), Arc::clone(&reports.log))?;
     let reporting: Vec<_> =
         candidates.iter().map(|one| tokio::spawn(reports.clone().report_all(one.clone()))).collect();
     while let Some(order) = orders.recv().await {
@@ -105,7 +105,7 @@ async fn campaign(part: Part, mut orders: mpsc::UnboundedReceiver<Order>) -> Res
     for task in reporting {
         task.await?;
     }
-    witness.stop();
+    drop(probe);
     drop(candidates);
     for (_, store) in stores {
         store.close().await?;

@@ -5,24 +5,19 @@
 //! good order withdraws the instruction first.
 
 use std::io;
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
+use std::process::Command;
 use std::time::Duration;
 
 use incumbent::incumbent_core::reconcile::{Handler, RunId};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde::{Deserialize, Serialize};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-use tokio::process::Child;
-use tokio::sync::mpsc;
 
 use super::handler::Running;
 use super::script::Script;
-use crate::process;
-use crate::run::args::Args;
 use crate::run::command::Environment;
-use crate::run::signals::Signals;
+use crate::run::helper::{self, Helper, Orders};
+use crate::run::runner::Runner;
 use crate::stderr::warn;
 
 /// The instruction to carry out when the supervisor is gone.
@@ -70,32 +65,22 @@ pub(crate) struct CleanupArgs {
     retry_every: Duration,
 }
 
-/// The hidden command of the cleanup process. It ends when its standard input does, after it has carried out the instruction.
+/// The hidden command of the cleanup process. It ends when its standard input does, after it has carried out the
+/// instruction.
+///
+/// # Errors
+/// The signals that it must ignore cannot be caught.
 pub(crate) async fn cleanup(args: &CleanupArgs, as_json: bool) -> io::Result<()> {
-    let mut lines = BufReader::new(tokio::io::stdin()).lines();
-    // A request to end is often sent to every process of a service; the supervisor handles it.
-    let mut signals = Signals::new()?;
-    process::go_by(c"run-cleanup");
+    let mut orders = Orders::new(c"run-cleanup")?;
     let mut instruction: Option<Instruction> = None;
-    loop {
-        let line = tokio::select! {
-            line = lines.next_line() => line,
-            _ = signals.next() => continue,
-        };
-        // An incomplete line: the supervisor died while it wrote, and the instruction before it holds.
-        match line.ok().flatten().and_then(|line| serde_json::from_str(&line).ok()) {
-            Some(next) => instruction = next,
-            None => break,
-        }
+    // An incomplete order: the supervisor died while it wrote, and the instruction before it holds.
+    while let Some(next) = orders.next().await {
+        instruction = next;
     }
     if let Some(instruction) = instruction {
-        tokio::select! {
-            () = execute(&instruction, args, as_json) => {}
-            () = async { loop { signals.next().await; } } => {}
-        }
+        orders.undisturbed(execute(&instruction, args, as_json)).await;
     }
-    // A supervisor that ended in good order has removed it already.
-    let _ = std::fs::remove_dir_all(&args.folder);
+    helper::remove(&args.folder);
     Ok(())
 }
 
@@ -124,69 +109,46 @@ async fn execute(instruction: &Instruction, args: &CleanupArgs, as_json: bool) {
 
 /// The cleanup process as its supervisor sees it.
 pub(super) struct Cleanup {
-    instructions: mpsc::UnboundedSender<Option<Instruction>>,
-    process: Child,
+    process: Helper<Option<Instruction>>,
     /// The last instruction sent to it.
     last: Option<Instruction>,
 }
 
 impl Cleanup {
-    pub(super) fn start(folder: &Path, args: &Args, as_json: bool) -> io::Result<Self> {
-        let mut command = Command::new(std::env::current_exe()?);
-        // Another process name than ours, so that killing by our name does not kill both.
-        command.arg0("run-cleanup");
-        command.arg("run-cleanup").arg("--folder").arg(folder);
-        command.arg("--retries").arg(args.handlers.retries.to_string());
-        let pause = humantime::format_duration(args.handlers.retry_every).to_string();
-        command.arg("--retry-every").arg(pause);
-        if as_json {
-            command.arg("--json");
+    pub(super) fn start(runner: &Runner) -> io::Result<Self> {
+        let handlers = &runner.args.handlers;
+        let pause = humantime::format_duration(handlers.retry_every).to_string();
+        let mut arguments =
+            vec!["--retries".to_owned(), handlers.retries.to_string(), "--retry-every".to_owned(), pause];
+        if runner.as_json {
+            arguments.push("--json".to_owned());
         }
-        let mut command = tokio::process::Command::from(command);
-        // In a process group of its own: signals to the terminal's group do not reach it.
-        command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null());
-        let mut process = command.spawn()?;
-        let (instructions, mut to_send) = mpsc::unbounded_channel::<Option<Instruction>>();
-        if let Some(mut stdin) = process.stdin.take() {
-            tokio::spawn(async move {
-                while let Some(instruction) = to_send.recv().await {
-                    let Ok(line) = serde_json::to_string(&instruction) else { return };
-                    if stdin.write_all(format!("{line}\n").as_bytes()).await.is_err() {
-                        return;
-                    }
-                }
-            });
-        }
-        Ok(Self { instructions, process, last: None })
+        Ok(Self { process: Helper::start("run-cleanup", runner.file.folder(), arguments)?, last: None })
     }
 
     /// Sets the instruction from now on; none: nothing to do.
     pub(super) fn set(&mut self, instruction: Option<Instruction>) {
         if self.last != instruction {
             self.last.clone_from(&instruction);
-            // `gone` notices a cleanup process that is gone.
-            let _ = self.instructions.send(instruction);
+            self.process.send(instruction);
         }
     }
 
     /// Returns when the cleanup process has ended, which it should not. Cancel-safe.
     pub(super) async fn gone(&mut self) {
-        let _ = self.process.wait().await;
+        self.process.gone().await;
     }
 
     /// Starts a replacement with the same instruction.
-    pub(super) fn replaced(&mut self, folder: &Path, args: &Args, as_json: bool) -> io::Result<()> {
+    pub(super) fn replace(&mut self, runner: &Runner) -> io::Result<()> {
         let last = self.last.take();
-        *self = Self::start(folder, args, as_json)?;
+        *self = Self::start(runner)?;
         self.set(last);
         Ok(())
     }
 
     /// Withdraws the instruction, and waits until the cleanup process has ended.
     pub(super) async fn dismiss(self) {
-        let Self { instructions, mut process, .. } = self;
-        let _ = instructions.send(None);
-        drop(instructions);
-        let _ = process.wait().await;
+        self.process.dismiss(None).await;
     }
 }

@@ -7,13 +7,13 @@ use serde_json::json;
 
 use super::cleanup::Instruction;
 use super::handler::{Running, option};
-use super::{Elector, Exit, Failure, Work, command, guard};
+use super::{Elector, Exit, Failure, Work, guard};
 
 impl Elector {
     pub(super) fn returned(&mut self, failure: Option<String>) -> Result<(), Failure> {
         let Some(running) = self.running.take() else { return Ok(()) };
         if let Some(how) = &failure {
-            self.warn(&format!("{} failed: {how}", option(running.handler)));
+            self.runner.warn(&format!("{} failed: {how}", option(running.handler)));
         }
         match running.handler {
             Handler::Begin => self.instruct_cleanup(Work::Begun),
@@ -25,7 +25,7 @@ impl Elector {
 
     pub(super) fn give(&mut self, input: Input) -> Result<(), Failure> {
         self.reconciler
-            .handle(self.clock.now(), input)
+            .handle(self.runner.clock.now(), input)
             .map_err(|misuse| Failure::failed(misuse.to_string()))?;
         loop {
             match self.reconciler.poll() {
@@ -42,22 +42,22 @@ impl Elector {
         match output {
             Output::Run { run, handler } => self.start(run, handler),
             Output::Stop(_) => self.stop(),
-            Output::StandDown => self.health.stays_out = true,
+            Output::StandDown => self.runner.health.stays_out = true,
             Output::StandUp => {
-                self.health.stays_out = false;
+                self.runner.health.stays_out = false;
                 self.term = None;
                 // A win that was dropped would be a leader that does no work.
-                if let Some(candidate) = self.candidate.as_ref().filter(|candidate| candidate.is_leader()) {
-                    drop(candidate.request_resign());
+                if self.runner.candidate.as_ref().is_some_and(Candidate::is_leader) {
+                    self.runner.resign();
                 }
             }
             Output::Relinquish => self.relinquish(),
             Output::Event(event) => self.reported(event),
             Output::GiveUp(gave_up) => {
-                let key = self.args.key.as_deref().unwrap_or("the console");
-                let leader = self.candidate.as_ref().and_then(Candidate::leader);
-                let leader = leader.map_or("no candidate, as far as is known".into(), |leader| leader.name);
-                self.warn(&format!(
+                let key = self.runner.args.key.as_deref().unwrap_or("the console");
+                let leader =
+                    self.runner.leader().unwrap_or_else(|| "no candidate, as far as is known".into());
+                self.runner.warn(&format!(
                     "giving up: {gave_up}. The election is {key}, and its leader is {leader}. \
                      Look at this system before you start a candidate here again"
                 ));
@@ -73,11 +73,8 @@ impl Elector {
     fn relinquish(&mut self) {
         let Some(term) = self.term.take_if(|term| Some(term.token()) == self.begun) else { return };
         // The clock ended the work, and then the lease was renewed after all: this leader does no work.
-        if term.is_current()
-            && term.drains_until().is_none()
-            && let Some(candidate) = &self.candidate
-        {
-            drop(candidate.request_resign());
+        if term.is_current() && term.drains_until().is_none() {
+            self.runner.resign();
         }
     }
 
@@ -92,10 +89,18 @@ impl Elector {
             return;
         };
         let reason = (handler != Handler::Begin).then(|| self.why().code());
-        let started = Running::start(run, handler, script, &self.environment(), reason, self.as_json);
-        self.emit(json!({ "event": "handler", "handler": option(handler) }));
+        let started = Running::start(
+            run,
+            handler,
+            script,
+            &self.runner.environment(self.token),
+            reason,
+            self.runner.as_json,
+        );
+        self.runner.emit(json!({ "event": "handler", "handler": option(handler) }));
         let mut running = started.unwrap_or_else(|error| Running::not_started(run, handler, &error));
-        running.kill_at = self.args.handlers.handler_timeout.map(|limit| self.clock.now() + limit);
+        running.kill_at =
+            self.runner.args.handlers.handler_timeout.map(|limit| self.runner.clock.now() + limit);
         self.running = Some(running);
         self.instruct_cleanup(self.work);
     }
@@ -111,16 +116,6 @@ impl Elector {
         self.reason.or_else(over).unwrap_or_else(by_hand)
     }
 
-    fn environment(&self) -> command::Environment<'_> {
-        let name = self.candidate.as_ref().map(Candidate::name);
-        command::Environment {
-            key: self.args.key.as_deref().unwrap_or("console"),
-            name: name.or(self.args.name.as_deref()).unwrap_or("console"),
-            token: self.token,
-            deadline_file: self.file.path(),
-        }
-    }
-
     /// Sets the work that must be ended if this process is killed.
     fn instruct_cleanup(&mut self, work: Work) {
         self.work = work;
@@ -128,7 +123,7 @@ impl Elector {
         let instruction = match (&self.scripts.end, work) {
             (None, _) | (_, Work::None) => None,
             (Some(script), Work::Begins | Work::Begun) => {
-                Some(Instruction::new(script, &self.environment(), begins))
+                Some(Instruction::new(script, &self.runner.environment(self.token), begins))
             }
         };
         self.cleanup.set(instruction);
@@ -136,11 +131,11 @@ impl Elector {
 
     /// Ends a begin that is no longer needed: in time, where there is a lease.
     fn stop(&mut self) {
-        let now = self.clock.now();
-        let by_grace = now + self.args.drain;
+        let now = self.runner.clock.now();
+        let by_grace = now + self.runner.args.drain;
         let by_lease = match self.deadline {
             Instant::ZERO => by_grace,
-            deadline => guard::times(deadline, self.longest, self.args.drain).1,
+            deadline => guard::times(deadline, self.longest, self.runner.args.drain).1,
         };
         if let Some(running) = &mut self.running {
             running.signal(Signal::TERM);
@@ -151,24 +146,26 @@ impl Elector {
 
     fn reported(&mut self, event: Reported) {
         match event {
-            Reported::State(state) => self.emit(json!({ "event": "state", "state": state.to_string() })),
+            Reported::State(state) => {
+                self.runner.emit(json!({ "event": "state", "state": state.to_string() }))
+            }
             // Its work is ended while the lease is held, and the election is given up then.
             Reported::Failed(Handler::Begin) => self.reason = Some(Reason::HandlerFailed),
             Reported::Failed(_) => {}
             Reported::Overdue { since } => {
-                let by = self.clock.now().since(since);
+                let by = self.runner.clock.now().since(since);
                 let doing = match &self.running {
                     Some(running) => format!("{} is still running", option(running.handler)),
                     None => "on-lost failed, and will be run again".into(),
                 };
-                self.warn(&format!(
+                self.runner.warn(&format!(
                     "the promise of one leader is broken: the lease has been over for {by:?}, and what \
                      on-won began has not ended ({doing}). Another candidate may lead beside it"
                 ));
             }
-            Reported::Late { by } => self.warn(&format!("the work has ended, {by:?} too late")),
+            Reported::Late { by } => self.runner.warn(&format!("the work has ended, {by:?} too late")),
             Reported::Resumed { dropped } => {
-                self.warn(&format!("the candidacy resumes; messages dropped meanwhile: {dropped}"));
+                self.runner.warn(&format!("the candidacy resumes; messages dropped meanwhile: {dropped}"));
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The proven history: which candidate can prove that it led, and when.
 //!
-//! The demo does not trust events to decide whether there ever were two leaders. In every candidate a
-//! [witness](super::witness) asks `is_leader()` about a thousand times a second and around every event, and
+//! Events do not decide whether there ever were two leaders. In every candidate a
+//! [probe](crate::probe) asks `is_leader()` about a thousand times a second and around every event, and
 //! reads the clock before and after. That clock counts from the machine's boot and is the same for all
 //! processes, so readings of different candidates can be compared.
 //!
@@ -10,134 +10,121 @@
 //! A reading is `(before, answer, after)`. The answer was computed at *some* instant between the two clock
 //! readings. A term begins once and ends once, so between two true answers in the same term the answer was
 //! true throughout. Two true readings of one term therefore prove that the candidate led from the first one's
-//! `after` (or earlier) to the last one's `before` (or later), without a gap. A [`Stretch`] keeps exactly
-//! that. Two stretches of different terms that share more than an instant are two leaders at once, with no
-//! allowance for anything. Stretches that only touch do not overlap.
+//! `after` (or earlier) to the last one's `before` (or later), without a gap. A [`Proven`] keeps exactly
+//! that. Two terms of different terms that share more than an instant are two leaders at once, with no
+//! allowance for anything. Provenes that only touch do not overlap.
 //!
 //! # Why an overlap is found
 //!
 //! Readings leave out at most the distance between two of them, about a millisecond, at either end, except
-//! where the process was stopped. There the lease itself is the evidence: with every true reading the witness
+//! where the process was stopped. There the lease itself is the evidence: with every true reading the probe
 //! notes the deadline that it read *before* it asked. `is_leader()` compares the clock with that deadline,
 //! and the deadline only moves forward. So unless something ended the term, the answer was true until then,
 //! asked or not. If the term was reported as expired, and the first false reading came after the deadline,
-//! nothing else ended it, and the stretch reaches to the deadline. A candidate that is killed proves nothing
+//! nothing else ended it, and the term reaches to the deadline. A candidate that is killed proves nothing
 //! after its last reading: a dead process does not lead.
 
 use std::time::Duration;
 
-use incumbent::{Instant, Reason, Token};
+use incumbent::{Instant, Token};
 
-use super::record::Line;
+use crate::check::{Led, disorder, overlaps};
+use crate::record::Evidence;
 
 /// A candidate's proven leadership in one term.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Stretch {
+pub struct Proven {
     /// The candidate.
-    pub(super) candidate: String,
-    /// The term as its witness recorded it.
-    pub(super) line: Line,
+    pub candidate: String,
+    /// The term as its probe recorded it.
+    pub evidence: Evidence,
 }
 
-impl Stretch {
-    /// The end of the time in which the candidate proved that it led, exclusive.
-    pub(super) fn proven_until(&self) -> Instant {
-        let Line { seen, deadline, gone, ended, .. } = self.line;
-        let by_the_clock = ended == Some(Reason::Expired) && gone.is_some_and(|gone| gone >= deadline);
-        if by_the_clock { seen.max(deadline) } else { seen }
+impl Led for Proven {
+    type Token = Token;
+
+    fn from(&self) -> u64 {
+        self.evidence.since.as_nanos()
     }
 
-    fn overlaps(&self, other: &Self) -> bool {
-        let from = self.line.since.max(other.line.since);
-        let until = self.proven_until().min(other.proven_until());
-        from < until
+    fn until(&self) -> u64 {
+        self.evidence.proven_until().as_nanos()
+    }
+
+    fn token(&self) -> &Token {
+        &self.evidence.token
     }
 }
 
 /// Two leaders at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Overlap {
-    /// The stretch that began first.
-    pub(super) one: Stretch,
-    /// The stretch that overlaps it.
-    pub(super) other: Stretch,
+pub struct Overlap {
+    /// The term that began first.
+    pub one: Proven,
+    /// The term that overlaps it.
+    pub other: Proven,
 }
 
 impl Overlap {
     /// The time for which both have proven that they led.
-    pub(super) fn duration(&self) -> Duration {
-        let from = self.one.line.since.max(self.other.line.since);
-        self.one.proven_until().min(self.other.proven_until()).since(from)
+    pub fn duration(&self) -> Duration {
+        let from = self.one.evidence.since.max(self.other.evidence.since);
+        self.one.evidence.proven_until().min(self.other.evidence.proven_until()).since(from)
     }
 }
 
-/// The stretches of all candidates, in the order in which they began.
+/// The terms of all candidates, in the order in which they began.
 #[derive(Clone, Debug, Default)]
-pub(super) struct History(Vec<Stretch>);
+pub struct History(Vec<Proven>);
 
 impl History {
-    pub(super) fn new(mut stretches: Vec<Stretch>) -> Self {
-        stretches.sort_by_key(|stretch| (stretch.line.since, stretch.line.token));
-        Self(stretches)
+    /// Puts them in order.
+    pub fn new(mut terms: Vec<Proven>) -> Self {
+        terms.sort_by_key(|term| (term.evidence.since, term.evidence.token));
+        Self(terms)
     }
 
     /// All pairs of terms that overlap.
-    pub(super) fn overlaps(&self) -> Vec<Overlap> {
-        let mut found = Vec::new();
-        // The stretches that may overlap a later one.
-        let mut open = Vec::<&Stretch>::new();
-        for stretch in &self.0 {
-            open.retain(|earlier| earlier.proven_until() > stretch.line.since);
-            let twins = open.iter().filter(|earlier| earlier.overlaps(stretch));
-            found.extend(twins.map(|earlier| Overlap { one: (*earlier).clone(), other: stretch.clone() }));
-            open.push(stretch);
-        }
-        found
+    pub fn overlaps(&self) -> Vec<Overlap> {
+        let pairs = overlaps(&self.0).into_iter();
+        pairs.map(|(one, other)| Overlap { one: one.clone(), other: other.clone() }).collect()
     }
 
-    /// The terms whose token is not above that of every earlier term: a resource that remembers the largest
-    /// token it has seen would have refused them.
-    pub(super) fn token_regressions(&self) -> Vec<&Stretch> {
-        let mut largest = None;
-        let mut found = Vec::new();
-        for stretch in &self.0 {
-            if largest.is_some_and(|largest| stretch.line.token <= largest) {
-                found.push(stretch);
-            }
-            largest = largest.max(Some(stretch.line.token));
-        }
-        found
+    /// The terms whose token is not above that of every earlier term.
+    pub fn token_regressions(&self) -> Vec<&Proven> {
+        disorder(&self.0).into_iter().map(|(_, later)| later).collect()
     }
 
     /// The times between one term and the next in which no candidate could work. A leader that is stopped or
     /// dead cannot work, whatever its lease says.
-    pub(super) fn vacancies(&self) -> Vec<Duration> {
+    pub fn vacancies(&self) -> Vec<Duration> {
         let mut vacancies = Vec::new();
         let mut worked_until = None;
-        for stretch in &self.0 {
-            vacancies.extend(worked_until.map(|until| stretch.line.since.since(until)));
-            worked_until = worked_until.max(Some(stretch.line.seen));
+        for term in &self.0 {
+            vacancies.extend(worked_until.map(|until| term.evidence.since.since(until)));
+            worked_until = worked_until.max(Some(term.evidence.seen));
         }
         vacancies
     }
 
-    /// The last deadline that the candidate's witness recorded in the term of that token.
-    pub(super) fn deadline(&self, candidate: &str, token: Token) -> Option<Instant> {
+    /// The last deadline that the candidate's probe recorded in the term of that token.
+    pub fn deadline(&self, candidate: &str, token: Token) -> Option<Instant> {
         let mut latest = self.0.iter().rev();
-        let of_term = |stretch: &&Stretch| stretch.line.token == token && stretch.candidate == candidate;
-        latest.find(of_term).map(|stretch| stretch.line.deadline)
+        let of_term = |term: &&Proven| term.evidence.token == token && term.candidate == candidate;
+        latest.find(of_term).map(|term| term.evidence.deadline)
     }
 
     /// The vacancy before the term of that token; none before the first.
-    pub(super) fn vacancy_before(&self, token: Token, won: Instant) -> Option<Duration> {
-        let before = self.0.iter().filter(|stretch| stretch.line.token < token);
-        before.map(|stretch| stretch.line.seen).max().map(|until| won.since(until))
+    pub fn vacancy_before(&self, token: Token, won: Instant) -> Option<Duration> {
+        let before = self.0.iter().filter(|term| term.evidence.token < token);
+        before.map(|term| term.evidence.seen).max().map(|until| won.since(until))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use incumbent::Reason;
     use incumbent::incumbent_core::{Incarnation, Revision};
 
     fn token(sequence: u64) -> Token {
@@ -149,8 +136,8 @@ mod tests {
     }
 
     /// A term that ended in good order, with a lease that ends long after it.
-    fn led(candidate: &str, sequence: u64, since: u64, seen: u64) -> Stretch {
-        let line = Line {
+    fn led(candidate: &str, sequence: u64, since: u64, seen: u64) -> Proven {
+        let evidence = Evidence {
             token: token(sequence),
             since: at(since),
             seen: at(seen),
@@ -158,18 +145,21 @@ mod tests {
             gone: Some(at(seen + 1)),
             ended: Some(Reason::Resigned),
         };
-        Stretch { candidate: candidate.into(), line }
+        Proven { candidate: candidate.into(), evidence }
     }
 
-    /// The same stretch with another end, and a lease until 50.
-    fn ending(stretch: Stretch, gone: Option<u64>, ended: Option<Reason>) -> Stretch {
-        let line = Line { deadline: at(50), gone: gone.map(at), ended, ..stretch.line };
-        Stretch { line, ..stretch }
+    /// The same term with another end, and a lease until 50.
+    fn ending(term: Proven, gone: Option<u64>, ended: Option<Reason>) -> Proven {
+        let evidence = Evidence { deadline: at(50), gone: gone.map(at), ended, ..term.evidence };
+        Proven { evidence, ..term }
     }
 
-    fn pairs(stretches: Vec<Stretch>) -> Vec<(u64, u64)> {
-        let overlaps = History::new(stretches).overlaps();
-        overlaps.iter().map(|o| (o.one.line.token.sequence.0, o.other.line.token.sequence.0)).collect()
+    fn pairs(terms: Vec<Proven>) -> Vec<(u64, u64)> {
+        let overlaps = History::new(terms).overlaps();
+        overlaps
+            .iter()
+            .map(|o| (o.one.evidence.token.sequence.0, o.other.evidence.token.sequence.0))
+            .collect()
     }
 
     #[test]
@@ -232,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_true_reading_is_no_stretch_of_time() {
+    fn a_single_true_reading_is_no_term_of_time() {
         let glimpse = led("b", 2, 16, 15);
         assert_eq!(pairs(vec![led("a", 1, 10, 20), glimpse]), []);
     }

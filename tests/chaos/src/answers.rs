@@ -4,12 +4,12 @@
 //! only the first and the last of equal answers need to be logged, and in between one from time to time,
 //! for a process that is killed.
 
+use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use incumbent::{Candidate, Clock};
+use incumbent_rig::probe::{Probe, Reading};
 
 use crate::log::{Held, Line, Log, Nanos};
 
@@ -20,77 +20,51 @@ const REPEAT: Nanos = 20_000_000;
 /// The delay of a round that shows that the process was stopped or starved.
 const STALL: Nanos = 80_000_000;
 
-/// The thread that asks.
-pub(crate) struct Witness {
-    stop: Arc<AtomicBool>,
-    thread: JoinHandle<()>,
-}
-
-/// Starts to ask.
-pub(crate) fn start(candidates: Vec<Candidate>, log: Arc<Log>) -> Witness {
-    let stop = Arc::new(AtomicBool::new(false));
-    let stopped = Arc::clone(&stop);
-    let thread = thread::spawn(move || {
-        let clock = Clock::system();
-        let mut books: Vec<Book> = candidates.iter().map(|_| Book::default()).collect();
-        let mut last = clock.now().as_nanos();
-        while !stopped.load(Ordering::Acquire) {
-            let now = clock.now().as_nanos();
-            if now - last > STALL {
-                log.write(&Line::Stall { from: last, until: now });
-            }
-            last = now;
-            for (candidate, book) in candidates.iter().zip(&mut books) {
-                let Some(reading) = Reading::of(candidate, &clock) else { continue };
-                for Reading { leads, before, after } in book.take(reading) {
-                    log.write(&Line::Answer { key: candidate.election().into(), leads, before, after });
-                }
-            }
-            thread::sleep(PAUSE);
+/// Starts to ask; it ends when the result is dropped.
+///
+/// # Errors
+/// No thread can be started.
+pub(crate) fn start(candidates: Vec<Candidate>, log: Arc<Log>) -> io::Result<Probe> {
+    let keys: Vec<String> = candidates.iter().map(|candidate| candidate.election().to_owned()).collect();
+    let mut books: Vec<Book> = candidates.iter().map(|_| Book::default()).collect();
+    let clock = Clock::system();
+    let mut last = clock.now().as_nanos();
+    Probe::start(candidates, clock, PAUSE, move |index, reading| {
+        let reading = Answer::of(reading);
+        if reading.before - last > STALL {
+            log.write(&Line::Stall { from: last, until: reading.before });
         }
-    });
-    Witness { stop, thread }
+        last = reading.before;
+        for Answer { leads, before, after } in books[index].take(reading) {
+            log.write(&Line::Answer { key: keys[index].clone(), leads, before, after });
+        }
+    })
 }
 
-impl Witness {
-    /// Stops asking.
-    pub(crate) fn stop(self) {
-        self.stop.store(true, Ordering::Release);
-        // The thread has no code that could panic.
-        let _ = self.thread.join();
-    }
-}
-
-/// A question and its answer.
+/// A question and its answer, as they are logged.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Reading {
+struct Answer {
     leads: Option<Held>,
     before: Nanos,
     after: Nanos,
 }
 
-impl Reading {
-    /// None where the answer cannot be attributed: the term changed during the question.
-    fn of(candidate: &Candidate, clock: &Clock) -> Option<Self> {
-        let lease = || candidate.term().map(|term| (term.token(), term.deadline().as_nanos()));
-        let first = lease();
-        let before = clock.now().as_nanos();
-        let leads = candidate.is_leader();
-        let after = clock.now().as_nanos();
-        if !leads {
-            return Some(Self { leads: None, before, after });
-        }
-        let ((token, deadline), (again, later)) = (first?, lease()?);
-        // A deadline of zero belongs to a term that has ended since.
-        let held = Held { token: token.to_string(), deadline, later };
-        (token == again && deadline > 0 && later > 0).then_some(Self { leads: Some(held), before, after })
+impl Answer {
+    fn of(reading: Reading) -> Self {
+        let Reading { before, leads, after } = reading;
+        let leads = leads.map(|held| Held {
+            token: held.token.to_string(),
+            deadline: held.deadline.as_nanos(),
+            later: held.later.as_nanos(),
+        });
+        Self { leads, before: before.as_nanos(), after: after.as_nanos() }
     }
 }
 
 /// The answers of one candidate that have been logged.
 #[derive(Debug, Default)]
 struct Book {
-    last: Option<Reading>,
+    last: Option<Answer>,
     /// The time of the newest logged reading.
     written: Option<Nanos>,
     /// Whether that was the last reading.
@@ -99,9 +73,8 @@ struct Book {
 
 impl Book {
     /// The readings to log after this one.
-    fn take(&mut self, reading: Reading) -> Vec<Reading> {
-        let lease =
-            |reading: &Reading| reading.leads.as_ref().map(|held| (held.token.clone(), held.deadline));
+    fn take(&mut self, reading: Answer) -> Vec<Answer> {
+        let lease = |reading: &Answer| reading.leads.as_ref().map(|held| (held.token.clone(), held.deadline));
         let mut out = Vec::new();
         let goes_on = self.last.as_ref().is_some_and(|last| {
             lease(last) == lease(&reading) && reading.before.saturating_sub(last.after) <= STALL
@@ -127,16 +100,16 @@ mod tests {
 
     const MS: Nanos = 1_000_000;
 
-    fn reading(ms: Nanos, leads: Option<(&str, Nanos)>) -> Reading {
+    fn reading(ms: Nanos, leads: Option<(&str, Nanos)>) -> Answer {
         let leads = leads.map(|(token, deadline)| {
             let deadline = deadline * MS;
             Held { token: token.into(), deadline, later: deadline }
         });
-        Reading { leads, before: ms * MS, after: ms * MS + 100 }
+        Answer { leads, before: ms * MS, after: ms * MS + 100 }
     }
 
     /// The milliseconds of the logged readings.
-    fn written(readings: &[Reading]) -> Vec<Nanos> {
+    fn written(readings: &[Answer]) -> Vec<Nanos> {
         let mut book = Book::default();
         readings.iter().flat_map(|one| book.take(one.clone())).map(|one| one.before / MS).collect()
     }

@@ -1,8 +1,23 @@
-//! The terms of all leaders, from the logs of several processes, and the checks on them.
+//! The checks on the terms of all leaders: at most one leads at any time, and tokens grow.
 //!
 //! Times are nanoseconds of one clock that all processes share.
 
 /// A time throughout which a candidate certainly led.
+pub trait Led {
+    /// The token by which a resource distinguishes a later leader from an earlier one.
+    type Token: Ord;
+
+    /// The beginning, inclusive.
+    fn from(&self) -> u64;
+
+    /// The end, exclusive.
+    fn until(&self) -> u64;
+
+    /// The fencing token or revision.
+    fn token(&self) -> &Self::Token;
+}
+
+/// The plain form of such a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leadership<T> {
     /// The leader.
@@ -15,42 +30,55 @@ pub struct Leadership<T> {
     pub token: T,
 }
 
-impl<T> Leadership<T> {
-    fn overlaps(&self, other: &Self) -> bool {
-        self.from.max(other.from) < self.until.min(other.until)
+impl<T: Ord> Led for Leadership<T> {
+    type Token = T;
+
+    fn from(&self) -> u64 {
+        self.from
+    }
+
+    fn until(&self) -> u64 {
+        self.until
+    }
+
+    fn token(&self) -> &T {
+        &self.token
     }
 }
 
-/// All pairs of leaders at the same time; in each, the one that began first in front. Leaderships that
-/// only touch do not overlap.
-pub fn overlaps<T>(all: &[Leadership<T>]) -> Vec<(&Leadership<T>, &Leadership<T>)> {
+/// All pairs of leaders at the same time; in each, the one that began first in front. Times that only touch do not
+/// overlap.
+pub fn overlaps<L: Led>(all: &[L]) -> Vec<(&L, &L)> {
     let mut found = Vec::new();
-    // The leaderships that may overlap a later one.
-    let mut open = Vec::<&Leadership<T>>::new();
+    // Those that may overlap a later one.
+    let mut open = Vec::<&L>::new();
     for next in in_order(all) {
-        open.retain(|earlier| earlier.until > next.from);
-        found.extend(open.iter().filter(|earlier| earlier.overlaps(next)).map(|earlier| (*earlier, next)));
+        open.retain(|earlier| earlier.until() > next.from());
+        // An instant is no leadership.
+        let shared = open.iter().filter(|earlier| next.from() < next.until().min(earlier.until()));
+        found.extend(shared.map(|earlier| (*earlier, next)));
         open.push(next);
     }
     found
 }
 
-/// Leaderships that began later than another and have no larger token, each behind that other one.
-pub fn disorder<T: Ord>(all: &[Leadership<T>]) -> Vec<(&Leadership<T>, &Leadership<T>)> {
-    let mut largest = None::<&Leadership<T>>;
+/// The leaders that began later than another and have no larger token, each behind that other one. A resource that
+/// remembers the largest token it has seen would have refused them.
+pub fn disorder<L: Led>(all: &[L]) -> Vec<(&L, &L)> {
+    let mut largest = None::<&L>;
     let mut found = Vec::new();
     for next in in_order(all) {
         match largest {
-            Some(earlier) if next.token <= earlier.token => found.push((earlier, next)),
+            Some(earlier) if next.token() <= earlier.token() => found.push((earlier, next)),
             _ => largest = Some(next),
         }
     }
     found
 }
 
-fn in_order<T>(all: &[Leadership<T>]) -> Vec<&Leadership<T>> {
+fn in_order<L: Led>(all: &[L]) -> Vec<&L> {
     let mut sorted: Vec<_> = all.iter().collect();
-    sorted.sort_by_key(|leadership| leadership.from);
+    sorted.sort_by_key(|led| led.from());
     sorted
 }
 
@@ -67,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn leaders_one_after_the_other_are_well() {
+    fn leaders_one_after_the_other_break_no_rule() {
         let all = [led("b", 20, 30, 2), led("a", 10, 20, 1), led("a", 35, 40, 7)];
         assert_eq!(pairs(overlaps(&all)), []);
         assert_eq!(pairs(disorder(&all)), []);

@@ -4,10 +4,9 @@ use incumbent::incumbent_core::reconcile::Message;
 use incumbent::{Candidate, Event, Events, Store};
 
 use super::console::Console;
-use super::{Args, Failure, Listener, no_key, supervisor};
 
 /// The store name that stands for no store.
-pub(in crate::run) const CONSOLE: &str = "console:";
+pub(super) const CONSOLE: &str = "console:";
 
 /// The source of messages.
 pub(super) enum Source {
@@ -30,16 +29,6 @@ impl Source {
     /// A person who types messages.
     pub(super) fn console(as_json: bool) -> Self {
         Self::Console(Some(Console::new(as_json)))
-    }
-
-    /// Joins the election that the command line names.
-    pub(super) async fn campaign(args: &Args, listener: &mut Listener) -> Result<Self, Failure> {
-        let key = args.key.as_deref().ok_or_else(no_key)?;
-        let store = supervisor::open_store(args, listener).await?;
-        let candidate = store.campaign(key, args.options(args.drain)).await?;
-        listener.serve(&candidate);
-        let events = candidate.events();
-        Ok(Self::Store { store, candidate, events })
     }
 
     /// The next event. Cancel-safe.
