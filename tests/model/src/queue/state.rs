@@ -12,7 +12,7 @@ use incumbent_core::{Instant, Token};
 
 use super::store::{BIRTH, Store};
 use super::world::{Budget, QueueWorld};
-use crate::digest;
+use crate::state::hasher;
 
 pub(crate) type Tick = u32;
 
@@ -129,7 +129,7 @@ impl State {
     }
 
     fn digest(&self) -> u64 {
-        let mut hasher = digest::hasher();
+        let mut hasher = hasher();
         (self.now, &self.store, self.left, self.told, self.broken.is_some()).hash(&mut hasher);
         if !self.late.is_empty() {
             format!("{:?}", self.late).hash(&mut hasher);
