@@ -104,8 +104,8 @@ impl StoreRequests {
 
     pub(super) fn register(&self, roll: &Registry, limit: Duration) -> InFlight {
         let (adapter, roll) = (Arc::clone(&self.adapter), roll.clone());
-        let register =
-            self.bounded(limit, "the registration of candidates", async move { adapter.register(&roll).await });
+        let register = self
+            .bounded(limit, "the registration of candidates", async move { adapter.register(&roll).await });
         let registered = |registered: Result<(), Fault>| {
             if let Err(fault) = &registered {
                 tracing::debug!("the candidates cannot be registered at present: {fault}");

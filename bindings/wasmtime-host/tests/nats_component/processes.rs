@@ -8,7 +8,7 @@ mod parts;
 
 use std::time::Duration;
 
-use incumbent_testkit::history::{disorder, overlaps};
+use incumbent_rig::check::{disorder, overlaps};
 use incumbent_testkit::wait;
 
 use crate::server;

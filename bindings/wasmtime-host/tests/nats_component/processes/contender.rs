@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use incumbent_testkit::history::Leadership;
+use incumbent_rig::check::Leadership;
 use incumbent_testkit::json::JsonProgram;
 use serde_json::Value;
 
