@@ -49,7 +49,9 @@ pub(super) fn of_a_roll_call(bytes: &[u8]) {
         assert!(!one.election.is_empty() && !one.name.is_empty(), "{one:?}");
         assert!(!one.name.contains(char::is_control) && !one.election.contains(char::is_control), "{one:?}");
     }
-    let told: Vec<_> =
-        fuzzing::candidate_answers(&present, 256).iter().flat_map(|answer| fuzzing::candidates(answer)).collect();
+    let told: Vec<_> = fuzzing::candidate_answers(&present, 256)
+        .iter()
+        .flat_map(|answer| fuzzing::candidates(answer))
+        .collect();
     assert_eq!(told, present);
 }
