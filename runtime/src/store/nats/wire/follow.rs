@@ -51,7 +51,8 @@ pub(in crate::store::nats) struct Follow {
     last_message: Instant,
 }
 
-/// What the server sent.
+/// A message of the consumer.
+#[allow(clippy::large_enum_variant, reason = "there is one at a time, and it is passed on at once")]
 enum ConsumerMessage {
     /// An entry, and the number still waiting when it was sent.
     Entry { watched: WatchEvent, pending: u64 },
