@@ -47,6 +47,11 @@ fn an_operators_deletions_make_no_second_leader() {
 }
 
 #[test]
+fn lost_requests_and_answers_make_no_second_leader() {
+    holds("queue loss");
+}
+
+#[test]
 fn a_former_leader_of_the_store_makes_no_second_leader() {
     holds("queue stale");
 }
@@ -84,11 +89,6 @@ fn keep_alives_alone_make_two_leaders() {
 #[test]
 fn without_the_comparison_of_raft_terms_two_lead() {
     two_lead(&world("queue stale").without(Part::RaftTerm));
-}
-
-#[test]
-fn a_deadline_from_the_answer_makes_two_leaders() {
-    two_lead(&world("queue stop").without(Part::SendTime));
 }
 
 #[test]

@@ -40,6 +40,8 @@ pub(crate) enum Action {
     Crash(usize),
     /// The user resigns.
     Resign(usize),
+    /// The work of the term has ended.
+    Drained(usize),
 }
 
 /// Lists the actions that may come next.
@@ -68,19 +70,23 @@ pub(crate) fn enabled(state: &State, actions: &mut Vec<Action>) {
                 actions.push(Action::Delay(candidate));
             }
         }
-        if node.paused {
-            actions.push(Action::Resume(candidate));
-        } else if node.wakes.is_some_and(|at| at <= state.now) && node.requests.is_empty() {
+        let due = node.wakes.is_some_and(|at| at <= state.now);
+        if !node.paused && due && node.requests.is_empty() {
             at_rest = false;
             actions.push(Action::Wake(candidate));
         }
-        if left.pause > 0 && !node.paused {
+        // A stop between two ticks matters where it holds something up.
+        if left.pause > 0 && !node.paused && (due || !node.requests.is_empty()) {
             actions.push(Action::Pause(candidate));
         }
         if left.crash > 0 {
             actions.push(Action::Crash(candidate));
         }
-        let leads = node.campaign.as_ref().is_some_and(|campaign| campaign.state() == Stand::Leading);
+        let stand = node.campaign.as_ref().map(incumbent_core::queue::Campaign::state);
+        if stand == Some(Stand::Draining) && !node.paused {
+            actions.push(Action::Drained(candidate));
+        }
+        let leads = stand == Some(Stand::Leading);
         if left.resign > 0 && leads && !node.paused {
             actions.push(Action::Resign(candidate));
         }
@@ -103,5 +109,7 @@ pub(crate) fn enabled(state: &State, actions: &mut Vec<Action>) {
     }
     if at_rest {
         actions.push(Action::Pass);
+        let paused = (0..state.nodes.len()).filter(|candidate| state.nodes[*candidate].paused);
+        actions.extend(paused.map(Action::Resume));
     }
 }

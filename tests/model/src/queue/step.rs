@@ -130,10 +130,8 @@ impl Step<'_> {
                 node.requests.clear();
                 node.inbox.clear();
             }
-            Action::Resign(candidate) => {
-                self.hand(candidate, Input::Resign);
-                self.hand(candidate, Input::Drained);
-            }
+            Action::Resign(candidate) => self.hand(candidate, Input::Resign),
+            Action::Drained(candidate) => self.hand(candidate, Input::Drained),
         }
     }
 
@@ -276,23 +274,15 @@ impl Step<'_> {
         }
     }
 
-    /// Changes what a candidate is told, where a part of the rule is taken away.
-    fn distort(&self, input: Input) -> Input {
-        let now = clock(self.state.now);
-        match input {
-            Input::KeptAlive { lease, sent_at, result } => {
-                let mut result = result;
-                // Every answer counts as of the store's present term.
-                if matches!(self.world.without, Some(Part::Keys | Part::RaftTerm))
-                    && let Ok(answer) = &mut result
-                {
-                    answer.raft_term = RAFT_TERM;
-                }
-                let sent_at = if self.world.without == Some(Part::SendTime) { now } else { sent_at };
-                Input::KeptAlive { lease, sent_at, result }
-            }
-            other => other,
+    /// Changes what a candidate is told, where a part of the rule is taken away: every keep-alive counts as answered in
+    /// the store's present term.
+    fn distort(&self, mut input: Input) -> Input {
+        if let (Input::KeptAlive { result: Ok(answer), .. }, Some(Part::Keys | Part::RaftTerm)) =
+            (&mut input, self.world.without)
+        {
+            answer.raft_term = RAFT_TERM;
         }
+        input
     }
 
     fn event(&mut self, candidate: usize, event: &Event) {
