@@ -54,6 +54,7 @@ mod settings;
 mod store_view;
 mod timers;
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -135,7 +136,7 @@ enum Stage {
     Idle,
     Splaying,
     Entering(Entering),
-    Placed(Placed),
+    Placed(Box<Placed>),
     Releasing,
     Closed,
 }
@@ -310,10 +311,13 @@ impl Campaign {
             Stage::Idle => State::Idle,
             Stage::Splaying => State::Splaying,
             Stage::Entering(_) if self.awaited.is_some() => State::Acquiring,
-            Stage::Entering(_) | Stage::Placed(Placed { first: false, .. }) => State::Waiting,
-            Stage::Placed(Placed { term: None, .. }) => State::Holding,
-            Stage::Placed(Placed { departure: None, .. }) => State::Leading,
-            Stage::Placed(_) => State::Draining,
+            Stage::Entering(_) => State::Waiting,
+            Stage::Placed(placed) => match **placed {
+                Placed { first: false, .. } => State::Waiting,
+                Placed { term: None, .. } => State::Holding,
+                Placed { departure: None, .. } => State::Leading,
+                _ => State::Draining,
+            },
             Stage::Releasing => State::Releasing,
             Stage::Closed => State::Closed,
         }
@@ -458,7 +462,7 @@ impl Campaign {
     fn leave_race(&mut self, reason: Reason) {
         let sent = matches!(self.awaited, Some(Awaited::Write(..)));
         match &self.stage {
-            Stage::Placed(Placed { term: Some(_), .. }) => self.depart(reason),
+            Stage::Placed(placed) if placed.term.is_some() => self.depart(reason),
             Stage::Placed(_) => self.give_up_place(),
             Stage::Entering(entering) => {
                 let leftover = entering.leftover(sent);
