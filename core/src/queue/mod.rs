@@ -42,6 +42,7 @@
 //! 2. This file: the parts of a campaign, and the way of an input through it.
 //! 3. `round`: the proof. `line`: who is ahead. `store_view`: incarnation, revisions, tokens.
 //! 4. The states: `entering` creates the keys, `leading` wins, loses and hands over, `leaving` removes.
+//! 5. `observing`: the watch, the connection, and the reports.
 
 mod answers;
 mod entering;
@@ -49,6 +50,7 @@ mod io;
 mod leading;
 mod leaving;
 mod line;
+mod observing;
 mod round;
 mod settings;
 mod store_view;
@@ -70,12 +72,12 @@ pub use settings::{Server, check_priority};
 pub use timers::{Timer, Wake};
 
 use crate::campaign::{
-    Event, InvalidSettings, Leader, Lease, Misuse, Reason, Settings, State, Term, Warning, check_name, pace,
+    Event, InvalidSettings, Leader, Lease, Misuse, Reason, Settings, State, Term, check_name, pace,
 };
 use crate::record::{Attempt, Nonce};
-use crate::store::{Fault, FaultKind, StoreInfo};
+use crate::store::{FaultKind, StoreInfo};
 use crate::time::Instant;
-use crate::token::{Incarnation, Revision};
+use crate::token::Revision;
 use entering::{Entering, StepBehind};
 use leading::HandOver;
 use leaving::Removal;
@@ -485,111 +487,6 @@ impl Campaign {
             self.store.forget_tokens();
             self.reported.barred = false;
             self.plan();
-        }
-    }
-
-    // ---- the watch ----
-
-    /// A change of the queue: a round is worth its cost where it touches our keys, or where nothing is known to be ahead
-    /// since.
-    fn watched(&mut self, change: &Change) {
-        let now = self.now;
-        let Stage::Placed(placed) = &mut self.stage else { return };
-        let own = alloc::format!("{}", placed.candidacy.lease);
-        let touches = |keys: &[String]| keys.contains(&own);
-        let free = placed.line.change(change, now);
-        let front_changed =
-            change.rewritten_companions.iter().any(|key| placed.line.is_front(key) && *key != own);
-        let matters = free
-            || front_changed
-            || placed.hand_over.is_some()
-            || touches(&change.removed_places)
-            || touches(&change.removed_companions);
-        if matters {
-            self.want_round(change.revision);
-        }
-    }
-
-    fn watch_gap(&mut self) {
-        let Stage::Placed(placed) = &mut self.stage else { return };
-        placed.line.forget();
-        self.begin_round();
-    }
-
-    // ---- the store ----
-
-    fn reconnect(&mut self) {
-        if !core::mem::replace(&mut self.reconnecting, true) {
-            self.outputs.push_back(Output::Reconnect);
-        }
-    }
-
-    fn reconnected(&mut self) {
-        self.reconnecting = false;
-        self.store.reconnected();
-        // One more failure than a lost stream explains: only the back-off keeps the load on the store low.
-        if self.failures <= 1 && !matches!(self.stage, Stage::Entering(_)) {
-            self.round.stop();
-            self.begin_round();
-        }
-    }
-
-    fn inspect(&mut self) {
-        self.timers.set(Timer::Retry, self.now + self.attempt_limit());
-        self.outputs.push_back(Output::Inspect);
-    }
-
-    fn inspected(&mut self, result: Result<StoreInfo, Fault>) {
-        match result {
-            Ok(info) if info.incarnation != self.store.incarnation() => {
-                let reported = core::mem::take(&mut self.unborn);
-                self.is_another(Some(info.incarnation), Revision(0), !reported);
-            }
-            Ok(_) => self.unborn = false,
-            Err(fault) => self.report_fault(fault),
-        }
-        self.plan();
-    }
-
-    /// Two connections show another store, or one that went back.
-    fn reset(&mut self, birth: Option<Incarnation>, revision: Revision) {
-        self.unborn = birth.is_none();
-        self.is_another(birth, revision, true);
-    }
-
-    fn is_another(&mut self, incarnation: Option<Incarnation>, revision: Revision, is_news: bool) {
-        self.store.reset(incarnation, revision, self.now);
-        self.lose(Reason::StoreReset);
-        if is_news {
-            self.reported.barred = self.store.is_barred();
-            self.report_reset();
-        }
-    }
-
-    // ---- reports ----
-
-    fn report(&mut self, event: Event) {
-        self.outputs.push_back(Output::Event(event));
-    }
-
-    fn report_reset(&mut self) {
-        let (seen, next) = (self.store.largest_token(), Some(self.store.next_token()));
-        let barred = self.store.is_barred();
-        self.report(Event::Warning(Warning::StoreReset { seen, next, barred }));
-    }
-
-    fn report_fault(&mut self, fault: Fault) {
-        if self.reported.fault != Some(fault.kind) {
-            self.reported.fault = Some(fault.kind);
-            self.report(Event::Warning(Warning::Store(fault)));
-        }
-    }
-
-    fn report_leader(&mut self, leader: Option<Leader>) {
-        let of = |leader: &Leader| (leader.revision, leader.name.clone());
-        if self.reported.leader.as_ref().map(of) != leader.as_ref().map(of) {
-            self.reported.leader.clone_from(&leader);
-            self.report(Event::LeaderChanged(leader));
         }
     }
 
