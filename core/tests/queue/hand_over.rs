@@ -12,10 +12,7 @@ fn a_successor_that_is_next_is_released_to() {
     assert_eq!(bench.kept(), ["read A1 and all"]);
     let snapshot = bench.snapshot().ours(11, "b");
     assert_eq!(bench.read(snapshot), ["draining HANDED_OVER", "state DRAINING"]);
-    assert_eq!(
-        bench.give(Input::Drained),
-        ["lost 10 HANDED_OVER", "leave 2 A1@10", "state RELEASING"]
-    );
+    assert_eq!(bench.give(Input::Drained), ["lost 10 HANDED_OVER", "leave 2 A1@10", "state RELEASING"]);
 }
 
 #[test]
@@ -73,11 +70,8 @@ fn a_companion_ahead_of_the_successor_whose_place_is_gone_holds_the_hand_over_ba
 /// A candidate between the leader, which names a successor, and that one.
 fn stepping() -> Bench {
     let mut bench = Bench::waiting();
-    let rewritten = Change {
-        revision: Revision(150),
-        rewritten_companions: vec![key(5)],
-        ..Change::default()
-    };
+    let rewritten =
+        Change { revision: Revision(150), rewritten_companions: vec![key(5)], ..Change::default() };
     assert_eq!(bench.give(Input::Watched(rewritten)), ["keep alive A1 B"]);
     let outputs = bench.prove(|mut snapshot| {
         snapshot.revision = Revision(150);

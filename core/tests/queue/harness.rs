@@ -63,7 +63,11 @@ impl Bench {
         Self::with_info(settings, server, |info| info)
     }
 
-    pub fn with_info(settings: Settings, server: Server, change: impl FnOnce(StoreInfo) -> StoreInfo) -> Self {
+    pub fn with_info(
+        settings: Settings,
+        server: Server,
+        change: impl FnOnce(StoreInfo) -> StoreInfo,
+    ) -> Self {
         let now = Instant::ZERO + secs(3600);
         let info = change(StoreInfo {
             asked_at: now.before(secs(60)),
@@ -73,7 +77,8 @@ impl Bench {
             max_age: None,
             newest: None,
         });
-        let campaign = Campaign::new(settings, server, &info, ME, 7, now).expect("settings that fit the store");
+        let campaign =
+            Campaign::new(settings, server, &info, ME, 7, now).expect("settings that fit the store");
         Self { campaign, now, leases: Vec::new(), own: (1, R, B), read: 0, revision: 100 }
     }
 
@@ -253,7 +258,7 @@ impl Bench {
     /// Answers the read that was asked for last.
     pub fn read(&mut self, snapshot: Snapshot) -> Vec<String> {
         let read = ReadId(self.read);
-        self.give(Input::Read { read, result: Ok(snapshot) })
+        self.give(Input::Read { read, result: Ok(Box::new(snapshot)) })
     }
 
     pub fn read_failed(&mut self, failure: Failure) -> Vec<String> {
@@ -289,11 +294,8 @@ impl Bench {
             removed_places: removed.clone(),
             ..Change::default()
         };
-        let companion = Change {
-            revision: Revision(self.revision),
-            removed_companions: removed,
-            ..Change::default()
-        };
+        let companion =
+            Change { revision: Revision(self.revision), removed_companions: removed, ..Change::default() };
         let mut outputs = self.give(Input::Watched(place));
         outputs.extend(self.give(Input::Watched(companion)));
         outputs
@@ -350,7 +352,8 @@ impl Bench {
         let attempt = attempt.0;
         match action {
             Action::Enter { lease, companion, replaces } => {
-                let replaced = replaces.map(|own| format!(" for {}@{}", self.name_of(own.lease), own.revision.0));
+                let replaced =
+                    replaces.map(|own| format!(" for {}@{}", self.name_of(own.lease), own.revision.0));
                 format!(
                     "enter {attempt} {} {}{}",
                     self.name_of(*lease),

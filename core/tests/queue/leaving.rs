@@ -11,10 +11,7 @@ fn a_leader_that_resigns_drains_releases_and_enters_at_the_end() {
     let mut bench = Bench::leader();
     assert_eq!(bench.give(Input::Resign), ["draining RESIGNED", "state DRAINING"]);
     assert!(bench.leads());
-    assert_eq!(
-        bench.give(Input::Drained),
-        ["lost 10 RESIGNED", "leave 2 A1@10", "state RELEASING"]
-    );
+    assert_eq!(bench.give(Input::Drained), ["lost 10 RESIGNED", "leave 2 A1@10", "state RELEASING"]);
     assert_eq!(bench.removed(2), ["revoke A1"]);
     assert_eq!(bench.revoked(1), ["grant A2", "state ACQUIRING"]);
     assert_eq!(bench.granted(2), ["enter 3 A2 B"]);

@@ -60,10 +60,7 @@ fn a_lease_that_is_gone_ends_the_term_as_expired_where_no_read_says_why() {
     let mut bench = Bench::leader();
     bench.next();
     bench.kept_as(ms(0), T, TERM);
-    assert_eq!(
-        bench.read_failed(Failure::Unknown),
-        ["lost 10 EXPIRED", "leave 2 A1@10", "state RELEASING"]
-    );
+    assert_eq!(bench.read_failed(Failure::Unknown), ["lost 10 EXPIRED", "leave 2 A1@10", "state RELEASING"]);
     let mut bench = Bench::leader();
     bench.next();
     bench.kept_as(ms(0), T, TERM);

@@ -174,6 +174,6 @@ fn an_answer_that_was_never_asked_for_is_a_misuse() {
     let mut bench = Bench::placed();
     let snapshot = bench.snapshot();
     let read = incumbent_core::campaign::ReadId(1);
-    let given = bench.campaign.handle(bench.now, Input::Read { read, result: Ok(snapshot) });
+    let given = bench.campaign.handle(bench.now, Input::Read { read, result: Ok(Box::new(snapshot)) });
     assert_eq!(given, Err(Misuse::UnknownRead(read)));
 }

@@ -152,7 +152,7 @@ impl Step<'_> {
             }
             Request::Read(read, own) => {
                 let snapshot = self.read(candidate, own);
-                (Input::Read { read, result: Ok(snapshot) }, Change::default())
+                (Input::Read { read, result: Ok(Box::new(snapshot)) }, Change::default())
             }
             Request::Write(write) => {
                 let (outcome, change) = self.write(candidate, &write);
