@@ -186,8 +186,9 @@ fn a_term(store: &str, option: &str) -> String {
 
 /// A log without timestamps, and without the library's messages about the same term.
 fn logged(text: &str) -> String {
-    let lines =
-        text.lines().filter(|line| !line.contains(" incumbent::driver") && !line.contains("the leader changed"));
+    let lines = text
+        .lines()
+        .filter(|line| !line.contains(" incumbent::driver") && !line.contains("the leader changed"));
     let plain = lines.map(|line| match line.find("  INFO ").or_else(|| line.find("  WARN ")) {
         Some(at) if line.starts_with("20") => line[at + 2..].to_owned(),
         _ => line.to_owned(),

@@ -31,7 +31,8 @@ impl Elector {
         {
             running.signal(Signal::KILL);
         }
-        let deadline = self.term.as_ref().map(|term| term.deadline()).filter(|deadline| *deadline != Instant::ZERO);
+        let deadline =
+            self.term.as_ref().map(|term| term.deadline()).filter(|deadline| *deadline != Instant::ZERO);
         if let Some(deadline) = deadline {
             self.learn(deadline)?;
         }
