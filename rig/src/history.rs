@@ -11,8 +11,8 @@
 //! readings. A term begins once and ends once, so between two true answers in the same term the answer was
 //! true throughout. Two true readings of one term therefore prove that the candidate led from the first one's
 //! `after` (or earlier) to the last one's `before` (or later), without a gap. A [`Proven`] keeps exactly
-//! that. Two terms of different terms that share more than an instant are two leaders at once, with no
-//! allowance for anything. Provenes that only touch do not overlap.
+//! that. Two of them, of different terms, that share more than an instant are two leaders at once, with no
+//! allowance for anything. Two that only touch do not overlap.
 //!
 //! # Why an overlap is found
 //!
@@ -21,7 +21,7 @@
 //! notes the deadline that it read *before* it asked. `is_leader()` compares the clock with that deadline,
 //! and the deadline only moves forward. So unless something ended the term, the answer was true until then,
 //! asked or not. If the term was reported as expired, and the first false reading came after the deadline,
-//! nothing else ended it, and the term reaches to the deadline. A candidate that is killed proves nothing
+//! nothing else ended it, and the proof reaches to the deadline. A candidate that is killed proves nothing
 //! after its last reading: a dead process does not lead.
 
 use std::time::Duration;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::story::Mood;
+use super::event::Severity;
 use crate::output::span;
 use crate::screen::{Line, Tone, bar, shortened};
 
@@ -19,7 +19,7 @@ pub(super) struct View {
     /// The median and the longest.
     pub(super) vacancy: Option<(Duration, Duration)>,
     /// Oldest first: time, tone, text.
-    pub(super) log: Vec<(Duration, Mood, String)>,
+    pub(super) log: Vec<(Duration, Severity, String)>,
     pub(super) is_closing: bool,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Row {
     /// The remaining lease; none where it does not lead.
     pub(super) left: Option<Duration>,
     pub(super) terms: u32,
-    pub(super) suffers: Option<String>,
+    pub(super) fault: Option<String>,
 }
 
 /// The cells of the bar that shows the remaining lease.
@@ -79,7 +79,7 @@ impl View {
         let left = format!("left of {}", span(self.lease));
         let text = format!(
             " {:<10} {:>7}  {:<10} {:>6}  {left:<21} {:>5}  {}",
-            "candidate", "pid", "state", "token", "terms", "suffers"
+            "candidate", "pid", "state", "token", "terms", "fault"
         );
         Line(vec![(Tone::Dim, text)])
     }
@@ -127,7 +127,7 @@ impl Row {
         let left = self.left.map(|left| (bar(left, lease, BAR), format!("{:>5.2} s", left.as_secs_f64())));
         let (bar, left) = left.unwrap_or_default();
         let name: String = self.name.chars().take(10).collect();
-        let suffers = self.suffers.clone().unwrap_or_default();
+        let fault = self.fault.clone().unwrap_or_default();
         let name_tone = if self.token.is_some() { Tone::Strong } else { Tone::Plain };
         Line(vec![
             (name_tone, format!(" {name:<10}")),
@@ -137,7 +137,7 @@ impl Row {
             (tone, format!("{bar:<BAR$}")),
             (Tone::Plain, format!(" {left:<8}")),
             (Tone::Plain, format!(" {:>5}  ", self.terms)),
-            (Tone::Warn, suffers),
+            (Tone::Warn, fault),
         ])
     }
 
@@ -158,12 +158,12 @@ impl Row {
     }
 }
 
-fn entry((at, mood, text): &(Duration, Mood, String)) -> Line {
-    let tone = match mood {
-        Mood::Plain => Tone::Plain,
-        Mood::Good => Tone::Good,
-        Mood::Fault => Tone::Warn,
-        Mood::Bad => Tone::Bad,
+fn entry((at, severity, text): &(Duration, Severity, String)) -> Line {
+    let tone = match severity {
+        Severity::Plain => Tone::Plain,
+        Severity::Good => Tone::Good,
+        Severity::Fault => Tone::Warn,
+        Severity::Bad => Tone::Bad,
     };
     Line(vec![(Tone::Dim, format!(" {}  ", stamp(*at))), (tone, text.clone())])
 }
@@ -189,7 +189,7 @@ mod tests {
             terms: 3,
             ..row("ben", "LEADING")
         };
-        let dead = Row { is_present: false, pid: None, suffers: Some("killed".into()), ..row("cleo", "") };
+        let dead = Row { is_present: false, pid: None, fault: Some("killed".into()), ..row("cleo", "") };
         View {
             store: "sqlite:elections.db".into(),
             key: "demo".into(),
@@ -201,7 +201,7 @@ mod tests {
             vacancy: Some((Duration::from_millis(41), Duration::from_millis(2_100))),
             log: vec![(
                 Duration::from_millis(61_240),
-                Mood::Fault,
+                Severity::Fault,
                 "killed cleo, the leader (SIGKILL)".into(),
             )],
             is_closing: false,
@@ -218,7 +218,7 @@ mod tests {
         let mut view = view();
         view.store = format!("sqlite:/tmp/{}/elections.db", "x".repeat(90));
         view.rows = (0..10).map(|_| view.rows[1].clone()).collect();
-        view.log = (0..30).map(|_| (Duration::ZERO, Mood::Plain, "x".repeat(200))).collect();
+        view.log = (0..30).map(|_| (Duration::ZERO, Severity::Plain, "x".repeat(200))).collect();
         let lines = view.lines(80, 24);
         assert_eq!(lines.len(), 24);
         for line in &lines {
@@ -234,7 +234,7 @@ mod tests {
             [
                 " incumbent demo  \"demo\" in sqlite:elections.db                            01:14",
                 "",
-                " candidate      pid  state       token  left of 2.00 s        terms  suffers",
+                " candidate      pid  state       token  left of 2.00 s        terms  fault",
                 " ada           4711  waiting                                      0",
                 " ben           4711  leading        42  █████████     1.50 s      3",
                 " cleo             -  dead                                         0  killed",

@@ -243,7 +243,7 @@ fn shows_all_of_the_demo(terminal: &mut Terminal, columns: usize, rows: usize) {
     assert!(lines[0].starts_with(" incumbent demo  ") && lines[0].ends_with(char::is_numeric), "{lines:#?}");
     assert_eq!(
         lines[2].split_whitespace().collect::<Vec<_>>().join(" "),
-        "candidate pid state token left of 30.00 s terms suffers"
+        "candidate pid state token left of 30.00 s terms fault"
     );
     let names: Vec<&str> = lines[3..13].iter().filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(names, ["ada", "ben", "cleo", "dara", "emil", "fay", "gus", "hana", "ivo", "june"]);

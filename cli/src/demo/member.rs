@@ -12,69 +12,69 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::candidate;
-use super::protocol::{Order, Part, Report};
+use super::protocol::{Order, Report, Setup};
 
-/// A message from an actor, with the actor's number and the number of its run.
-pub(super) struct Told {
-    pub(super) actor: usize,
-    pub(super) life: u32,
-    pub(super) what: What,
+/// A message from a member, with the member's number and the number of its run.
+pub(super) struct Message {
+    pub(super) member: usize,
+    pub(super) run: u32,
+    pub(super) content: Content,
 }
 
-pub(super) enum What {
+pub(super) enum Content {
     Report(Report),
     /// A line on its standard error.
     Said(String),
     /// Its output has ended.
-    Silence,
+    End,
 }
 
 /// A candidate, across all of its runs.
-pub(super) struct Actor {
+pub(super) struct Member {
     pub(super) name: String,
-    pub(super) life: u32,
+    pub(super) run: u32,
     /// The state from its campaign's last report; empty before the first.
     pub(super) state: String,
     /// The token of the last term that it reported won and not yet lost.
     pub(super) token: Option<Token>,
     pub(super) terms: u32,
     /// The fault that the demo made and has not repaired yet.
-    pub(super) suffers: Option<String>,
+    pub(super) fault: Option<String>,
     pub(super) is_stopped: bool,
     /// Its output has ended.
-    pub(super) is_silent: bool,
+    pub(super) output_ended: bool,
     /// The file that the probe of the current or the last run records to.
     pub(super) record: PathBuf,
-    body: Option<Body>,
+    running: Option<Running>,
 }
 
-enum Body {
+enum Running {
     Process { child: Child, pid: Pid, orders: mpsc::UnboundedSender<Order> },
     Task { task: JoinHandle<()>, orders: mpsc::UnboundedSender<Order> },
 }
 
-impl Actor {
+impl Member {
     pub(super) fn new(name: String) -> Self {
         Self {
             name,
-            life: 0,
+            run: 0,
             state: String::new(),
             token: None,
             terms: 0,
-            suffers: None,
+            fault: None,
             is_stopped: false,
-            is_silent: false,
+            output_ended: false,
             record: PathBuf::new(),
-            body: None,
+            running: None,
         }
     }
 
     /// Starts the next run as a process.
     pub(super) fn start_process(
         &mut self,
-        actor: usize,
-        part: Part,
-        out: &mpsc::UnboundedSender<Told>,
+        member: usize,
+        setup: Setup,
+        out: &mpsc::UnboundedSender<Message>,
     ) -> io::Result<()> {
         let mut command = Command::new(std::env::current_exe()?);
         command.arg("demo-candidate").arg("--parent").arg(std::process::id().to_string());
@@ -85,81 +85,82 @@ impl Actor {
         let gone = || io::Error::other("the candidate's process ended at once");
         let pid = child.id().and_then(|pid| Pid::from_raw(pid.try_into().ok()?)).ok_or_else(gone)?;
 
-        self.begin(&part);
-        let life = self.life;
+        self.begin(&setup);
+        let run = self.run;
         let (orders, to_send) = mpsc::unbounded_channel();
         if let Some(stdin) = child.stdin.take() {
-            tokio::spawn(write(stdin, part, to_send));
+            tokio::spawn(write(stdin, setup, to_send));
         }
         if let Some(stdout) = child.stdout.take() {
             let out = out.clone();
             tokio::spawn(async move {
                 // Sending fails only when the demo has ended.
-                let send = |what| drop(out.send(Told { actor, life, what }));
+                let send = |content| drop(out.send(Message { member, run, content }));
                 let report = |line: String| {
                     if let Ok(report) = serde_json::from_str(&line) {
-                        send(What::Report(report));
+                        send(Content::Report(report));
                     }
                 };
                 each(BufReader::new(stdout).lines(), report).await;
-                send(What::Silence);
+                send(Content::End);
             });
         }
         if let Some(stderr) = child.stderr.take() {
             let out = out.clone();
-            let said = move |line| drop(out.send(Told { actor, life, what: What::Said(line) }));
+            let said = move |line| drop(out.send(Message { member, run, content: Content::Said(line) }));
             tokio::spawn(each(BufReader::new(stderr).lines(), said));
         }
-        self.body = Some(Body::Process { child, pid, orders });
+        self.running = Some(Running::Process { child, pid, orders });
         Ok(())
     }
 
     /// Starts the next run as a task of this process.
-    pub(super) fn start_task(&mut self, actor: usize, part: Part, out: &mpsc::UnboundedSender<Told>) {
-        self.begin(&part);
-        let (life, out) = (self.life, out.clone());
+    pub(super) fn start_task(&mut self, member: usize, setup: Setup, out: &mpsc::UnboundedSender<Message>) {
+        self.begin(&setup);
+        let (run, out) = (self.run, out.clone());
         let (orders, to_take) = mpsc::unbounded_channel();
         let task = tokio::spawn(async move {
-            let told = out.clone();
-            let tell = move |report| drop(told.send(Told { actor, life, what: What::Report(report) }));
-            candidate::play(part, to_take, tell).await;
-            drop(out.send(Told { actor, life, what: What::Silence }));
+            let reports = out.clone();
+            let report =
+                move |report| drop(reports.send(Message { member, run, content: Content::Report(report) }));
+            candidate::take_part(setup, to_take, report).await;
+            drop(out.send(Message { member, run, content: Content::End }));
         });
-        self.body = Some(Body::Task { task, orders });
+        self.running = Some(Running::Task { task, orders });
     }
 
-    fn begin(&mut self, part: &Part) {
-        self.life += 1;
+    fn begin(&mut self, setup: &Setup) {
+        self.run += 1;
         self.state.clear();
-        self.record.clone_from(&part.record);
+        self.record.clone_from(&setup.record);
         self.token = None;
-        self.suffers = None;
+        self.fault = None;
         self.is_stopped = false;
-        self.is_silent = false;
+        self.output_ended = false;
     }
 
     /// The process id; none for a task.
     pub(super) fn pid(&self) -> Option<i32> {
-        match self.body {
-            Some(Body::Process { pid, .. }) => Some(pid.as_raw_nonzero().get()),
+        match self.running {
+            Some(Running::Process { pid, .. }) => Some(pid.as_raw_nonzero().get()),
             _ => None,
         }
     }
 
     /// Whether its process or task exists.
     pub(super) fn is_present(&self) -> bool {
-        self.body.is_some()
+        self.running.is_some()
     }
 
     /// Whether it takes part: it exists, is not stopped, and has reported.
     pub(super) fn is_well(&self) -> bool {
-        self.is_present() && !self.is_stopped && self.suffers.is_none() && !self.state.is_empty()
+        self.is_present() && !self.is_stopped && self.fault.is_none() && !self.state.is_empty()
     }
 
     /// Sends it an order; does nothing where it is gone.
     pub(super) fn order(&self, order: Order) {
-        if let Some(Body::Process { orders, .. } | Body::Task { orders, .. }) = &self.body {
-            // The demo is about to notice an actor that no longer takes orders as gone.
+        if let Some(Running::Process { orders, .. } | Running::Task { orders, .. }) = &self.running {
+            // The demo is about to notice a member that no longer takes orders as gone.
             let _ = orders.send(order);
         }
     }
@@ -183,31 +184,31 @@ impl Actor {
 
     fn signal(&self, signal: Signal) -> io::Result<()> {
         // The process id stays its own until it is waited for, and only `reap` does that.
-        match &self.body {
-            Some(Body::Process { pid, .. }) => Ok(kill_process(*pid, signal)?),
+        match &self.running {
+            Some(Running::Process { pid, .. }) => Ok(kill_process(*pid, signal)?),
             _ => Ok(()),
         }
     }
 
     /// Whether its process or task has ended since the last call and all of its output was taken.
     pub(super) fn reap(&mut self) -> bool {
-        let has_ended = self.is_silent
-            && match &mut self.body {
-                Some(Body::Process { child, .. }) => !matches!(child.try_wait(), Ok(None)),
-                Some(Body::Task { task, .. }) => task.is_finished(),
+        let has_ended = self.output_ended
+            && match &mut self.running {
+                Some(Running::Process { child, .. }) => !matches!(child.try_wait(), Ok(None)),
+                Some(Running::Task { task, .. }) => task.is_finished(),
                 None => false,
             };
         if has_ended {
-            self.body = None;
+            self.running = None;
             self.is_stopped = false;
         }
         has_ended
     }
 }
 
-/// Writes the part first, then the orders until there are no more.
-async fn write(mut stdin: ChildStdin, part: Part, mut orders: mpsc::UnboundedReceiver<Order>) {
-    let Ok(mut line) = serde_json::to_string(&part) else { return };
+/// Writes the setup first, then the orders until there are no more.
+async fn write(mut stdin: ChildStdin, setup: Setup, mut orders: mpsc::UnboundedReceiver<Order>) {
+    let Ok(mut line) = serde_json::to_string(&setup) else { return };
     loop {
         line.push('\n');
         if stdin.write_all(line.as_bytes()).await.is_err() {
@@ -219,8 +220,8 @@ async fn write(mut stdin: ChildStdin, part: Part, mut orders: mpsc::UnboundedRec
     }
 }
 
-async fn each<R: tokio::io::AsyncBufRead + Unpin>(mut lines: Lines<R>, tell: impl Fn(String)) {
+async fn each<R: tokio::io::AsyncBufRead + Unpin>(mut lines: Lines<R>, report: impl Fn(String)) {
     while let Ok(Some(line)) = lines.next_line().await {
-        tell(line);
+        report(line);
     }
 }

@@ -6,13 +6,13 @@ use incumbent::Token;
 use incumbent_rig::history::Overlap;
 use serde_json::{Value, json};
 
-use super::director::Blow;
 use super::fault::Fault;
+use super::schedule::Injection;
 use crate::output::{millis, span};
 
 /// An event to report. Candidates appear by name.
 #[derive(Clone, Debug)]
-pub(super) enum Happening {
+pub(super) enum DemoEvent {
     /// A note before the start.
     Note(String),
     /// A candidate leads.
@@ -29,7 +29,7 @@ pub(super) enum Happening {
     /// The demo made a fault.
     Fault { fault: Fault, victim: String, successor: Option<String> },
     /// The demo repaired what was left of a fault.
-    Mended { fault: Fault, victim: String, after: Duration },
+    Repaired { fault: Fault, victim: String, after: Duration },
     /// A fault was not made: its victim no longer led.
     Missed { fault: Fault, message: String },
     /// No candidate took over.
@@ -44,25 +44,29 @@ pub(super) enum Happening {
 
 /// The tone in which an event is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mood {
+pub(super) enum Severity {
     Plain,
     Good,
     Fault,
     Bad,
 }
 
-impl Happening {
-    pub(super) fn of(blow: &Blow, name: impl Fn(usize) -> String) -> Self {
-        let Blow { fault, victim, successor, .. } = *blow;
+impl DemoEvent {
+    pub(super) fn of(injection: &Injection, name: impl Fn(usize) -> String) -> Self {
+        let Injection { fault, victim, successor, .. } = *injection;
         Self::Fault { fault, victim: name(victim), successor: successor.map(name) }
     }
 
-    pub(super) fn mood(&self) -> Mood {
+    pub(super) fn severity(&self) -> Severity {
         match self {
-            Self::Note(_) | Self::Mended { .. } | Self::Lost { .. } | Self::Missed { .. } => Mood::Plain,
-            Self::Won { .. } => Mood::Good,
-            Self::Fault { .. } => Mood::Fault,
-            Self::Vacant { .. } | Self::Warning { .. } | Self::Gone { .. } | Self::Overlap(_) => Mood::Bad,
+            Self::Note(_) | Self::Repaired { .. } | Self::Lost { .. } | Self::Missed { .. } => {
+                Severity::Plain
+            }
+            Self::Won { .. } => Severity::Good,
+            Self::Fault { .. } => Severity::Fault,
+            Self::Vacant { .. } | Self::Warning { .. } | Self::Gone { .. } | Self::Overlap(_) => {
+                Severity::Bad
+            }
         }
     }
 
@@ -93,10 +97,10 @@ impl Happening {
                 (Fault::Delete, _) => format!("deleted the key under {victim}, the leader"),
                 (Fault::Overwrite, _) => format!("overwrote the key of {victim}, the leader"),
             },
-            Self::Mended { fault: Fault::Stop, victim, after } => {
+            Self::Repaired { fault: Fault::Stop, victim, after } => {
                 format!("{victim} goes on after {} (SIGCONT)", span(*after))
             }
-            Self::Mended { victim, .. } => format!("{victim} is started again"),
+            Self::Repaired { victim, .. } => format!("{victim} is started again"),
             Self::Missed { fault, message } => format!("no {}: {message}", fault.name()),
             Self::Vacant { after, .. } => format!("no candidate leads, {} after that", span(*after)),
             Self::Warning { candidate, message } => format!("{candidate}: {message}"),
@@ -127,7 +131,7 @@ impl Happening {
                 "candidate": victim,
                 "successor": successor,
             }),
-            Self::Mended { fault, victim, after } => json!({
+            Self::Repaired { fault, victim, after } => json!({
                 "event": "mended",
                 "fault": fault.name(),
                 "candidate": victim,
