@@ -27,12 +27,13 @@
 
 mod inspection;
 mod io;
+mod map;
 mod registration;
 mod timers;
 mod watch;
 
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::VecDeque;
 use alloc::string::ToString;
 use alloc::sync::Arc;
 use alloc::vec;
@@ -48,6 +49,7 @@ use crate::store::{Action, Capabilities, Fault, FaultKind, StoreInfo, Write};
 use crate::time::Instant;
 use crate::token::{Revision, Token};
 use inspection::Inspection;
+use map::Map;
 use registration::Registration;
 use timers::Timers;
 use watch::Watch;
@@ -78,8 +80,8 @@ pub struct Session {
     store: Capabilities,
     /// The latest reading of the caller's clock.
     now: Instant,
-    candidates: BTreeMap<CampaignId, Candidate>,
-    elections: BTreeMap<Arc<str>, Vec<CampaignId>>,
+    candidates: Map<CampaignId, Box<Candidate>>,
+    elections: Map<Arc<str>, Vec<CampaignId>>,
     watch: Watch,
     inspection: Inspection,
     reconnect: Reconnect,
@@ -112,7 +114,6 @@ enum Reconnect {
 #[derive(Clone, Debug)]
 struct Candidate {
     election: Arc<str>,
-    name: Arc<str>,
     stage: Stage,
     healthy: bool,
     /// How long an answer from the store can matter.
@@ -177,8 +178,8 @@ impl Session {
         Self {
             store,
             now: Instant::ZERO,
-            candidates: BTreeMap::new(),
-            elections: BTreeMap::new(),
+            candidates: Map::default(),
+            elections: Map::default(),
             watch: Watch::default(),
             inspection: Inspection::default(),
             reconnect: Reconnect::No,
@@ -247,7 +248,7 @@ impl Session {
 
     /// Whether a candidate of this session campaigns in the election.
     pub fn is_contested(&self, election: &str) -> bool {
-        self.elections.contains_key(election)
+        self.elections.get(election).is_some()
     }
 
     /// Whether the store knows every candidate that stands.
@@ -279,9 +280,10 @@ impl Session {
             }
             Input::Watching { number } => {
                 if self.watch.began(number, self.now) {
-                    self.feed_all(&campaign::Input::Watching { since: self.now });
+                    let since = self.now;
+                    self.feed_all(|| campaign::Input::Watching { since });
                     // The store may be another than before, where none of the candidates is registered.
-                    if self.candidates.values().any(|candidate| candidate.stands) {
+                    if self.candidates.iter().any(|(_, candidate)| candidate.stands) {
                         self.register();
                     }
                 }
@@ -336,12 +338,10 @@ impl Session {
     // ---- campaigns enter, are commanded and leave ----
 
     fn enter(&mut self, enter: Enter) {
-        let Enter { id, election, settings, .. } = &enter;
-        let (id, election) = (*id, Arc::clone(election));
-        self.elections.entry(Arc::clone(&election)).or_default().push(id);
+        let (id, election) = (enter.id, Arc::clone(&enter.election));
+        self.elections.get_or_default(Arc::clone(&election)).push(id);
         let candidate = Candidate {
             election,
-            name: settings.name.as_str().into(),
             stage: Stage::Entering(Box::new(Entering { enter, entered: false, failures: 0, reported: None })),
             healthy: true,
             limit: FIRST_LIMIT,
@@ -353,7 +353,7 @@ impl Session {
             acceptance: None,
             barred_by: None,
         };
-        self.candidates.insert(id, candidate);
+        self.candidates.insert(id, Box::new(candidate));
         let number = self.watch.want();
         self.begin_watch(number);
         self.inspection.want(id, self.now);
@@ -365,8 +365,8 @@ impl Session {
         let Some(candidate) = self.candidates.get_mut(&id) else { return };
         let Stage::Entering(entering) = &mut candidate.stage else { return };
         let made = result.as_ref().map_err(|fault| Refusal::Store(fault.clone())).and_then(|info| {
-            let Enter { settings, nonce, seed, .. } = entering.enter.clone();
-            let made = Campaign::new(settings, self.store, info, nonce, seed, self.now);
+            let Enter { settings, nonce, seed, .. } = &entering.enter;
+            let made = Campaign::new(settings.clone(), self.store, info, *nonce, *seed, self.now);
             made.map(|campaign| (campaign, info)).map_err(Refusal::Settings)
         });
         let (campaign, info) = match made {
@@ -440,7 +440,7 @@ impl Session {
                     return;
                 }
                 let holds = matches!(campaign.state(), State::Leading | State::Holding);
-                let accepted = holds && check_name(successor).is_ok() && *candidate.name != **successor;
+                let accepted = holds && check_name(successor).is_ok() && campaign.name() != successor;
                 (accepted, campaign::Input::HandOver(successor.clone()))
             }
             Request::AcceptReset { seen, incarnation } => {
@@ -461,7 +461,7 @@ impl Session {
     }
 
     fn forget(&mut self, id: CampaignId) {
-        self.timers.stop(id);
+        self.timers.forget(id);
         self.inspection.forget(id);
         let Some(candidate) = self.candidates.remove(&id) else { return };
         if let Some(campaigns) = self.elections.get_mut(&candidate.election) {
@@ -483,9 +483,12 @@ impl Session {
 
     // ---- inputs to campaigns, and their outputs ----
 
-    fn feed_all(&mut self, input: &campaign::Input) {
-        let running = self.candidates.iter().filter(|(_, candidate)| candidate.is_running());
-        self.deliveries.extend(running.map(|(id, _)| (*id, input.clone())));
+    fn feed_all(&mut self, input: impl Fn() -> campaign::Input) {
+        for (id, candidate) in self.candidates.iter() {
+            if candidate.is_running() {
+                self.deliveries.push_back((*id, input()));
+            }
+        }
     }
 
     fn deliver(&mut self, observer: &mut impl Observer) -> Result<(), Misuse> {
@@ -601,11 +604,11 @@ impl Session {
             // not for campaigns that know of it; and all campaigns know at once.
             let number = self.watch.restart();
             self.begin_watch(number);
-            self.feed_all(&campaign::Input::Inspected(result.clone()));
+            self.feed_all(|| campaign::Input::Inspected(result.clone()));
         }
         let asked_at = result.as_ref().ok().map(|info| info.asked_at);
         for id in self.inspection.answered(number, asked_at) {
-            match self.candidates.get(&id).map(Candidate::is_running) {
+            match self.candidates.get(&id).map(|candidate| candidate.is_running()) {
                 Some(true) if !is_another => {
                     self.deliveries.push_back((id, campaign::Input::Inspected(result.clone())));
                 }
@@ -623,13 +626,18 @@ impl Session {
         }
         self.flaw = flaw;
         let Some(flaw) = &self.flaw else { return };
-        let running = self.candidates.iter().filter(|(_, candidate)| candidate.is_running());
-        let warning = || vec![Event::Warning(Warning::Store(flaw.clone()))];
-        self.outputs.extend(running.map(|(id, candidate)| candidate.report(*id, warning())));
+        for (id, candidate) in self.candidates.iter() {
+            if candidate.is_running() {
+                let warning = Event::Warning(Warning::Store(flaw.clone()));
+                self.outputs.push_back(candidate.report(*id, vec![warning]));
+            }
+        }
     }
 
     fn begin_watch(&mut self, number: Option<u64>) {
-        self.outputs.extend(number.map(|number| Output::Watch { number, limit: WATCH }));
+        if let Some(number) = number {
+            self.outputs.push_back(Output::Watch { number, limit: WATCH });
+        }
     }
 
     fn watched(&mut self, number: u64, election: &str, entry: &Entry) {
@@ -638,7 +646,9 @@ impl Session {
         }
         self.watch.showed();
         if let Some(ids) = self.elections.get(election) {
-            self.deliveries.extend(ids.iter().map(|id| (*id, campaign::Input::Watched(entry.clone()))));
+            for id in ids {
+                self.deliveries.push_back((*id, campaign::Input::Watched(entry.clone())));
+            }
         }
     }
 
@@ -648,7 +658,7 @@ impl Session {
         // What was asked over the old connection may never be answered.
         self.inspection.give_up();
         self.inspect();
-        self.feed_all(&campaign::Input::Reconnected);
+        self.feed_all(|| campaign::Input::Reconnected);
     }
 
     fn register(&mut self) {
