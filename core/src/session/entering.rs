@@ -31,12 +31,10 @@ pub(super) struct Entering {
 
 impl Session {
     pub(super) fn enter(&mut self, enter: Enter) {
-        let Enter { id, election, settings, .. } = &enter;
-        let (id, election) = (*id, Arc::clone(election));
-        self.elections.entry(Arc::clone(&election)).or_default().push(id);
+        let (id, election) = (enter.id, Arc::clone(&enter.election));
+        self.elections.get_or_default(Arc::clone(&election)).push(id);
         let candidate = Candidate {
             election,
-            name: settings.name.as_str().into(),
             stage: Stage::Entering(Box::new(Entering { enter, entered: false, failures: 0, reported: None })),
             healthy: true,
             limit: FIRST_LIMIT,
@@ -48,7 +46,7 @@ impl Session {
             acceptance: None,
             barred_by: None,
         };
-        self.candidates.insert(id, candidate);
+        self.candidates.insert(id, Box::new(candidate));
         let number = self.watch.want();
         self.begin_watch(number);
         self.inspection.want(id, self.now);
@@ -65,8 +63,8 @@ impl Session {
         let Some(candidate) = self.candidates.get_mut(&id) else { return };
         let Stage::Entering(entering) = &mut candidate.stage else { return };
         let made = result.as_ref().map_err(|fault| Refusal::Store(fault.clone())).and_then(|info| {
-            let Enter { settings, nonce, seed, .. } = entering.enter.clone();
-            let made = Campaign::new(settings, self.store, info, nonce, seed, self.now);
+            let Enter { settings, nonce, seed, .. } = &entering.enter;
+            let made = Campaign::new(settings.clone(), self.store, info, *nonce, *seed, self.now);
             made.map(|campaign| (campaign, info)).map_err(Refusal::Settings)
         });
         let (campaign, info) = match made {
@@ -141,7 +139,7 @@ impl Session {
                     return;
                 }
                 let holds = matches!(campaign.state(), State::Leading | State::Holding);
-                let accepted = holds && check_name(successor).is_ok() && *candidate.name != **successor;
+                let accepted = holds && check_name(successor).is_ok() && campaign.name() != successor;
                 (accepted, campaign::Input::HandOver(successor.clone()))
             }
             Request::AcceptReset { seen, incarnation } => {
@@ -162,7 +160,7 @@ impl Session {
     }
 
     fn forget(&mut self, id: CampaignId) {
-        self.timers.stop(id);
+        self.timers.forget(id);
         self.inspection.forget(id);
         let Some(candidate) = self.candidates.remove(&id) else { return };
         if let Some(campaigns) = self.elections.get_mut(&candidate.election) {

@@ -1,9 +1,9 @@
 //! One inspection of the store for all elections.
 
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use super::CampaignId;
+use super::map::Map;
 use crate::time::Instant;
 
 /// The campaigns that want the store inspected, and the inspection under way.
@@ -12,7 +12,7 @@ use crate::time::Instant;
 /// campaign that is not served by it is served by the next, right after.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Inspection {
-    wanted: BTreeMap<CampaignId, Instant>,
+    wanted: Map<CampaignId, Instant>,
     under_way: Option<UnderWay>,
     asked: u64,
 }
@@ -26,8 +26,8 @@ struct UnderWay {
 impl Inspection {
     /// `campaign` wants an answer that was asked for at `since` or later.
     pub(super) fn want(&mut self, campaign: CampaignId, since: Instant) {
-        let latest = self.wanted.entry(campaign).or_insert(since);
-        *latest = since.max(*latest);
+        let latest = self.wanted.get(&campaign).map_or(since, |wanted| since.max(*wanted));
+        self.wanted.insert(campaign, latest);
     }
 
     pub(super) fn forget(&mut self, campaign: CampaignId) {
@@ -63,8 +63,8 @@ impl Inspection {
         self.under_way = None;
         let asked_at = asked_at.unwrap_or(under_way.asked_at);
         let served: Vec<_> =
-            self.wanted.iter().filter(|(_, since)| **since <= asked_at).map(|(id, _)| *id).collect();
-        self.wanted.retain(|_, since| *since > asked_at);
+            self.wanted.iter().filter(|(_, since)| *since <= asked_at).map(|(id, _)| *id).collect();
+        self.wanted.retain(|since| *since > asked_at);
         served
     }
 }

@@ -28,12 +28,13 @@
 mod entering;
 mod inspection;
 mod io;
+mod map;
 mod registration;
 mod timers;
 mod watch;
 
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -49,6 +50,7 @@ use crate::time::Instant;
 use crate::token::{Revision, Token};
 use entering::Entering;
 use inspection::Inspection;
+use map::Map;
 use registration::Registration;
 use timers::Timers;
 use watch::Watch;
@@ -75,8 +77,8 @@ pub struct Session {
     store: Capabilities,
     /// The latest reading of the caller's clock.
     now: Instant,
-    candidates: BTreeMap<CampaignId, Candidate>,
-    elections: BTreeMap<Arc<str>, Vec<CampaignId>>,
+    candidates: Map<CampaignId, Box<Candidate>>,
+    elections: Map<Arc<str>, Vec<CampaignId>>,
     watch: Watch,
     inspection: Inspection,
     reconnect: Reconnect,
@@ -109,7 +111,6 @@ enum Reconnect {
 #[derive(Clone, Debug)]
 struct Candidate {
     election: Arc<str>,
-    name: Arc<str>,
     stage: Stage,
     healthy: bool,
     /// The time for which an answer from the store can matter.
@@ -164,8 +165,8 @@ impl Session {
         Self {
             store,
             now: Instant::ZERO,
-            candidates: BTreeMap::new(),
-            elections: BTreeMap::new(),
+            candidates: Map::default(),
+            elections: Map::default(),
             watch: Watch::default(),
             inspection: Inspection::default(),
             reconnect: Reconnect::No,
@@ -234,7 +235,7 @@ impl Session {
 
     /// Whether a candidate of this session campaigns in the election.
     pub fn is_contested(&self, election: &str) -> bool {
-        self.elections.contains_key(election)
+        self.elections.get(election).is_some()
     }
 
     /// Whether the store knows every candidate of this session.
@@ -266,9 +267,10 @@ impl Session {
             }
             Input::Watching { number } => {
                 if self.watch.began(number, self.now) {
-                    self.feed_all(&campaign::Input::Watching { since: self.now });
+                    let since = self.now;
+                    self.feed_all(|| campaign::Input::Watching { since });
                     // The store may be another than before, where none of the candidates is registered.
-                    if self.candidates.values().any(|candidate| candidate.campaigning) {
+                    if self.candidates.iter().any(|(_, candidate)| candidate.campaigning) {
                         self.register();
                     }
                 }
@@ -322,9 +324,12 @@ impl Session {
 
     // ---- inputs to campaigns, and their outputs ----
 
-    fn feed_all(&mut self, input: &campaign::Input) {
-        let running = self.candidates.iter().filter(|(_, candidate)| candidate.is_running());
-        self.deliveries.extend(running.map(|(id, _)| (*id, input.clone())));
+    fn feed_all(&mut self, input: impl Fn() -> campaign::Input) {
+        for (id, candidate) in self.candidates.iter() {
+            if candidate.is_running() {
+                self.deliveries.push_back((*id, input()));
+            }
+        }
     }
 
     fn deliver(&mut self, observer: &mut impl Observer) -> Result<(), Misuse> {
@@ -440,11 +445,11 @@ impl Session {
             // not for campaigns that know of it; and all campaigns know at once.
             let number = self.watch.restart();
             self.begin_watch(number);
-            self.feed_all(&campaign::Input::Inspected(result.clone()));
+            self.feed_all(|| campaign::Input::Inspected(result.clone()));
         }
         let asked_at = result.as_ref().ok().map(|info| info.asked_at);
         for id in self.inspection.answered(number, asked_at) {
-            match self.candidates.get(&id).map(Candidate::is_running) {
+            match self.candidates.get(&id).map(|candidate| candidate.is_running()) {
                 Some(true) if !is_another => {
                     self.deliveries.push_back((id, campaign::Input::Inspected(result.clone())));
                 }
@@ -462,13 +467,18 @@ impl Session {
         }
         self.flaw = flaw;
         let Some(flaw) = &self.flaw else { return };
-        let running = self.candidates.iter().filter(|(_, candidate)| candidate.is_running());
-        let warning = || vec![Event::Warning(Warning::Store(flaw.clone()))];
-        self.outputs.extend(running.map(|(id, candidate)| candidate.report(*id, warning())));
+        for (id, candidate) in self.candidates.iter() {
+            if candidate.is_running() {
+                let warning = Event::Warning(Warning::Store(flaw.clone()));
+                self.outputs.push_back(candidate.report(*id, vec![warning]));
+            }
+        }
     }
 
     fn begin_watch(&mut self, number: Option<u64>) {
-        self.outputs.extend(number.map(|number| Output::Watch { number, limit: WATCH }));
+        if let Some(number) = number {
+            self.outputs.push_back(Output::Watch { number, limit: WATCH });
+        }
     }
 
     fn watched(&mut self, number: u64, election: &str, entry: &Entry) {
@@ -477,7 +487,9 @@ impl Session {
         }
         self.watch.showed();
         if let Some(ids) = self.elections.get(election) {
-            self.deliveries.extend(ids.iter().map(|id| (*id, campaign::Input::Watched(entry.clone()))));
+            for id in ids {
+                self.deliveries.push_back((*id, campaign::Input::Watched(entry.clone())));
+            }
         }
     }
 
@@ -487,7 +499,7 @@ impl Session {
         // Requests of the old connection may never be answered.
         self.inspection.give_up();
         self.inspect();
-        self.feed_all(&campaign::Input::Reconnected);
+        self.feed_all(|| campaign::Input::Reconnected);
     }
 
     fn register(&mut self) {

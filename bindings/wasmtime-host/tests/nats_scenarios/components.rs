@@ -16,8 +16,6 @@ use crate::compiled::compiled;
 
 /// The name of the store for the guests.
 const BUCKET: &str = "elections";
-/// The interval at which the end of a campaign is polled.
-const LOOK: Duration = Duration::from_millis(2);
 
 /// The candidates of `incumbent-campaigner.wasm`, compiled for the first campaign.
 #[derive(Default)]
@@ -27,7 +25,7 @@ impl Components {
     fn opened(&self, adapter: Box<dyn Adapter>, clock: Clock) -> Arc<dyn Opened> {
         let compile = || {
             let host = Host::new().unwrap();
-            Campaigner::from_component(&host, &compiled(&host, "incumbent-campaigner")).unwrap()
+            Campaigner::from_component(&host, &compiled(host.engine(), "incumbent-campaigner")).unwrap()
         };
         let campaigner = self.0.get_or_init(compile).clone();
         let stores = Stores::new(clock).with(BUCKET, adapter);
@@ -168,9 +166,8 @@ impl Player for Guest {
 /// Waits until a campaign that is closed is over.
 async fn closed(election: Arc<Candidate>) {
     election.close();
-    while election.state() != State::Closed {
-        tokio::time::sleep(LOOK).await;
-    }
+    // A campaign that failed is over, too; the host logs why.
+    let _ = election.ended().await;
 }
 
 /// Maps the error to the library's code.

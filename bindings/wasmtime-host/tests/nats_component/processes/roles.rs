@@ -1,4 +1,4 @@
-//! The parts of child processes that run this test binary again.
+//! The roles of child processes that run this test binary again.
 
 use std::process::Command;
 use std::time::Duration;
@@ -12,26 +12,26 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::compiled::compiled;
 
-/// The variable with the arguments of a child's part.
-const WORDS: &str = "INCUMBENT_TEST_WORDS";
+/// The variable with the arguments of a child.
+const ARGUMENTS: &str = "INCUMBENT_TEST_ARGUMENTS";
 /// The interval at which a leader writes that it leads.
-const LOOK: Duration = Duration::from_millis(5);
+const INTERVAL: Duration = Duration::from_millis(5);
 
-/// Returns the command for a child that plays this part.
-pub(crate) fn command(part: &str, words: &[&str]) -> Command {
+/// Returns the command for a child in this role.
+pub(crate) fn command(role: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--ignored", "--exact", "--nocapture", "--test-threads=1"]);
-    command.arg(format!("processes::parts::{part}"));
-    command.env(WORDS, words.join("\n"));
+    command.arg(format!("processes::roles::{role}"));
+    command.env(ARGUMENTS, arguments.join("\n"));
     command
 }
 
-/// Returns the arguments of this part; `None` outside of a child.
-fn words() -> Option<Vec<String>> {
-    let words = std::env::var(WORDS).ok()?;
+/// Returns the arguments of this role; `None` outside of a child.
+fn arguments() -> Option<Vec<String>> {
+    let arguments = std::env::var(ARGUMENTS).ok()?;
     // The test harness leaves its first line unfinished.
     println!();
-    Some(words.lines().map(str::to_owned).collect())
+    Some(arguments.lines().map(str::to_owned).collect())
 }
 
 /// Reads the clock that Python calls monotonic and Node high-resolution, in nanoseconds.
@@ -41,39 +41,40 @@ fn now() -> u64 {
 }
 
 #[test]
-#[ignore = "it is the part of a child that another test starts"]
+#[ignore = "it is the role of a child that another test starts"]
 fn work_that_goes_on_while_it_lives() {
-    if words().is_none() {
+    if arguments().is_none() {
         return;
     }
     let token = std::env::var("INCUMBENT_TOKEN").unwrap();
     loop {
         let now = now();
         println!("{}", json!({ "event": "leads", "token": token, "before": now, "after": now }));
-        std::thread::sleep(LOOK);
+        std::thread::sleep(INTERVAL);
     }
 }
 
 #[test]
-#[ignore = "it is the part of a child that another test starts"]
+#[ignore = "it is the role of a child that another test starts"]
 fn component_that_campaigns() {
-    let Some(words) = words() else { return };
-    let [url, key, name] = words.try_into().unwrap();
+    let Some(arguments) = arguments() else { return };
+    let [url, key, name] = arguments.try_into().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(campaign(url, key, name));
 }
 
 async fn campaign(url: String, key: String, name: String) {
-    let mut told = signal(SignalKind::terminate()).unwrap();
+    let mut terminated = signal(SignalKind::terminate()).unwrap();
     let clock = Clock::system();
     let host = Host::new().unwrap();
-    let campaigner = Campaigner::from_component(&host, &compiled(&host, "incumbent-campaigner")).unwrap();
+    let campaigner =
+        Campaigner::from_component(&host, &compiled(host.engine(), "incumbent-campaigner")).unwrap();
     let store = incumbent::store::open(&url, &clock).await.unwrap();
     let stores = Stores::new(clock).with("elections", store);
     let settings = Settings { preset: Preset::Fast, ..Settings::new(name) };
     let election = campaigner.campaign(&stores, "elections", &key, settings).await.unwrap();
     println!("{}", json!({ "event": "ready" }));
-    let mut looks = tokio::time::interval(LOOK);
+    let mut records = tokio::time::interval(INTERVAL);
     loop {
         tokio::select! {
             event = election.next() => match event {
@@ -81,8 +82,8 @@ async fn campaign(url: String, key: String, name: String) {
                 Some(Event::Draining { .. }) => election.drained(),
                 Some(_) => {}
             },
-            _ = told.recv() => election.close(),
-            _ = looks.tick() => {
+            _ = terminated.recv() => election.close(),
+            _ = records.tick() => {
                 let before = now();
                 if let Some(token) = election.token() {
                     let token = token.to_string();

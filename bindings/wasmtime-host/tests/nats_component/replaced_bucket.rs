@@ -5,10 +5,10 @@ use std::time::Duration;
 use async_nats::jetstream;
 use incumbent::incumbent_core::campaign::{Event, Preset, Settings};
 use incumbent::{Clock, Reason, Token};
-use incumbent_testkit::tools::component;
 use incumbent_testkit::wait::GENEROUS;
 use incumbent_wasmtime::{Campaigner, Candidate, Host, Stores};
 
+use crate::compiled::compiled;
 use crate::{make_bucket, server};
 
 async fn until<T>(election: &mut Candidate, pick: impl Fn(Event) -> Option<T>) -> T {
@@ -31,11 +31,12 @@ async fn won(election: &mut Candidate) -> Token {
 }
 
 #[tokio::test]
-async fn a_leader_whose_bucket_was_made_anew_is_told_so_and_leads_again_under_a_larger_token() {
+async fn a_leader_whose_bucket_was_replaced_loses_and_leads_again_under_a_larger_token() {
     let (server, url) = server().await;
     let clock = Clock::system();
-    let bytes = std::fs::read(component("incumbent-campaigner").unwrap()).unwrap();
-    let campaigner = Campaigner::new(&Host::new().unwrap(), &bytes).unwrap();
+    let host = Host::new().unwrap();
+    let campaigner =
+        Campaigner::from_component(&host, &compiled(host.engine(), "incumbent-campaigner")).unwrap();
     let stores =
         Stores::new(clock.clone()).with("elections", incumbent::store::open(&url, &clock).await.unwrap());
     let settings = Settings { preset: Preset::Fast, splay: Some(Duration::ZERO), ..Settings::new("a") };

@@ -2,14 +2,12 @@
 
 #![allow(clippy::expect_used, reason = "a benchmark that cannot run says why")]
 
-mod figure;
-
 use std::time::{Duration, Instant};
 
-use figure::{Figure, Sample};
 use incumbent::Clock;
 use incumbent_testkit::tools::component;
 use incumbent_wasmtime::{Bounded, Host, Limits, Provides, Provision, Stores, add_to_linker, interruptible};
+use serde_json::{Value, json};
 use wasmtime::Store;
 use wasmtime::component::{Component, Linker, ResourceAny};
 
@@ -19,9 +17,14 @@ mod bindings {
 }
 
 use bindings::exports::incumbent::election::elections::StepResult;
-use bindings::incumbent::election::events::Event;
-use bindings::incumbent::election::settings::{BackOff, CampaignSettings, Preset, WinDelay};
+use bindings::incumbent::election as wit;
 use bindings::{Campaigner, CampaignerPre};
+use settings::defaults;
+use wit::events::Event;
+use wit::settings::CampaignSettings;
+
+#[path = "../examples/worker/src/settings.rs"]
+mod settings;
 
 const STEPS: usize = 20_000;
 const INSTANTIATIONS: usize = 500;
@@ -48,7 +51,9 @@ impl Bench {
         let mut store = self.store();
         let world = self.pre.instantiate_async(&mut store).await.expect("it is of its world");
         let elections = world.incumbent_election_elections().candidate();
-        let made = elections.call_campaign(&mut store, "elections", key, &campaign_settings()).await;
+        let lease = Some(Duration::from_secs(3600).as_nanos() as u64);
+        let settings = CampaignSettings { lease, splay: Some(0), ..defaults("bench") };
+        let made = elections.call_campaign(&mut store, "elections", key, &settings).await;
         let election = made.expect("no trap").expect("sound settings");
         Guest { store, world, election }
     }
@@ -65,32 +70,15 @@ impl Guest {
     async fn settle(&mut self, clock: &Clock) {
         let mut leads = false;
         loop {
-            let turn = self.step().await;
-            leads |= turn.events.iter().any(|event| matches!(event, Event::Won(_)));
-            let wake = incumbent::Instant::from_nanos(turn.wake_at.expect("the campaign goes on"));
+            let result = self.step().await;
+            leads |= result.events.iter().any(|event| matches!(event, Event::Won(_)));
+            let wake = incumbent::Instant::from_nanos(result.wake_at.expect("the campaign goes on"));
             let idle = wake.since(clock.now());
             if leads && idle > Duration::from_secs(1) {
                 return;
             }
             clock.sleep_until(wake).await;
         }
-    }
-}
-
-fn campaign_settings() -> CampaignSettings {
-    CampaignSettings {
-        name: "bench".into(),
-        preset: Preset::Standard,
-        lease: Some(Duration::from_secs(3600).as_nanos() as u64),
-        skew: None,
-        drift_ppm: None,
-        slack: None,
-        win_delay: WinDelay::Automatic,
-        splay: Some(0),
-        drain: None,
-        interval: None,
-        back_off: BackOff::Standard,
-        metadata: Vec::new(),
     }
 }
 
@@ -127,7 +115,7 @@ async fn main() {
     println!("{}", serde_json::to_string(&figures).expect("plain numbers"));
 }
 
-async fn steps(bench: &Bench, clock: &Clock) -> figure::Line {
+async fn steps(bench: &Bench, clock: &Clock) -> Value {
     let mut guest = bench.campaign("steps").await;
     guest.settle(clock).await;
     let mut sample = Sample::default();
@@ -137,10 +125,10 @@ async fn steps(bench: &Bench, clock: &Clock) -> figure::Line {
         sample.add(began.elapsed());
     }
     let p50 = sample.percentile(50).as_secs_f64() * 1e6;
-    Figure::below("step without I/O, p50", p50, "µs", 5.0, STEPS)
+    below("step without I/O, p50", p50, "µs", 5.0, STEPS)
 }
 
-async fn instantiations(bench: &Bench) -> figure::Line {
+async fn instantiations(bench: &Bench) -> Value {
     let mut sample = Sample::default();
     for _ in 0..INSTANTIATIONS {
         let began = Instant::now();
@@ -149,11 +137,11 @@ async fn instantiations(bench: &Bench) -> figure::Line {
         sample.add(began.elapsed());
     }
     let p50 = sample.percentile(50).as_secs_f64() * 1e3;
-    Figure::below("instantiation, precompiled, p50", p50, "ms", 1.0, INSTANTIATIONS)
+    below("instantiation, precompiled, p50", p50, "ms", 1.0, INSTANTIATIONS)
 }
 
 /// A thousand campaigns, each in its own election and stepped a few times.
-async fn instances(bench: &Bench) -> figure::Line {
+async fn instances(bench: &Bench) -> Value {
     let before = resident();
     let mut guests = Vec::new();
     for number in 0..INSTANCES {
@@ -164,5 +152,31 @@ async fn instances(bench: &Bench) -> figure::Line {
         guests.push(guest);
     }
     let used = (resident() - before) / 1e6;
-    Figure::below("1,000 instances, resident", used, "MB", 100.0, guests.len())
+    below("1,000 instances, resident", used, "MB", 100.0, guests.len())
+}
+
+/// The line of the result for a figure that has to be below a goal.
+fn below(figure: &str, value: f64, unit: &str, goal: f64, samples: usize) -> Value {
+    json!({
+        "figure": figure, "value": value, "unit": unit,
+        "goal": format!("< {goal}"), "met": value < goal, "samples": samples,
+    })
+}
+
+/// Measured durations.
+#[derive(Default)]
+struct Sample(Vec<Duration>);
+
+impl Sample {
+    fn add(&mut self, span: Duration) {
+        self.0.push(span);
+    }
+
+    /// Returns the smallest duration that `percent` of all do not exceed.
+    fn percentile(&self, percent: usize) -> Duration {
+        let mut sorted = self.0.clone();
+        sorted.sort();
+        let place = (sorted.len() * percent).div_ceil(100).clamp(1, sorted.len());
+        sorted[place - 1]
+    }
 }
