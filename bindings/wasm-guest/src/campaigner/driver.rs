@@ -180,7 +180,7 @@ impl Driver {
                 Output::Register { .. } => {
                     let _ = self.session.handle(now, Input::Registered(true));
                 }
-                Output::Entered(_) | Output::Stands(..) | Output::Considered { .. } => {}
+                Output::Entered(_) | Output::Campaigning(..) | Output::Considered { .. } => {}
                 request => self.request(now, request),
             }
         };
