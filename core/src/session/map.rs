@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::borrow::Borrow;
 use core::slice::Iter;
 
-/// Entries sorted by their keys, each of which is there once.
+/// Entries sorted by their keys, each key once.
 #[derive(Clone, Debug)]
 pub(super) struct Map<K, V>(Vec<(K, V)>);
 

@@ -78,7 +78,7 @@ fn a_store_that_revokes_live_leases_makes_no_second_leader() {
 
 #[test]
 fn without_a_watch_no_second_leads_either() {
-    holds("queue deaf");
+    holds("queue unwatched");
 }
 
 #[test]

@@ -128,7 +128,7 @@ pub fn queue_worlds() -> Vec<QueueWorld> {
         QueueWorld {
             watch: false,
             ..world(
-                "queue deaf",
+                "queue unwatched",
                 "no watch works, an operator deletes a place, and a process is stopped",
                 5,
                 Budget { delete: 1, pause: 1, ..none },
