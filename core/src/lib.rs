@@ -122,6 +122,7 @@ pub mod record;
 pub mod session;
 pub mod store;
 mod time;
+mod timers;
 mod token;
 
 pub use time::Instant;
