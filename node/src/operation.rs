@@ -1,6 +1,6 @@
 //! A call that takes time and has one answer.
 
-use napi::bindgen_prelude::Either8;
+use napi::bindgen_prelude::Either9;
 use napi_derive::napi;
 
 use crate::candidate::Candidate;
@@ -10,11 +10,20 @@ use crate::outcome::Failure;
 use crate::store::Store;
 use crate::term::Hold;
 use crate::testing::FaultyStore;
-use crate::value::{ElectionRow, LeaderRow};
+use crate::value::{CandidateRow, ElectionRow, LeaderRow};
 
 /// A value with which an operation can answer.
-pub(crate) type Value =
-    Either8<Store, Candidate, Hold, Feed, FaultyStore, LeaderRow, Vec<ElectionRow>, String>;
+pub(crate) type Value = Either9<
+    Store,
+    Candidate,
+    Hold,
+    Feed,
+    FaultyStore,
+    LeaderRow,
+    Vec<ElectionRow>,
+    String,
+    Vec<CandidateRow>,
+>;
 
 /// An answer: a value, nothing, or an error.
 #[napi(object, object_from_js = false, js_name = "Answer")]

@@ -10,7 +10,7 @@ use crate::feed::{Feed, observation};
 use crate::notifier::Pulse;
 use crate::operation::{Operation, Value};
 use crate::outcome::{Failure, Outcome, failure, outcome};
-use crate::value::{self, DIALECT, ElectionRow, LeaderRow};
+use crate::value::{self, CandidateRow, DIALECT, ElectionRow, LeaderRow};
 
 /// A store that is open for elections.
 #[napi(js_name = "Store")]
@@ -85,6 +85,14 @@ impl Store {
     pub fn list(&self) -> Operation {
         Operation::new(self.store.list(), |listed| {
             Some(Value::G(listed.into_iter().map(ElectionRow::from).collect()))
+        })
+    }
+
+    /// Answers with the candidates of that election; nothing where the store cannot find out.
+    #[napi]
+    pub fn candidates(&self, election: String) -> Operation {
+        Operation::new(self.store.candidates(election), |candidates| {
+            candidates.map(|all| Value::I(all.into_iter().map(CandidateRow::from).collect()))
         })
     }
 

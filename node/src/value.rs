@@ -1,7 +1,7 @@
 //! Conversion of values from and to JavaScript.
 
 use incumbent_ffi::settings::{Dialect, Map, Unit, Value};
-use incumbent_ffi::{ElectionInfo, Leader, Reason};
+use incumbent_ffi::{CandidateInfo, ElectionInfo, Leader, Reason};
 use napi::bindgen_prelude::{Array, BigInt, FromNapiValue, JsObjectValue, Object, Unknown};
 use napi::{Error, JsValue, Result, Status, ValueType};
 use napi_derive::napi;
@@ -25,6 +25,23 @@ pub struct LeaderRow {
 pub struct ElectionRow {
     pub election: String,
     pub leader: Option<LeaderRow>,
+}
+
+/// A candidate of an election.
+#[napi(object, object_from_js = false, js_name = "CandidateRow")]
+pub struct CandidateRow {
+    pub election: String,
+    pub name: String,
+    pub nonce: Option<String>,
+    pub standing_for_ms: f64,
+}
+
+impl From<CandidateInfo> for CandidateRow {
+    fn from(candidate: CandidateInfo) -> Self {
+        let CandidateInfo { election, name, nonce, standing_for } = candidate;
+        let standing_for_ms = standing_for.as_secs_f64() * 1000.0;
+        Self { election, name, nonce: nonce.map(|nonce| nonce.to_string()), standing_for_ms }
+    }
 }
 
 impl From<Leader> for LeaderRow {

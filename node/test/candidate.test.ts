@@ -31,6 +31,20 @@ test('a candidate that is alone leads, and says so everywhere', async () => {
   expect((await store.list()).map(({ election, leader }) => [election, leader?.name])).toEqual([['jobs', 'a']]);
 });
 
+test('the candidates of an election are listed, the longest standing first', async () => {
+  const first = await store.campaign('jobs', { ...FAST, name: 'a' });
+  await won(first);
+  await using second = await store.campaign('jobs', { ...FAST, name: 'b' });
+  const candidates = await store.candidates('jobs');
+  expect(candidates?.map(({ election, name }) => [election, name])).toEqual([
+    ['jobs', 'a'],
+    ['jobs', second.name],
+  ]);
+  expect(candidates?.[0]?.nonce).toBe(first.leader?.nonce);
+  expect(candidates?.[0]?.standingForMs).toBeGreaterThanOrEqual(candidates?.[1]?.standingForMs ?? Infinity);
+  expect(await store.candidates('others')).toEqual([]);
+});
+
 test('nobody leads an election that nobody campaigns in', async () => {
   expect(await store.leader('jobs')).toBeNull();
 });

@@ -31,4 +31,4 @@ export type { CampaignSettings, DrainHandler, Length, StoreSettings } from './se
 export { Store, connect } from './store.js';
 export { Stream } from './stream.js';
 export { Hold, Term } from './term.js';
-export type { Event, Leader, ElectionInfo, Observation, Reason, State, Warning } from './types.js';
+export type { CandidateInfo, Event, Leader, ElectionInfo, Observation, Reason, State, Warning } from './types.js';

@@ -48,6 +48,18 @@ export interface ElectionInfo {
   readonly leader: Leader | null;
 }
 
+/** A candidate in an election: it waits, acquires or holds the lease, leads or leaves. */
+export interface CandidateInfo {
+  /** The election's key. */
+  readonly election: string;
+  /** The name of the candidate. */
+  readonly name: string;
+  /** The nonce of its campaign, which distinguishes candidates of one name; null where it is not reported. */
+  readonly nonce: string | null;
+  /** The milliseconds for which it has been a candidate without a break. */
+  readonly standingForMs: number;
+}
+
 /** The leader of an election, as the store shows it. */
 export interface Observation extends ElectionInfo {
   /** The milliseconds for which this state had lasted when it was read. */

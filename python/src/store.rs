@@ -9,7 +9,7 @@ use crate::error::OrRaise;
 use crate::feed::{Feed, Item};
 use crate::operation::Operation;
 use crate::pulse::Pulse;
-use crate::value::{self, DIALECT, leader};
+use crate::value::{self, DIALECT, candidate, leader};
 
 /// A store that is open for elections.
 #[pyclass(frozen, module = "incumbent._incumbent")]
@@ -105,6 +105,14 @@ impl Store {
         Operation::new(self.store.list(), |py, listed| {
             let plain: Vec<_> =
                 listed.into_iter().map(|one| (one.election, one.leader.map(leader))).collect();
+            Ok(plain.into_pyobject(py)?.unbind())
+        })
+    }
+
+    /// Answers with the candidates of that election; None where the store cannot find out.
+    fn candidates(&self, election: String) -> Operation {
+        Operation::new(self.store.candidates(election), |py, candidates| {
+            let plain = candidates.map(|all| all.into_iter().map(candidate).collect::<Vec<_>>());
             Ok(plain.into_pyobject(py)?.unbind())
         })
     }

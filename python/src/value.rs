@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use incumbent_ffi::settings::{Dialect, Map, Unit, Value};
-use incumbent_ffi::{Leader, Reason};
+use incumbent_ffi::{CandidateInfo, Leader, Reason};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -19,6 +19,14 @@ pub(crate) type LeaderTuple = (String, u64, Option<String>, Vec<(String, String)
 
 pub(crate) fn leader(leader: Leader) -> LeaderTuple {
     (leader.name, leader.revision.0, leader.nonce.map(|nonce| nonce.to_string()), leader.metadata)
+}
+
+/// `(election, name, nonce, standing_for)`
+pub(crate) type CandidateTuple = (String, String, Option<String>, f64);
+
+pub(crate) fn candidate(candidate: CandidateInfo) -> CandidateTuple {
+    let CandidateInfo { election, name, nonce, standing_for } = candidate;
+    (election, name, nonce.map(|nonce| nonce.to_string()), standing_for.as_secs_f64())
 }
 
 /// Returns the reason with that code.

@@ -20,6 +20,7 @@ AWAITS = {
     "hand_over": lambda store, candidate, term: candidate.hand_over("nobody"),
     "close": lambda store, candidate, term: candidate.close(),
     "leader": lambda store, candidate, term: store.leader("jobs"),
+    "candidates": lambda store, candidate, term: store.candidates("jobs"),
     "list": lambda store, candidate, term: store.list(),
     "observe": lambda store, candidate, term: drained(store.observe("jobs")),
     "ended": lambda store, candidate, term: term.ended(),

@@ -356,6 +356,16 @@ async def test_who_leads_can_be_asked_listed_and_observed(store, candidate):
     assert await store.leader("others") is None
 
 
+async def test_the_candidates_of_an_election_are_listed_the_longest_standing_first(store, candidate):
+    await soon(candidate.next_term())
+    async with store.campaign("jobs", name="b", **FAST):
+        first, second = await store.candidates("jobs")
+    assert (first.election, first.name, second.name) == ("jobs", "a", "b")
+    assert first.standing_for >= second.standing_for >= 0
+    assert first.nonce == candidate.leader.nonce != second.nonce
+    assert not await store.candidates("others")
+
+
 async def test_what_the_leader_publishes_is_seen(store):
     metadata = {"address": "10.0.0.7:8080"}
     async with store.campaign("jobs", metadata=metadata, **FAST) as candidate:

@@ -321,6 +321,7 @@ def test_who_leads_can_be_asked_listed_and_observed(threads_store, candidate):
     candidate.next_term(PATIENCE)
     assert threads_store.leader("jobs").name == "a"
     assert [one.election for one in threads_store.list()] == ["jobs"]
+    assert [one.name for one in threads_store.candidates("jobs")] == ["a"]
     for one in threads_store.observe("jobs", timeout=PATIENCE):
         if one.leader is not None:
             assert one.leader.name == "a"

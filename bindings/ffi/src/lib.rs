@@ -48,6 +48,7 @@ pub use candidate::{Candidate, Leave, Question};
 pub use engine::shut_down;
 pub use error::{Code, Error, Result};
 pub use feed::{Feed, Taken};
+pub use incumbent::store::CandidateInfo;
 pub use incumbent::{
     ElectionInfo, ErrorKind, Event, Leader, Observation, Pulse, Reason, State, Token, Warning,
 };

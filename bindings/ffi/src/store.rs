@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use incumbent::store::StoreSettings;
+use incumbent::store::{CandidateInfo, StoreSettings};
 use incumbent::{ElectionInfo, Leader, Observation};
 
 use crate::candidate::{asked, leaving};
@@ -75,6 +75,12 @@ impl Store {
     /// Answers with all elections of the store, by key.
     pub fn list(&self) -> Operation<Vec<ElectionInfo>> {
         self.ask(|store| async move { Ok(store.list().await?) })
+    }
+
+    /// Answers with the candidates of that election on all connections, the longest-standing first; `None` where the store
+    /// cannot find out.
+    pub fn candidates(&self, election: String) -> Operation<Option<Vec<CandidateInfo>>> {
+        self.ask(|store| async move { Ok(store.candidates(&election).await?) })
     }
 
     /// Closes every candidate cleanly, and then the store. Closing twice is no error.

@@ -1,6 +1,6 @@
 # The compiled part. It is private: programs use the other modules.
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeAlias, TypeVar, final
 
 T_co = TypeVar("T_co", covariant=True)
@@ -41,6 +41,7 @@ REASONS: list[tuple[str, bool, str]]
 STATES: list[str]
 CAMPAIGN_SETTINGS: list[str]
 
+CandidateTuple: TypeAlias = tuple[str, str, str | None, float]
 LeaderTuple: TypeAlias = tuple[str, int, str | None, list[tuple[str, str]]]
 EventTuple: TypeAlias = tuple[str, Term | None, tuple[str, str | None] | None, LeaderTuple | None]
 HeldEventTuple: TypeAlias = tuple[EventTuple, Hold | None]
@@ -108,6 +109,7 @@ class Store:
     ) -> Operation[Candidate]: ...
     def observe(self, election: str) -> Operation[Feed[ObservedTuple]]: ...
     def leader(self, election: str) -> Operation[LeaderTuple | None]: ...
+    def candidates(self, election: str) -> Operation[Sequence[CandidateTuple] | None]: ...
     def list(self) -> Operation[list[tuple[str, LeaderTuple | None]]]: ...
     def close(self, inside: bool) -> Operation[None]: ...
     def check(self) -> None: ...

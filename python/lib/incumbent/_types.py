@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -242,6 +243,26 @@ class ElectionInfo(_Record):
     """The election's key."""
     leader: Leader | None
     """The leader; None while the key is free."""
+
+
+class CandidateInfo(_Record):
+    """A candidate in an election: it waits, acquires or holds the lease, leads or leaves."""
+
+    __slots__ = ("election", "name", "nonce", "standing_for")
+    __match_args__ = ("election", "name", "nonce", "standing_for")
+    election: str
+    """The election's key."""
+    name: str
+    """The name of the candidate."""
+    nonce: str | None
+    """The nonce of its campaign, which distinguishes candidates of one name; None where it is not reported."""
+    standing_for: float
+    """The seconds for which it has been a candidate without a break."""
+
+
+def candidates_of(plain: Sequence[_incumbent.CandidateTuple] | None) -> Sequence[CandidateInfo] | None:
+    """Makes the candidates of an election from tuples of the compiled part."""
+    return None if plain is None else [CandidateInfo(*one) for one in plain]
 
 
 def leader_of(plain: _incumbent.LeaderTuple | None) -> Leader | None:

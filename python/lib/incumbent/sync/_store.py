@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from incumbent import _incumbent, _inside, _log
 from incumbent._settings import interval_of
-from incumbent._types import Leader, ElectionInfo, Observation, leader_of, election_of, observation_of
+from incumbent._types import (
+    CandidateInfo,
+    ElectionInfo,
+    Leader,
+    Observation,
+    candidates_of,
+    election_of,
+    leader_of,
+    observation_of,
+)
 from incumbent.sync import _health
 from incumbent.sync._candidate import Candidate
 from incumbent.sync._wait import Stream, answer
@@ -67,6 +77,10 @@ class Store:
     def leader(self, election: str) -> Leader | None:
         """Returns the leader of that election now, read from the leader of the store."""
         return leader_of(answer(self._native.leader(election)))
+
+    def candidates(self, election: str) -> Sequence[CandidateInfo] | None:
+        """Returns the candidates of that election, as :meth:`incumbent.Store.candidates` does."""
+        return candidates_of(answer(self._native.candidates(election)))
 
     def list(self) -> list[ElectionInfo]:
         """Returns all elections of the store, by key."""
