@@ -101,7 +101,7 @@ impl Events {
 
 /// Fails where a call takes too long: none of these tests waits on a store that works.
 pub(crate) async fn within<F: Future>(call: F) -> F::Output {
-    timeout(GENEROUS, call).await.expect("no answer within 20 s")
+    timeout(GENEROUS, call).await.unwrap_or_else(|_| panic!("no answer within {GENEROUS:?}"))
 }
 
 pub(crate) fn acquire(expect: Expect) -> Write {
