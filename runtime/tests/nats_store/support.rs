@@ -46,7 +46,9 @@ impl Bench {
 }
 
 pub(crate) fn settings(url: &str) -> NatsSettings {
-    NatsSettings::new(url, BUCKET).unwrap().fail_fast(true).ping_interval(Duration::from_millis(200))
+    // Short enough to wait for a silent connection to be given up, long enough not to give one up because the machine is
+    // busy.
+    NatsSettings::new(url, BUCKET).unwrap().fail_fast(true).ping_interval(Duration::from_secs(2))
 }
 
 pub(crate) async fn open(settings: &NatsSettings) -> (Nats, Events) {
