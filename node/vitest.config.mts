@@ -9,8 +9,8 @@ export default defineConfig({
     maxWorkers: 2,
     maxConcurrency: 6,
     execArgv: ['--expose-gc'],
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    testTimeout: 180_000,
+    hookTimeout: 120_000,
     // What is tried is the package as it is built, as Node loads it.
     server: { deps: { external: [/\/dist\//] } },
   },

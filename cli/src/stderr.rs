@@ -16,7 +16,7 @@ const SPACE: usize = 1024 * 1024;
 /// The most bytes that are kept for a reader; beyond it lines are left out, and counted.
 const MOST: usize = 8 * 1024 * 1024;
 /// The longest time that the end of the program waits for a reader that reads nothing.
-const IDLE: Duration = Duration::from_secs(1);
+const IDLE: Duration = Duration::from_secs(5);
 
 static QUEUE: OnceLock<Queue> = OnceLock::new();
 

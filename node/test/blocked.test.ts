@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { expect, test } from 'vitest';
 
 import { ScriptedElection, faultyStore } from '../dist/testing.js';
-import { FAST, won } from './support.js';
+import { SHORT, won } from './support.js';
 
 /** Blocks this thread until a condition is true, like a long computation. */
 function block(isSo: () => boolean): void {
@@ -42,7 +42,7 @@ test('a callback that was due before the news finds the signal aborted', async (
 
 test('who only listens hears of it without looking', async () => {
   await using faulty = await faultyStore();
-  const candidate = await faulty.store.campaign('jobs', FAST);
+  const candidate = await faulty.store.campaign('jobs', SHORT);
   const { signal } = await won(candidate);
   faulty.partition();
   await once(signal, 'abort');
@@ -51,7 +51,7 @@ test('who only listens hears of it without looking', async () => {
 
 test('a real lease that ran out while the loop was blocked is over at the first look', async () => {
   await using faulty = await faultyStore();
-  const candidate = await faulty.store.campaign('jobs', FAST);
+  const candidate = await faulty.store.campaign('jobs', SHORT);
   const term = await won(candidate);
   const { signal } = term;
   faulty.partition();

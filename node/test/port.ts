@@ -1,14 +1,23 @@
-/** A port on which no process listens. */
+/**
+ * A port on which no process listens. It lies below the range that the system gives to outgoing connections, and beside
+ * those of the tests in other languages.
+ */
 
 import { createServer } from 'node:net';
 
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = 28_000 + Math.floor(Math.random() * 4000);
+    if (await isFree(port)) {
+      return port;
+    }
+  }
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
     const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
+    server.once('error', () => resolve(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
   });
 }

@@ -1,7 +1,7 @@
 /** A real nats-server for all tests of a run. */
 
 import { spawn } from 'node:child_process';
-import { mkdtempSync, openSync, rmSync } from 'node:fs';
+import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -32,7 +32,12 @@ export default async function setup(project: TestProject): Promise<() => Promise
     rmSync(folder, { recursive: true });
   };
   try {
-    await until('the nats-server answers', () => answers(port));
+    await until('the nats-server answers', () => {
+      if (server.exitCode !== null) {
+        throw new Error(`the nats-server has ended: ${readFileSync(join(folder, 'log'), 'utf8')}`);
+      }
+      return answers(port);
+    });
   } catch (error) {
     await stop();
     throw error;

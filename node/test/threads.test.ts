@@ -7,7 +7,7 @@ import { Worker } from 'node:worker_threads';
 import { expect, onTestFinished, test } from 'vitest';
 
 import { connect } from '../dist/index.js';
-import { NATS, bucket, program, won } from './support.js';
+import { FAST, NATS, bucket, program, won } from './support.js';
 
 const PROGRAM = join(__dirname, 'programs/thread.mjs');
 
@@ -82,7 +82,7 @@ test('a thread that is terminated while it drains gives its seat back at once', 
 
 test('threads that come and go leave this one as it is', async () => {
   await using store = await connect('memory:');
-  await using candidate = await store.campaign('jobs', NATS);
+  await using candidate = await store.campaign('jobs', FAST);
   const term = await won(candidate);
   for (const name of ['a', 'b', 'c', 'd']) {
     const { worker, told } = thread('memory:', name);

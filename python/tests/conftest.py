@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import subprocess
+import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
-from support import FAST, ROOT, Process, nats_server, tool
+from support import FAST, NATS_LEASE, ROOT, Process, nats_server, tool
 
 import incumbent
 
@@ -31,7 +32,8 @@ BUCKETS = iter(range(1_000_000))
 def bucket(nats_url: str, cli: Path) -> str:
     """A bucket for one test on that server, as a store's URL."""
     url = f"{nats_url}/B{next(BUCKETS)}"
-    subprocess.run([cli, "init", "--store", url, "--lease", "2s", "--new"], check=True, capture_output=True)
+    lease = f"{NATS_LEASE:g}s"
+    subprocess.run([cli, "init", "--store", url, "--lease", lease, "--new"], check=True, capture_output=True)
     return url
 
 
@@ -43,7 +45,8 @@ async def store() -> AsyncIterator[incumbent.Store]:
 
 @pytest.fixture
 async def candidate(store: incumbent.Store) -> AsyncIterator[incumbent.Candidate]:
-    async with store.campaign("jobs", name="a", **FAST) as candidate:
+    # A drain that lasts longer than any step of a test.
+    async with store.campaign("jobs", name="a", drain=60, **FAST) as candidate:
         yield candidate
 
 
@@ -68,9 +71,14 @@ def python() -> Iterator[Callable[..., Process]]:
 
 
 @pytest.fixture
-def sqlite(tmp_path: Path, cli: Path) -> str:
-    """A file for one test, as a store's URL; declared new, so that its first leader need not wait."""
-    url = f"sqlite:{tmp_path / 'elections.db'}"
-    subprocess.run([cli, "init", "--store", url, "--new"], check=True, capture_output=True)
-    return url
+def sqlite(cli: Path) -> Iterator[str]:
+    """A file for one test, as a store's URL; declared new, so that its first leader need not wait.
+
+    It is in memory where there is such a folder: a busy disk would hold up a process that ends.
+    """
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
+        url = f"sqlite:{folder}/elections.db"
+        subprocess.run([cli, "init", "--store", url, "--new"], check=True, capture_output=True)
+        yield url
 

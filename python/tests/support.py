@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
+import random
 import socket
 import subprocess
 import sys
@@ -12,14 +14,19 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-FAST: dict[str, Any] = {"preset": "test", "lease": 0.8, "splay": 0}
-"""A campaign on a store in this process."""
-NATS_LEASE = 2.0
+FAST: dict[str, Any] = {"preset": "test", "lease": 60, "splay": 0}
+"""A campaign on a store in this process, without a wait. Its lease does not end just because the machine is busy."""
+SHORT: dict[str, Any] = {**FAST, "lease": 0.8}
+"""The same for a test that waits for the end of the lease."""
+RENEWED: dict[str, Any] = {**FAST, "lease": 10}
+"""The same for a test that waits for a renewal."""
+NATS_LEASE = 8.0
+"""The lease of a bucket, in seconds: tests wait for its end."""
 PATIENCE = 60.0
 
 
@@ -126,7 +133,8 @@ class Server:
         command = [str(self._program), "-a", "127.0.0.1", "-p", str(self._port), "-js", "-sd", self._folder]
         with open(os.path.join(self._folder, "log"), "ab") as log:
             self._popen = subprocess.Popen(command, stdout=log, stderr=log)
-        until(lambda: answers(self._port), "the nats-server does not answer")
+        until(lambda: self._popen.poll() is not None or answers(self._port), "the nats-server does not answer")
+        assert self._popen.poll() is None, Path(self._folder, "log").read_text(encoding="utf-8")
 
     def kill(self) -> None:
         """Ends it with SIGKILL."""
@@ -138,12 +146,31 @@ class Server:
         return self._popen.pid
 
 
+_PORTS: list[IO[bytes]] = []
+"""The locks of the ports that this process has."""
+
+
 def free_port() -> int:
-    """Returns a port on which no process listens."""
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        port: int = held.getsockname()[1]
+    """Returns a port on which no process listens, for this process alone until it ends.
+
+    It lies below the range that the system gives to outgoing connections, and beside the one of the Rust tests:
+    otherwise a client that dials a server that is down would now and then get that very port.
+    """
+    folder = Path(tempfile.gettempdir()) / "incumbent-test-ports"
+    folder.mkdir(exist_ok=True)
+    for port in random.sample(range(24_000, 28_000), 1000):
+        lock = open(folder / str(port), "wb")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with socket.socket() as held:
+                held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                held.bind(("127.0.0.1", port))
+        except OSError:
+            lock.close()
+            continue
+        _PORTS.append(lock)
         return port
+    pytest.fail("there is no free port")
 
 
 @contextmanager

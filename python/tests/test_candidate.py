@@ -7,7 +7,7 @@ import gc
 import time
 
 import pytest
-from support import FAST, event, soon, until
+from support import FAST, SHORT, event, soon, until
 
 import incumbent
 from incumbent import Draining, LeaderChanged, Lost, Reason, State, StateChanged, TermEnded, Warning, Won
@@ -19,7 +19,7 @@ async def test_the_one_that_is_there_wins_and_leads(candidate):
     assert candidate.is_leader and term.is_current() and candidate.term == term
     assert candidate.state is State.LEADING
     assert candidate.leader.name == "a"
-    assert 0 < term.remaining < 0.8
+    assert 0 < term.remaining < FAST["lease"]
 
 
 async def test_every_term_comes_once_and_the_iteration_ends_with_the_campaign(store):
@@ -192,7 +192,7 @@ async def test_a_resignation_in_the_loop_over_terms_does_not_wait_for_itself(can
         assert term.is_draining
         break
     assert await soon(term.ended()) is Reason.RESIGNED
-    assert time.monotonic() - began < 8, "it waited for the drain time"
+    assert time.monotonic() - began < 30, "it waited for the drain time"
 
 
 async def test_after_the_body_the_loop_over_terms_holds_nothing(candidate):
@@ -209,12 +209,12 @@ async def test_a_drain_handler_finishes_the_work_and_the_body_is_cancelled_then(
 
     async def drain(term, deadline):
         left = deadline - asyncio.get_running_loop().time()
-        assert 4 < left <= 5
+        assert 30 < left <= 60
         steps.append(("draining", candidate.is_leader, term.is_draining))
         await asyncio.sleep(0.01)
         steps.append(("drained", candidate.is_leader, term.is_draining))
 
-    async with store.campaign("jobs", drain=drain, drain_time=5, **FAST) as candidate:
+    async with store.campaign("jobs", drain=drain, drain_time=60, **FAST) as candidate:
 
         async def work():
             async with await candidate.next_term():
@@ -385,7 +385,7 @@ async def test_without_being_closed_a_store_is_closed_by_its_context(sqlite):
 
 async def test_the_event_loop_blocked_beyond_the_lease_knows_at_the_next_line(scripted_election):
     election = scripted_election()
-    election.acquire(lease=0.2)
+    election.acquire(lease=3)
     term = election.candidate.term
     assert election.candidate.is_leader
     until(lambda: not election.candidate.is_leader, "it leads for ever")
@@ -394,7 +394,7 @@ async def test_the_event_loop_blocked_beyond_the_lease_knows_at_the_next_line(sc
 
 async def test_a_store_that_is_cut_off_ends_the_term_while_the_loop_is_blocked(faulty_store):
     store, faults = await faulty_store()
-    candidate = await store.campaign("jobs", **FAST)
+    candidate = await store.campaign("jobs", **SHORT)
     term = await soon(candidate.next_term())
     faults.partition()
     # The loop does not run from here on.

@@ -89,6 +89,7 @@ def test_for_threads_a_close_that_is_out_of_time():
         try:
             candidate.close(timeout=0.1)
         except incumbent.TimedOutError:
+            term.draining(PATIENCE)
             assert term.is_current() and term.is_draining
             return term, working
         pytest.fail("the drain does not wait for the work")

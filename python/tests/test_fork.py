@@ -13,8 +13,8 @@ LEADS = """
 import os, sys, time, warnings, incumbent, incumbent.sync
 warnings.simplefilter("ignore", DeprecationWarning)
 store = incumbent.sync.connect(sys.argv[1])
-candidate = store.campaign("jobs", name="parent", preset="test", lease=0.8, splay=0)
-term = candidate.next_term(30)
+candidate = store.campaign("jobs", name="parent", preset="test", lease=10, splay=0)
+term = candidate.next_term(60)
 events = candidate.events()
 
 def refused(call, *arguments):
@@ -35,8 +35,8 @@ def child():
     # SQLite cannot use a file in a child that its parent has open.
     assert refused(incumbent.sync.connect, sys.argv[1])
     # A store of its own is another matter.
-    with incumbent.sync.connect("memory:") as own, own.campaign("mine", preset="test", lease=0.8, splay=0) as mine:
-        with mine.next_term(30):
+    with incumbent.sync.connect("memory:") as own, own.campaign("mine", preset="test", lease=60, splay=0) as mine:
+        with mine.next_term(60):
             assert mine.is_leader
 
 def parent_leads_on():
@@ -105,14 +105,14 @@ def test_a_spawned_child_campaigns_for_itself(python, sqlite, tmp_path):
 import multiprocessing, sys, incumbent.sync
 
 def child(url):
-    with incumbent.sync.connect(url) as store, store.campaign("others", preset="test", lease=0.8, splay=0) as mine:
-        with mine.next_term(30):
+    with incumbent.sync.connect(url) as store, store.campaign("others", preset="test", lease=60, splay=0) as mine:
+        with mine.next_term(60):
             assert mine.is_leader
 
 if __name__ == "__main__":
     with incumbent.sync.connect(sys.argv[1]) as store:
-        with store.campaign("jobs", preset="test", lease=0.8, splay=0) as candidate:
-            candidate.next_term(30)
+        with store.campaign("jobs", preset="test", lease=60, splay=0) as candidate:
+            candidate.next_term(60)
             process = multiprocessing.get_context("spawn").Process(target=child, args=(sys.argv[1],))
             process.start()
             process.join()
@@ -133,7 +133,7 @@ for number in range(3):
     if pid == 0:
         os.close(reader)
         with incumbent.sync.connect(sys.argv[1]) as store:
-            with store.campaign("jobs", name=f"w{number}", preset="test", lease=0.8, splay=0) as candidate:
+            with store.campaign("jobs", name=f"w{number}", preset="test", lease=8, splay=0) as candidate:
                 for term in candidate.terms():
                     with term:
                         os.write(writer, f"{os.getpid()} {term.token}\\n".encode())
@@ -144,7 +144,7 @@ for number in range(3):
 
 def leader():
     import select
-    ready, _, _ = select.select(list(workers.values()), [], [], 30)
+    ready, _, _ = select.select(list(workers.values()), [], [], 60)
     assert len(ready) == 1, "not one leader"
     pid, token = os.read(ready[0], 100).decode().split()
     return int(pid), token

@@ -26,9 +26,9 @@ def test_without_a_handler_nothing_is_shown(python):
 import incumbent.sync, incumbent.testing, time
 store, faults = incumbent.testing.faulty_store_sync()
 faults.deny_writes("no permission")
-with store, store.campaign("jobs", preset="test", lease=0.8, splay=0) as candidate:
+with store, store.campaign("jobs", preset="test", lease=60, splay=0) as candidate:
     # Logged as an error, which Python shows where a logger has no handler at all.
-    for event in candidate.events(timeout=30):
+    for event in candidate.events(timeout=60):
         if isinstance(event, incumbent.Warning):
             break
     print(event.code)
@@ -44,8 +44,8 @@ with incumbent.sync.connect("memory:"):
     pass
 store, faults = incumbent.testing.faulty_store_sync()
 faults.deny_writes("no permission")
-with store, store.campaign("jobs", preset="test", lease=0.8, splay=0) as candidate:
-    for event in candidate.events(timeout=30):
+with store, store.campaign("jobs", preset="test", lease=60, splay=0) as candidate:
+    for event in candidate.events(timeout=60):
         if isinstance(event, incumbent.Warning):
             break
 """
@@ -63,16 +63,16 @@ stuck, release = threading.Event(), threading.Event()
 class Blocks(logging.Handler):
     def emit(self, record):
         stuck.set()
-        release.wait(30)
+        release.wait(60)
 
 logging.getLogger("incumbent").addHandler(Blocks())
 logging.getLogger("incumbent").setLevel("INFO")
 
 async def main():
     async with await incumbent.connect("memory:") as store:
-        async with store.campaign("jobs", preset="test", lease=0.8, splay=0) as candidate:
+        async with store.campaign("jobs", preset="test", lease=60, splay=0) as candidate:
             term = await candidate.next_term()
-            assert await asyncio.to_thread(stuck.wait, 30)
+            assert await asyncio.to_thread(stuck.wait, 60)
             await candidate.resign()
             print(term.reason.name, release.is_set())
     release.set()

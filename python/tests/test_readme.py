@@ -40,7 +40,7 @@ def of(wanted: str) -> list[object]:
 def at(nats_url, cli, request):
     """The program, on a bucket of its own on the test server."""
     url = f"{nats_url}/README{abs(hash(request.node.name))}"
-    subprocess.run([cli, "init", "--store", url, "--lease", "5s", "--new"], check=True, capture_output=True)
+    subprocess.run([cli, "init", "--store", url, "--lease", "10s", "--new"], check=True, capture_output=True)
     return lambda program: program.replace("nats://localhost:4222/ELECTIONS", url)
 
 
@@ -78,7 +78,7 @@ def test_a_service_serves_who_leads_and_ends_well(at, tmp_path, program):
         said = until(leads, "it never leads")
         assert said["leader"].endswith(f"-{server.pid}")
         server.send_signal(signal.SIGINT)
-        _, errors = server.communicate(timeout=30)
+        _, errors = server.communicate(timeout=60)
         assert b"Traceback" not in errors.replace(b"KeyboardInterrupt", b"") or b"KeyboardInterrupt" in errors
     finally:
         server.kill()
@@ -149,7 +149,7 @@ def test_one_worker_of_a_preloaded_gunicorn_leads_and_is_followed_and_its_master
 def test_a_test_passes(tmp_path, program):
     (tmp_path / "test_worker.py").write_text(program)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_worker.py"]
-    subprocess.run(command, cwd=tmp_path, check=True, timeout=60)
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=150)
 
 
 def test_there_are_programs_of_every_kind():

@@ -13,8 +13,6 @@ from support import FAST, soon
 
 import incumbent
 
-CAMPAIGN = {**FAST, "lease": 60}
-
 
 def resident() -> int:
     """Bytes of memory in use."""
@@ -24,7 +22,7 @@ def resident() -> int:
 
 @pytest.mark.timeout(180)
 async def test_a_thousand_campaigns_lead_in_one_process(store):
-    candidates = await asyncio.gather(*(store.campaign(f"jobs-{n}", name="a", **CAMPAIGN) for n in range(1000)))
+    candidates = await asyncio.gather(*(store.campaign(f"jobs-{n}", name="a", **FAST) for n in range(1000)))
     terms = await soon(asyncio.gather(*(candidate.next_term() for candidate in candidates)))
     assert all(candidate.is_leader for candidate in candidates)
     assert len({term.election for term in terms}) == 1000
@@ -37,7 +35,7 @@ async def test_a_thousand_campaigns_lead_in_one_process(store):
 async def test_of_ten_thousand_campaigns_that_are_over_nothing_is_left(store):
     async def open_and_close(count):
         for n in range(count):
-            async with store.campaign("jobs", name="a", **CAMPAIGN) as candidate:
+            async with store.campaign("jobs", name="a", **FAST) as candidate:
                 events = candidate.events()
                 await events.__anext__()
                 if n % 10 == 0:

@@ -11,10 +11,10 @@ import threading
 import time
 
 import pytest
-from support import FAST, PATIENCE, until
+from support import FAST, PATIENCE, RENEWED, until
 
 import incumbent
-from incumbent import StateChanged, Draining, Lost, Reason, State, TermEnded, Won, sync
+from incumbent import Draining, LeaderChanged, Lost, StateChanged, Reason, State, TermEnded, Won, sync
 
 
 @pytest.fixture
@@ -148,7 +148,9 @@ def test_nothing_within_the_time_given_is_an_error_and_the_iterator_goes_on(cand
             pass
     assert isinstance(timed_out.value, TimeoutError) and timed_out.value.is_temporary
     candidate.resign(PATIENCE)
-    assert isinstance(next(events), Draining | StateChanged)
+    # The store's watch may show the new leader late.
+    following = next(one for one in events if not isinstance(one, LeaderChanged))
+    assert isinstance(following, Draining | StateChanged)
 
 
 def test_callbacks_run_in_order_on_a_thread_of_their_own(candidate):
@@ -177,13 +179,13 @@ def test_a_drain_waits_for_its_callback_which_has_the_time_that_is_left(threads_
         drained.put((seconds, candidate.is_leader))
         may_return.wait(PATIENCE)
 
-    with threads_store.campaign("jobs", drain=20, **FAST) as candidate:
+    with threads_store.campaign("jobs", drain=60, **FAST) as candidate:
         won = threading.Event()
         candidate.attach(on_won=lambda term: won.set(), on_draining=drain)
         assert won.wait(PATIENCE)
         resigned = beside(candidate.resign)
         seconds, was_leader = drained.get(timeout=PATIENCE)
-        assert 15 < seconds <= 20 and was_leader
+        assert 30 < seconds <= 60 and was_leader
         assert candidate.is_leader and resigned.empty()
         may_return.set()
         assert resigned.get(timeout=PATIENCE) is None
@@ -240,14 +242,22 @@ def test_a_callback_that_raises_is_reported_and_ends_the_term_where_asked(
     assert lost.get(timeout=PATIENCE) is Reason.DELETED
 
 
-def test_a_slow_callback_delays_no_renewal(candidate):
-    blocked = threading.Event()
-    candidate.attach(on_won=lambda term: blocked.wait(PATIENCE))
-    term = candidate.next_term(PATIENCE)
-    began = time.monotonic()
-    until(lambda: time.monotonic() - began > 2 * FAST["lease"], "")
-    assert term.is_current()
-    blocked.set()
+def test_a_slow_callback_delays_no_renewal(threads_store):
+    with threads_store.campaign("jobs", **RENEWED) as candidate:
+        blocked, is_blocked = threading.Event(), threading.Event()
+
+        def block(term):
+            is_blocked.set()
+            blocked.wait(PATIENCE)
+
+        candidate.attach(on_won=block)
+        term = candidate.next_term(PATIENCE)
+        assert is_blocked.wait(PATIENCE)
+        for _ in range(2):
+            proven = time.monotonic() + term.remaining
+            until(lambda: time.monotonic() + term.remaining > proven + 0.05, "nothing is renewed")
+        assert term.is_current()
+        blocked.set()
 
 
 def test_only_the_leader_runs_a_guarded_function(scripted_election_sync):
@@ -289,8 +299,9 @@ def test_ctrl_c_works_in_every_wait(threads_store, wait):
         # The test runner may have been started with Ctrl-C ignored.
         signal.signal(signal.SIGINT, signal.default_int_handler)
         timer = threading.Timer(0.2, os.kill, [os.getpid(), signal.SIGINT])
-        timer.start()
         with pytest.raises(KeyboardInterrupt):
+            # Inside, because on a busy machine the signal may come before the wait.
+            timer.start()
             waits[wait]()
         timer.join()
         follower.close(PATIENCE)

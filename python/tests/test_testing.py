@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from support import FAST, PATIENCE, soon, until
+from support import PATIENCE, RENEWED, SHORT, soon, until
 
 from incumbent import LeaderChanged, Reason
 from incumbent.testing import ManualClock
@@ -61,7 +61,7 @@ def test_a_lease_runs_out_on_a_clock_that_is_moved(scripted_election_sync):
 @pytest.mark.parametrize("fault", ["lose_answers", "lose_requests", "busy"])
 def test_a_leader_survives_the_faults_of_a_write(faulty_store_sync, fault):
     store, faults = faulty_store_sync()
-    with store, store.campaign("jobs", **FAST) as candidate:
+    with store, store.campaign("jobs", **RENEWED) as candidate:
         term = candidate.next_term(PATIENCE)
         getattr(faults, fault)(1)
         # Later than a renewal after the fault.
@@ -72,7 +72,7 @@ def test_a_leader_survives_the_faults_of_a_write(faulty_store_sync, fault):
 
 def test_a_leader_that_is_cut_off_loses_its_term_and_one_that_is_not_told_does_not_wait(faulty_store_sync):
     store, faults = faulty_store_sync()
-    with store, store.campaign("jobs", **FAST) as candidate:
+    with store, store.campaign("jobs", **SHORT) as candidate:
         term = candidate.next_term(PATIENCE)
         faults.kill_watches()
         faults.partition()

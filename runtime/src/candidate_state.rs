@@ -170,7 +170,8 @@ impl CandidateState {
     /// Applies the events of one step of the campaign. Returns whether the work of a term that drains, or is over,
     /// has ended, because no handle holds the term.
     ///
-    /// The lease is published *before* any event: a reader of `Won` leads, and a reader of `Lost` does not. One lock
+    /// The lease is published *before* any event: a reader of `Won` leads, and a reader of `Lost` does not. The reason of
+    /// a loss is set before that: a reader that sees that the term is over sees the reason too. One lock
     /// covers the step, so that a new subscriber sees it as a whole.
     pub(crate) fn update(
         &self,
@@ -178,12 +179,20 @@ impl CandidateState {
         events: impl IntoIterator<Item = campaign::Event>,
         driver: &Weak<dyn CommandSink>,
     ) -> bool {
+        let events: Vec<_> = events.into_iter().collect();
         let mut work_ended = false;
         let mut changed = Vec::new();
         let mut woken = Vec::new();
         let mut inner = self.inner();
         let is_over = inner.over;
         if !is_over {
+            for event in &events {
+                if let campaign::Event::Lost { term, reason } = event {
+                    inner.held.iter().filter(|held| held.term.token() == term.token).for_each(|held| {
+                        held.term.set_reason(*reason);
+                    });
+                }
+            }
             self.publish_lease(&mut inner, lease, driver);
         }
         for event in events {
@@ -246,6 +255,7 @@ impl CandidateState {
         if inner.over {
             return;
         }
+        inner.held.iter().for_each(|held| held.term.set_reason(reason));
         self.deadline.store(0, Ordering::Release);
         inner.over = true;
         let held = std::mem::take(&mut inner.held);

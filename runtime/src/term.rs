@@ -316,6 +316,11 @@ impl TermView {
         Term { view: self.clone(), holds: false }
     }
 
+    /// Sets the reason of the end that is about to be published.
+    pub(crate) fn set_reason(&self, reason: Reason) {
+        self.0.reason.get_or_init(|| reason);
+    }
+
     /// Moves the deadline; zero ends the right to lead.
     pub(crate) fn set_deadline(&self, deadline: Instant) {
         self.0.deadline.store(deadline.as_nanos(), Ordering::Release);
@@ -329,8 +334,8 @@ impl TermView {
 
     /// Ends the term, and returns whether its work has ended. Call [`wake`](Self::wake) next.
     pub(crate) fn end(&self, reason: Reason) -> bool {
+        self.set_reason(reason);
         self.set_deadline(Instant::ZERO);
-        self.0.reason.get_or_init(|| reason);
         self.work_ended()
     }
 

@@ -13,7 +13,7 @@ use incumbent::store::{Adapter, Nats, NatsSettings, StoreAdmin};
 use incumbent_testkit::nats::{NatsServer, Options};
 
 /// Long enough to be renewed in time on a busy machine.
-const LEASE: Duration = Duration::from_secs(2);
+const LEASE: Duration = Duration::from_secs(6);
 
 struct Bucket {
     server: NatsServer,

@@ -23,7 +23,8 @@ impl Term {
     /// The reason for which the term ended; `None` while it lasts. A term whose deadline has passed unproven is
     /// `Expired`, even before the event is emitted.
     pub fn reason(&self) -> Option<Reason> {
-        self.0.reason().or_else(|| (!self.is_current()).then_some(Reason::Expired))
+        // Read in this order: the reason is set before the term ceases to be current.
+        if self.is_current() { None } else { Some(self.0.reason().unwrap_or(Reason::Expired)) }
     }
 
     /// Answers when the term is over, with the reason. Does not hold the term.

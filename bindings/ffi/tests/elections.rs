@@ -9,7 +9,7 @@ use incumbent_ffi::settings::{Dialect, Unit, Value, campaign, opening};
 use incumbent_ffi::{Candidate, Error, ErrorKind, Event, Feed, Leave, Operation, Reason, Store, Taken, Term};
 
 const DIALECT: Dialect = Dialect { unit: Unit::Seconds, lengths: "a number of seconds" };
-const LIMIT: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_secs(60);
 
 fn answer<T: Send + 'static>(operation: &Operation<T>) -> Result<T, Error> {
     assert!(operation.ready().wait(Some(LIMIT)), "it takes too long");
@@ -23,7 +23,8 @@ fn store() -> Store {
 fn candidate(store: &Store, name: &str) -> Candidate {
     let settings = vec![
         ("name".to_owned(), Value::Text(name.into())),
-        ("preset".to_owned(), Value::Text("fast".into())),
+        // It does not end just because the machine is busy.
+        ("lease".to_owned(), Value::Number(60.0)),
         ("splay".to_owned(), Value::Number(0.0)),
     ];
     answer(&store.campaign("jobs".into(), campaign(settings, DIALECT).unwrap())).unwrap()

@@ -11,7 +11,7 @@ use incumbent_ffi::{
 };
 
 const DIALECT: Dialect = Dialect { unit: Unit::Seconds, lengths: "a number of seconds" };
-const LIMIT: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_secs(60);
 
 fn answer<T: Send + 'static>(operation: &Operation<T>) -> Result<T> {
     assert!(operation.ready().wait(Some(LIMIT)), "it takes too long");

@@ -33,6 +33,8 @@ const TICK: Duration = Duration::from_millis(100);
 const OPERATOR_TIMEOUT: Duration = Duration::from_secs(3);
 /// The longest time that candidates may take to leave in good order; the library itself takes 2 s at most.
 const CLOSING: Duration = Duration::from_secs(4);
+/// The longest time that killed candidates may take to be gone, with a disk that holds up the kernel.
+const DYING: Duration = Duration::from_secs(60);
 
 /// `incumbent demo`.
 pub(crate) async fn run(args: Args, as_json: bool) -> Result<Exit, Failure> {
@@ -143,10 +145,10 @@ impl Demo {
                 self.fleet.members[member].order(Order::Close);
             }
         }
-        let others = self.wait_until_gone(signals, leader).await?;
+        let others = self.wait_until_gone(signals, leader, CLOSING).await?;
         if let Some(leader) = leader.filter(|_| others) {
             self.fleet.members[leader].order(Order::Close);
-            self.wait_until_gone(signals, None).await?;
+            self.wait_until_gone(signals, None, CLOSING).await?;
         }
         self.fleet
             .members
@@ -154,13 +156,18 @@ impl Demo {
             .filter(|member| member.is_present())
             .try_for_each(|member| member.kill())?;
         // A killed process is gone only when it was waited for.
-        self.wait_until_gone(signals, None).await?;
+        self.wait_until_gone(signals, None, DYING).await?;
         Ok(())
     }
 
     /// Returns false where a signal came first or the time ran out.
-    async fn wait_until_gone(&mut self, signals: &mut Signals, but: Option<usize>) -> Result<bool, Failure> {
-        let until = self.clock.now() + CLOSING;
+    async fn wait_until_gone(
+        &mut self,
+        signals: &mut Signals,
+        but: Option<usize>,
+        limit: Duration,
+    ) -> Result<bool, Failure> {
+        let until = self.clock.now() + limit;
         let mut ticks = interval(TICK / 4);
         while self.clock.now() < until {
             tokio::select! {

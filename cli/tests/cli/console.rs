@@ -52,7 +52,7 @@ fn the_end_of_what_is_typed_ends_the_work() {
 
 #[test]
 fn what_is_typed_during_a_cool_down_is_dropped_and_counted() {
-    let options = [&HANDLERS[..], &["--error-timeout", "1s"]].concat();
+    let options = [&HANDLERS[..], &["--error-timeout", "10s"]].concat();
     let words = [&["run", "--store", "console:"], &options[..]].concat();
     let mut command = incumbent(&words);
     let (reader, mut writer) = std::io::pipe().unwrap();

@@ -1,6 +1,7 @@
 //! `incumbent demo`.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use incumbent_testkit::nats::{NatsServer, Options};
 use incumbent_testkit::process::is_running;
@@ -10,18 +11,26 @@ use serde_json::Value;
 
 use crate::support::{Ended, Running, children, ended, incumbent, json};
 
+/// The longest time that every fault may take, some of them twice: on a busy machine a leader may lose its lease of 2 s
+/// just before a fault.
+const PLAY: Duration = Duration::from_secs(240);
+
 /// Runs a demo until each of these faults was made and a candidate led after the last, and ends it.
 #[track_caller]
 fn played(arguments: &[&str], faults: &[&str]) -> Ended {
     let mut arguments = arguments.to_vec();
-    arguments.extend(["--json", "--for", "80s"]);
+    arguments.extend(["--json", "--for", "10m"]);
     let mut demo = Running::start(incumbent(&arguments));
     let mut awaited: BTreeSet<&str> = faults.iter().copied().collect();
-    demo.until("a leader after every fault", |line| {
+    demo.until_within(PLAY, "a leader after every fault", |line| {
         let reported = json(line);
-        if reported["event"] == "fault" {
-            awaited.remove(reported["fault"].as_str().unwrap());
-        }
+        let fault = faults.iter().find(|fault| reported["fault"] == **fault);
+        match (reported["event"].as_str(), fault) {
+            (Some("fault"), Some(fault)) => awaited.remove(fault),
+            // It could not be made, such as a hand over by a leader whose lease has just ended; its turn comes again.
+            (Some("missed"), Some(fault)) => awaited.insert(fault),
+            _ => false,
+        };
         (reported["event"] == "won" && awaited.is_empty()).then_some(())
     });
     demo.signal(Signal::INT);
@@ -90,7 +99,9 @@ fn tasks_of_one_process_do_without_kill_and_stop() {
 
 #[test]
 fn without_faults_the_first_leader_leads_to_the_end() {
-    let demo = ended(&["demo", "--for", "3s", "--faults", "none", "--workers", "3", "--no-splay", "--json"]);
+    // A few renewals, of a lease that does not end just because the machine is busy.
+    let words = ["demo", "--for", "15s", "--lease", "10s", "--faults", "none", "--workers", "3"];
+    let demo = ended(&[&words[..], &["--no-splay", "--json"]].concat());
     check(&demo, &[]);
     let summary = summary(&demo);
     assert_eq!(summary["vacancy_ms"]["max"], Value::Null, "{demo:#?}");
@@ -99,7 +110,11 @@ fn without_faults_the_first_leader_leads_to_the_end() {
 
 #[test]
 fn without_a_terminal_it_says_in_plain_lines_what_happens() {
-    let demo = ended(&["demo", "--for", "4s", "--faults", "hand-over", "--workers", "3"]);
+    let words = ["demo", "--for", "80s", "--faults", "hand-over", "--workers", "3"];
+    let mut demo = Running::start(incumbent(&words));
+    demo.until("a fault", |line| line.contains("the leader, to hand over to").then_some(()));
+    demo.signal(Signal::INT);
+    let demo = demo.wait();
     assert_eq!(demo.code, Some(0), "{demo:#?}");
     let first = demo.stdout.lines().next().unwrap();
     assert!(
@@ -146,7 +161,7 @@ fn a_second_ctrl_c_kills_candidates_that_do_not_leave() {
     demo.signal(Signal::INT);
     let demo = demo.wait();
     assert_eq!(summary(&demo)["overlaps"], 0);
-    assert!(!candidates.iter().any(|pid| is_running(*pid)));
+    assert!(!candidates.iter().any(|pid| is_running(*pid)), "{demo:#?}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use incumbent_testkit::tools::NatsVersion;
 use serde_json::{Value, json};
 
 use crate::snapshot;
-use crate::support::{Scratch, ended, json, leading};
+use crate::support::{Scratch, ended, json, settled};
 
 /// A bucket made without regard to the documentation.
 fn make_bucket(server: &NatsServer, config: kv::Config) {
@@ -166,7 +166,7 @@ fn a_cluster_is_shown_with_its_servers_and_one_that_is_away_is_weak() {
 #[test]
 fn a_file_is_examined_for_people() {
     let scratch = Scratch::made();
-    let _ada = leading(&scratch.url, "jobs", "ada");
+    let _ada = settled(&scratch.url, "jobs", "ada");
     let doctor = ended(&["doctor", "--lease", "5s", "--store", &scratch.url]);
     assert_eq!(doctor.code, Some(0), "{doctor:?}");
     snapshot::assert("doctor-sqlite", &doctor.stdout.replace(&scratch.url, "sqlite:elections.db"));

@@ -149,7 +149,7 @@ fn a_begin_that_hangs_and_ignores_the_signal_is_killed() {
 fn an_end_that_outlasts_the_lease_is_a_broken_promise_reported_while_it_runs() {
     let scratch = Scratch::made();
     let options = ["--on-won", "echo begins", "--on-lost", "echo ends; exec sleep 1000"];
-    let mut run = Running::start(incumbent(&[&leased(&scratch, "ada", "5s")[..], &options].concat()));
+    let mut run = Running::start(incumbent(&[&leased(&scratch, "ada", "10s")[..], &options].concat()));
     await_output(&mut run, "on-won: begins");
     delete(&scratch);
     await_output(&mut run, "on-lost: ends");
@@ -270,7 +270,7 @@ fn an_unhealthy_leader_ends_its_work_and_leaves() {
 fn the_work_is_ended_in_good_time_where_the_server_is_silent() {
     let mut server = NatsServer::start(Options::new());
     let url = format!("{}/ELECTIONS", server.url());
-    let made = ended(&["init", "--store", &url, "--new", "--lease", "5s"]);
+    let made = ended(&["init", "--store", &url, "--new", "--lease", "15s"]);
     assert_eq!(made.code, Some(0), "{made:?}");
     let end = "read -r until rest < $INCUMBENT_DEADLINE_FILE; \
                read -r up rest < /proc/uptime; echo $until $up $INCUMBENT_REASON";
@@ -294,7 +294,8 @@ fn the_work_is_ended_in_good_time_where_the_server_is_silent() {
 fn a_supervisor_that_was_stopped_for_longer_ends_the_work_first_of_all() {
     let scratch = Scratch::made();
     let options = ["--on-won", "echo begins", "--on-lost", "echo ends $INCUMBENT_REASON."];
-    let candidate = |name| Running::start(incumbent(&[&leased(&scratch, name, "5s")[..], &options].concat()));
+    let candidate =
+        |name| Running::start(incumbent(&[&leased(&scratch, name, "10s")[..], &options].concat()));
     let mut ada = candidate("ada");
     await_output(&mut ada, "on-won: begins");
     incumbent_testkit::process::pause(ada.pid());

@@ -5,13 +5,13 @@ use incumbent_testkit::wait::until_some;
 use serde_json::json;
 
 use crate::support::{
-    LIMIT, Running, Scratch, campaigning_for_long, ended, incumbent, json, leading, sequence,
+    LIMIT, Running, Scratch, campaigning_for_long, ended, incumbent, json, sequence, settled,
 };
 
 #[test]
 fn status_shows_the_holder_of_an_election() {
     let scratch = Scratch::made();
-    let _ada = leading(&scratch.url, "jobs", "ada");
+    let _ada = settled(&scratch.url, "jobs", "ada");
     let status = ended(&["status", "jobs", "--store", &scratch.url]);
     assert_eq!(status.code, Some(0), "{status:?}");
     let lines: Vec<&str> = status.stdout.lines().collect();
@@ -19,20 +19,20 @@ fn status_shows_the_holder_of_an_election() {
     let words = |line: &str| line.split_whitespace().next().unwrap_or_default().to_owned();
     let reported = ["since", "token", "lease", "margin", "renewed", "revision", "candidates"];
     assert_eq!(lines[2..].iter().map(|line| words(line)).collect::<Vec<_>>(), reported);
-    assert!(lines[4].starts_with("lease       2.00 s, ") && lines[4].ends_with(" left"), "{lines:?}");
-    assert_eq!(lines[5], "margin      220 ms before that the leader stops by itself");
+    assert!(lines[4].starts_with("lease       30.00 s, ") && lines[4].ends_with(" left"), "{lines:?}");
+    assert_eq!(lines[5], "margin      1.55 s before that the leader stops by itself");
     assert!(lines[6].starts_with("renewed     ") && lines[6].ends_with(" ago"), "{lines:?}");
     assert!(lines[8].starts_with("candidates  ada  holds the lease, here for "), "{lines:?}");
     let status = json(&ended(&["status", "jobs", "--store", &scratch.url, "--json"]).stdout);
     assert_eq!((&status["state"], &status["leader"]["name"]), (&json!("held"), &json!("ada")));
     let (ago, left) = (status["renewed_ms_ago"].as_f64().unwrap(), status["left_ms"].as_f64().unwrap());
-    assert!((ago + left - 2000.0).abs() < 0.01, "{status}");
+    assert!((ago + left - 30_000.0).abs() < 0.01, "{status}");
 }
 
 #[test]
 fn status_shows_the_token_of_the_leader_and_how_long_it_has_led() {
     let scratch = Scratch::made();
-    let words = ["run", "--store", &scratch.url, "--key", "jobs", "--name", "ada", "--lease", "6s"];
+    let words = ["run", "--store", &scratch.url, "--key", "jobs", "--name", "ada", "--lease", "10s"];
     let script = "echo leads with $INCUMBENT_TOKEN; exec sleep 1000";
     let mut ada = Running::start(incumbent(&[&words[..], &["--", "sh", "-c", script]].concat()));
     let token = ada.until("the token", |line| line.strip_prefix("leads with ").map(str::to_owned));
@@ -107,8 +107,8 @@ fn status_lists_every_election_of_a_store() {
     let scratch = Scratch::made();
     let nothing = ended(&["status", "--all", "--store", &scratch.url]);
     assert_eq!(nothing.stdout, "no election was ever held here\n");
-    let _ada = leading(&scratch.url, "reports", "ada");
-    let mut ben = leading(&scratch.url, "jobs", "ben");
+    let _ada = settled(&scratch.url, "reports", "ada");
+    let mut ben = settled(&scratch.url, "jobs", "ben");
     ben.signal(rustix::process::Signal::TERM);
     assert_eq!(ben.wait().code, Some(0));
     let all = ended(&["status", "--all", "--store", &scratch.url]);
@@ -141,7 +141,7 @@ fn observe_prints_every_change_of_leader() {
     let mut observe =
         Running::start(incumbent(&["observe", "jobs", "--store", &scratch.url, "--count", "3"]));
     observe.until("the vacancy", |line| (line == "jobs: vacant").then_some(()));
-    let ada = leading(&scratch.url, "jobs", "ada");
+    let ada = settled(&scratch.url, "jobs", "ada");
     observe.until("the leader", |line| line.starts_with("jobs: ada leads since revision ").then_some(()));
     ada.signal(rustix::process::Signal::TERM);
     observe.until("the vacancy", |line| (line == "jobs: vacant").then_some(()));

@@ -9,7 +9,9 @@ use incumbent::store::{Sqlite, SqliteSettings, StoreAdmin as _};
 use incumbent_testkit::nats::{NatsServer, Options};
 use serde_json::json;
 
-use crate::support::{Running, Scratch, ended, incumbent, json, leading, sequence, takes_part};
+use crate::support::{
+    Running, Scratch, ended, hand_over, incumbent, json, leading, sequence, settled, takes_part,
+};
 use crate::terminal::terminal;
 
 /// A server with a bucket for leases of that length.
@@ -23,9 +25,8 @@ fn server(lease: &str) -> (NatsServer, String) {
 
 #[track_caller]
 fn hands_over_in(store: &str) {
-    // Other candidates hold back for a tenth of the lease; within it the successor must get some processor time.
     let candidate = |name| {
-        let words = ["run", "--store", store, "--key", "jobs", "--name", name, "--lease", "10s"];
+        let words = ["run", "--store", store, "--key", "jobs", "--name", name, "--lease", "30s"];
         let words = [&words[..], &["--splay", "0s", "-v"]].concat();
         let script = "echo leads with $INCUMBENT_SEQUENCE; exec sleep 1000";
         Running::start(incumbent(&[&words[..], &["--", "sh", "-c", script]].concat()))
@@ -34,8 +35,7 @@ fn hands_over_in(store: &str) {
     sequence(&mut ada);
     let mut ben = candidate("ben");
     takes_part(&mut ben, "ada");
-    let handed = ended(&["hand-over", "jobs", "--to", "ben", "--yes", "--timeout", "60s", "--store", store]);
-    assert_eq!(handed.code, Some(0), "{handed:?}");
+    let handed = hand_over(store, "ben");
     assert!(handed.stdout.starts_with("jobs: ada handed over to ben, in "), "{handed:?}");
     sequence(&mut ben);
     let again = ended(&["hand-over", "jobs", "--to", "ben", "--yes", "--store", store]);
@@ -50,7 +50,7 @@ fn evicts_in(store: &str) {
     let evicted = ended(&["evict", "jobs", "--yes", "--store", store]);
     assert_eq!(evicted.code, Some(0), "{evicted:?}");
     let reported = "jobs: ada is evicted\n\
-                the next leader waits 2.00 s, until the lease of ada is certainly over\n";
+                the next leader waits 10.00 s, until the lease of ada is certainly over\n";
     assert_eq!(evicted.stdout, reported);
     sequence(&mut ada);
 }
@@ -62,7 +62,7 @@ fn a_leader_in_a_file_hands_over_to_whom_the_operator_names() {
 
 #[test]
 fn a_leader_on_a_server_hands_over_to_whom_the_operator_names() {
-    let (_server, store) = server("10s");
+    let (_server, store) = server("30s");
     hands_over_in(&store);
 }
 
@@ -73,16 +73,15 @@ fn a_leader_in_a_file_is_evicted_and_the_wait_of_the_next_one_is_printed() {
 
 #[test]
 fn a_leader_on_a_server_is_evicted_and_the_wait_of_the_next_one_is_printed() {
-    let (_server, store) = server("2s");
+    let (_server, store) = server("10s");
     evicts_in(&store);
 }
 
 /// The server loses more acknowledged writes than candidates use up by themselves. The candidate that remembers them
 /// reports the token for which it stays out, and leads once the operator accepts.
-/// which token it stays out, and leads once the operator accepts.
 #[test]
 fn a_candidate_that_stays_out_after_a_reset_leads_once_the_operator_accepts() {
-    let (mut server, store) = server("2s");
+    let (mut server, store) = server("10s");
     let (stored, kept) = (server.folder().join("store"), server.folder().join("kept"));
     let copy = |from: &Path, to: &Path| {
         let copied = Command::new("cp").arg("-a").args([from, to]).status().unwrap();
@@ -106,18 +105,19 @@ fn a_candidate_that_stays_out_after_a_reset_leads_once_the_operator_accepts() {
     let reset = ada.until_reported("the reset", |line| line.contains("staying out"));
     let seen = reset.split("the largest token seen was ").nth(1).unwrap()[..33].to_owned();
 
-    let asked = |seen: &str| {
-        let words = ["accept-reset", "jobs", "--seen", seen, "--yes", "--store", &store, "--timeout", "4s"];
+    let asked = |seen: &str, timeout: &str| {
+        let words =
+            ["accept-reset", "jobs", "--seen", seen, "--yes", "--store", &store, "--timeout", timeout];
         ended(&[&words[..], &["--json"]].concat())
     };
     let zero = "0000000000000000-0000000000000001";
-    let nothing = asked(zero);
+    let nothing = asked(zero, "60s");
     assert_eq!((nothing.code, &json(&nothing.stdout)["accepted"]), (Some(0), &json!(false)), "{nothing:?}");
     let smaller = format!("{}{:016x}", &seen[..17], u64::from_str_radix(&seen[17..], 16).unwrap() - 1);
-    let refused = asked(&smaller);
+    let refused = asked(&smaller, "4s");
     assert_eq!(refused.code, Some(1), "{refused:?}");
     assert!(refused.stderr.contains("jobs is still vacant after 4.00 s"), "{refused:?}");
-    let accepted = asked(&seen);
+    let accepted = asked(&seen, "60s");
     assert_eq!(accepted.code, Some(0), "{accepted:?}");
     let reported = json(&accepted.stdout);
     assert_eq!(
@@ -130,7 +130,7 @@ fn a_candidate_that_stays_out_after_a_reset_leads_once_the_operator_accepts() {
 #[test]
 fn a_successor_that_is_no_candidate_is_a_failure_that_says_so() {
     let scratch = Scratch::made();
-    let _ada = leading(&scratch.url, "jobs", "ada");
+    let _ada = settled(&scratch.url, "jobs", "ada");
     let arguments = ["hand-over", "jobs", "--to", "nobody", "--yes", "--timeout", "60s"];
     let failed = ended(&[&arguments[..], &["--store", &scratch.url]].concat());
     assert_eq!(failed.code, Some(1), "{failed:?}");
@@ -169,7 +169,7 @@ fn a_leader_of_other_software_cannot_be_asked_and_that_is_said() {
 #[test]
 fn without_a_terminal_nothing_is_done_that_was_not_confirmed() {
     let scratch = Scratch::made();
-    let _ada = leading(&scratch.url, "jobs", "ada");
+    let _ada = settled(&scratch.url, "jobs", "ada");
     for arguments in [&["evict", "jobs"][..], &["hand-over", "jobs", "--to", "ben"]] {
         let asked = ended(&[arguments, &["--store", &scratch.url]].concat());
         assert_eq!(asked.code, Some(2), "{asked:?}");
@@ -192,7 +192,7 @@ fn at_a_terminal_it_asks_and_takes_no_for_an_answer() {
         let ended = evict.wait();
         assert_eq!(ended.code, Some(code), "{ended:?}");
         assert!(
-            ended.stderr.contains("Evict ada from jobs? The next leader waits 2.00 s. [y/N]"),
+            ended.stderr.contains("Evict ada from jobs? The next leader waits 10.00 s. [y/N]"),
             "{ended:?}"
         );
     }

@@ -9,7 +9,9 @@ use incumbent_testkit::tools::NatsVersion;
 use incumbent_testkit::wait;
 use serde_json::json;
 
-use crate::support::{Running, campaigning, ended, incumbent, json, leading, sequence, takes_part};
+use crate::support::{
+    Running, campaigning, ended, hand_over, incumbent, json, leading, sequence, takes_part,
+};
 
 /// Far longer than any step here takes, on however busy a machine.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -48,8 +50,7 @@ fn store(server: &NatsServer, user: &str) -> String {
 
 #[track_caller]
 fn every_role_can_do_what_it_must(version: NatsVersion) {
-    // Other candidates hold back for a tenth of it during a hand-over.
-    let server = server(version, "5s");
+    let server = server(version, "10s");
     let [operator, observer, jobber] = ["operator", "observer", "jobber"].map(|user| store(&server, user));
     let mut observe = Running::start(incumbent(&["observe", "jobs", "--store", &observer]));
     observe.until("the vacancy", |line| (line == "jobs: vacant").then_some(()));
@@ -61,8 +62,7 @@ fn every_role_can_do_what_it_must(version: NatsVersion) {
     assert_eq!(doctor.code, Some(0), "{doctor:?}");
     let mut ben = campaigning(&jobber, "jobs", "ben");
     takes_part(&mut ben, "ada");
-    let asked = ["hand-over", "jobs", "--to", "ben", "--yes", "--timeout", "60s", "--store", &operator];
-    assert_eq!(ended(&asked).code, Some(0));
+    hand_over(&operator, "ben");
     let first = sequence(&mut ben);
     assert_eq!(ended(&["evict", "jobs", "--yes", "--store", &operator]).code, Some(0));
     // It waits the lease out; a release afterwards is permitted, too.

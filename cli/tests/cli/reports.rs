@@ -265,8 +265,7 @@ fn a_hand_over_is_printed() {
         let script = ["sh", "-c", "echo leads with $INCUMBENT_SEQUENCE; exec sleep 1000"];
         Running::start(incumbent(&[&words[..], &options, &script].concat()))
     };
-    // Other candidates hold back for a second only; on a busy machine the successor may miss it, then the
-    // test tries again.
+    // As in `hand_over`, with what is printed.
     let handed = |store: &str, before: &mut Running, after: &mut Running, line: &str| loop {
         let said = session_of(store, &[line], steady);
         if said.ends_with("[0]\n\n") {

@@ -10,11 +10,10 @@ use rustix::process::Signal;
 
 use crate::support::{Ended, Running, Scratch, children, ended, incumbent, json};
 
-/// The arguments of a candidate with a lease of a second, up to the command.
+/// The arguments of a candidate, up to the command. Its lease is short enough to wait for its end, and long enough not to
+/// end just because the machine is busy.
 pub(crate) fn arguments<'a>(scratch: &'a Scratch, name: &'a str) -> Vec<&'a str> {
-    let mut arguments = vec!["run", "--store", &scratch.url, "--key", "jobs", "--name", name];
-    arguments.extend(["--preset", "fast", "--lease", "1s"]);
-    arguments
+    vec!["run", "--store", &scratch.url, "--key", "jobs", "--name", name, "--lease", "10s"]
 }
 
 pub(crate) fn command<'a>(

@@ -152,7 +152,7 @@ fn a_supervisor_that_was_stopped_with_its_guard_kills_the_command_before_anythin
 fn a_command_that_ignores_sigterm_is_dead_with_its_group_before_the_deadline() {
     let mut server = NatsServer::start(Options::new());
     let url = format!("{}/ELECTIONS", server.url());
-    let made = ended(&["init", "--store", &url, "--new", "--lease", "5s"]);
+    let made = ended(&["init", "--store", &url, "--new", "--lease", "15s"]);
     assert_eq!(made.code, Some(0), "{made:?}");
     // The command and a child of it: each prints the time repeatedly, beside the deadline.
     let script = "trap '' TERM; \
@@ -183,14 +183,14 @@ fn a_command_that_ignores_sigterm_is_dead_with_its_group_before_the_deadline() {
 #[test]
 fn a_command_that_fills_a_pipe_without_a_reader_costs_no_term() {
     let scratch = Scratch::made();
-    let mut run = ChildGuard::spawn(incumbent(&command(&scratch, &["5s", "--json"], "exec yes"))).unwrap();
+    let mut run = ChildGuard::spawn(incumbent(&command(&scratch, &["10s", "--json"], "exec yes"))).unwrap();
     let revision = || {
         let status = json(&ended(&["status", "jobs", "--store", &scratch.url, "--json"]).stdout);
         (status["state"] == "held").then(|| status["revision"].as_u64().unwrap())
     };
     let first = wait::until_some("a leader", wait::GENEROUS, revision);
     // There are three renewals to a lease.
-    wait::until("a lease and more", wait::GENEROUS, || revision().is_some_and(|now| now >= first + 4));
+    wait::until("a lease and more", LIMIT, || revision().is_some_and(|now| now >= first + 4));
     kill_process(Pid::from_raw(run.pid().try_into().unwrap()).unwrap(), Signal::TERM).unwrap();
     let mut reported = run.take_stderr().unwrap();
     assert_eq!(run.wait(LIMIT).code(), Some(0));
@@ -207,7 +207,7 @@ fn the_deadline_file_moves_with_every_renewal() {
         read -r a unix token < $INCUMBENT_DEADLINE_FILE; echo $a $unix $token; b=$a
         while [ $a = $b ]; do sleep 0.1; read -r b unix token < $INCUMBENT_DEADLINE_FILE; done
         echo $b $unix $token; echo $INCUMBENT_TOKEN";
-    let ended = ended(&command(&scratch, &["5s"], script));
+    let ended = ended(&command(&scratch, &["10s"], script));
     let words: Vec<&str> = ended.stdout.split_whitespace().collect();
     let [first, unix, token, second, later, same, reported] = words[..] else { panic!("{ended:?}") };
     assert!(second.parse::<u64>().unwrap() > first.parse().unwrap(), "{ended:?}");
@@ -219,7 +219,7 @@ fn the_deadline_file_moves_with_every_renewal() {
 fn a_command_is_ended_in_good_time_where_the_server_is_silent() {
     let mut server = NatsServer::start(Options::new());
     let url = format!("{}/ELECTIONS", server.url());
-    let made = ended(&["init", "--store", &url, "--new", "--lease", "5s"]);
+    let made = ended(&["init", "--store", &url, "--new", "--lease", "15s"]);
     assert_eq!(made.code, Some(0), "{made:?}");
     // It obeys the second signal only: the first must be followed by a SIGKILL.
     let script = "trap 'test -e $MARK && exit 0; touch $MARK; echo asked; read -r until rest < $INCUMBENT_DEADLINE_FILE; \

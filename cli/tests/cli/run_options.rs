@@ -29,9 +29,10 @@ fn a_candidate_that_is_not_elected_in_time_says_who_is_and_ends() {
     let scratch = Scratch::made();
     let mut ada = started(&scratch, "ada", &[], "echo $$; exec sleep 1000");
     pid(&mut ada);
-    let ben = ended(&command(&scratch, "ben", &["--wait", "1s"], "echo never"));
+    // Long enough to hear of ada.
+    let ben = ended(&command(&scratch, "ben", &["--wait", "10s"], "echo never"));
     assert_eq!((ben.code, ben.stdout.as_str()), (Some(8), ""), "{ben:?}");
-    assert!(ben.stderr.contains("not elected within 1s; ada leads"), "{ben:?}");
+    assert!(ben.stderr.contains("not elected within 10s; ada leads"), "{ben:?}");
     assert_eq!(state(&scratch), "held");
 }
 

@@ -41,7 +41,8 @@ pub(crate) fn pieces(terminal: OwnedFd) -> Receiver<String> {
 #[test]
 fn a_terminal_shows_a_live_table_and_is_restored_at_ctrl_c() {
     let (ours, theirs) = terminal();
-    let mut command = incumbent(&["demo", "--workers", "4", "--faults", "none"]);
+    let mut command =
+        incumbent(&["demo", "--workers", "4", "--faults", "none", "--no-splay", "--lease", "30s"]);
     command.stdin(theirs.try_clone().unwrap()).stdout(theirs);
     let mut demo = ChildGuard::spawn(command).unwrap();
     let pieces = pieces(ours);
@@ -55,7 +56,7 @@ fn a_terminal_shows_a_live_table_and_is_restored_at_ctrl_c() {
     };
     until(&mut shown, "leading");
     assert!(shown.starts_with("\u{1b}[?1049h"), "not on the alternate screen: {shown:?}");
-    for part in ["incumbent demo", "candidate", "left of 2.00 s", "ada", "dara", "two leaders: never", "█"]
+    for part in ["incumbent demo", "candidate", "left of 30.00 s", "ada", "dara", "two leaders: never", "█"]
     {
         assert!(shown.contains(part), "{part:?} in {shown}");
     }

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use crate::contender::{BUCKET, make_bucket, store_url};
 
 const KEY: &str = "jobs.wire";
-const LEASE: Duration = Duration::from_secs(3);
+const LEASE: Duration = Duration::from_secs(6);
 
 /// A server with a bucket, and our store open on it.
 struct Bench {

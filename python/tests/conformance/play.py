@@ -16,7 +16,7 @@ from conformance.hand import Hand
 from conformance.scenario import Fields, Scenario
 from incumbent import IncumbentError, State, Token
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 """The time limit of an expectation, in seconds, for a busy machine."""
 
 

@@ -46,14 +46,14 @@ WRONG = [
         [do("expect_won", "b")],
         5,
         "b to be told Won",
-        "b is WAITING, does not lead, after 1 s",
+        "b is WAITING, does not lead, after 4 s",
     ),
     Wrong(
         "a_win_of_none_of_those_named",
         [do("expect_any_won", candidates=["a", "b"], **{"as": "next"})],
         5,
         "a or b to be told Won",
-        "a is LEADING, leads; b is WAITING, does not lead, after 1 s",
+        "a is LEADING, leads; b is WAITING, does not lead, after 4 s",
     ),
     Wrong(
         "something_else_than_a_win",
@@ -88,7 +88,7 @@ WRONG = [
         [do("resign", "a"), do("expect_lost", "a", reason="RESIGNED")],
         6,
         "a to be told Lost for RESIGNED",
-        "a is DRAINING, leads, was told Draining for RESIGNED, after 1 s",
+        "a is DRAINING, leads, was told Draining for RESIGNED, after 4 s",
     ),
     Wrong(
         "what_comes_too_early",
@@ -158,7 +158,7 @@ WRONG = [
         [do("resign", "a"), do("expect_draining", "a", reason="RESIGNED"), do("expect_returned", "a")],
         7,
         "resign of a to return",
-        "it has not, after 1 s",
+        "it has not, after 4 s",
     ),
     Wrong(
         "an_error_that_nobody_asked_for",
@@ -199,35 +199,35 @@ WRONG = [
         [do("expect_state", "b", state="HOLDING")],
         5,
         "b to be HOLDING",
-        "it is WAITING, after 1 s",
+        "it is WAITING, after 4 s",
     ),
     Wrong(
         "another_leader_seen",
         [do("expect_seen", "b", leader=None)],
         5,
         "b to see None in the seat",
-        "it sees 'a' {}, after 1 s",
+        "it sees 'a' {}, after 4 s",
     ),
     Wrong(
         "another_leader_in_the_store",
         [do("expect_leader", leader="a", metadata={"address": "here"})],
         5,
         "the store to say that 'a' holds the seat of 'jobs'",
-        "'a' {}, after 1 s",
+        "'a' {}, after 4 s",
     ),
     Wrong(
         "another_leader_observed",
         [do("observe", observer="o"), do("expect_observed", observer="o", leader="b")],
         6,
         "o to see 'b' in the seat",
-        "'a' {}, after 1 s",
+        "'a' {}, after 4 s",
     ),
     Wrong(
         "warning_that_is_not_told",
         [do("expect_warning", "b", warning="SAME_NAME")],
         5,
         "b to be told the warning SAME_NAME",
-        "it was told [], after 1 s",
+        "it was told [], after 4 s",
     ),
     Wrong(
         "work_that_is_finished_already",
@@ -267,7 +267,7 @@ def scenario(steps: list[dict[str, Any]], needs: list[str]) -> Scenario:
 
 
 PLAYS = [
-    pytest.param((scenario(wrong.steps, []), "memory", face, 1.0), wrong, id=f"{wrong.what}-{face.name}")
+    pytest.param((scenario(wrong.steps, []), "memory", face, 4.0), wrong, id=f"{wrong.what}-{face.name}")
     for face in (Asyncio(), Threads())
     for wrong in WRONG
 ]
@@ -284,8 +284,8 @@ def test_wrong(arguments: object, wrong: Wrong, performance: Future[None]) -> No
         assert failure.seen == wrong.seen, failure
 
 
-SERVER = (scenario([do("stop_server")], ["server"]), "memory", Asyncio(), 1.0)
-REPORT = (scenario([do("expect_is_leader", "b", leads=True)], []), "memory", Asyncio(), 1.0)
+SERVER = (scenario([do("stop_server")], ["server"]), "memory", Asyncio(), 4.0)
+REPORT = (scenario([do("expect_is_leader", "b", leads=True)], []), "memory", Asyncio(), 4.0)
 
 
 @pytest.mark.parametrize("arguments", [SERVER], ids=["server"])

@@ -18,7 +18,7 @@ import incumbent.sync
 # A process with several threads forks here on purpose, and Python 3.12 warns of it.
 warnings.simplefilter("ignore", DeprecationWarning)
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 """The time limit in seconds for a child, which only has to end."""
 
 records = 0

@@ -6,7 +6,7 @@ use std::time::Duration;
 use incumbent::{Candidate, Clock, Event, Handlers, Instant, Reason, State, Store, Term};
 use tokio::sync::oneshot;
 
-use crate::support::{LEASE, Switched, alone, lost, options, soon, until};
+use crate::support::{LEASE, Switched, TWO_RENEWALS, alone, lost, options, soon, until};
 
 /// Longer than any test waits: a drain that ends has ended for another reason.
 const ENDLESS: Duration = Duration::from_secs(3600);
@@ -21,7 +21,7 @@ async fn a_leader_leads_and_renews_until_the_last_holder_of_its_term_lets_go() {
     soon(term.draining()).await;
     let drained_from = term.deadline();
     drop(term);
-    until(|| clone.deadline() > drained_from + 2 * LEASE).await;
+    until(|| clone.deadline() > drained_from + TWO_RENEWALS).await;
     assert!(candidate.is_leader());
     assert_eq!(candidate.state(), State::Draining);
     assert!(clone.drains_until().is_some_and(|until| until > drained_from + ENDLESS / 2));

@@ -6,7 +6,7 @@ use incumbent::store::{Memory, MemorySettings, StoreAdmin};
 use incumbent::testing::Faulty;
 use incumbent::{Clock, Event, Reason, Store};
 
-use crate::support::{LEASE, Switched, lost, options, soon, until};
+use crate::support::{LEASE, SHORT, Switched, lost, options, soon, until};
 
 #[tokio::test]
 async fn renewals_whose_answers_are_lost_cost_no_term() {
@@ -17,7 +17,8 @@ async fn renewals_whose_answers_are_lost_cost_no_term() {
     let candidate = store.campaign("jobs", options("a")).await.unwrap();
     let term = soon(candidate.next_term()).await.unwrap();
     for _ in 0..3 {
-        let goal = term.deadline() + LEASE;
+        // One renewal, or the one after it.
+        let goal = term.deadline() + LEASE / 4;
         faults.lose_answers(1);
         until(|| term.deadline() > goal).await;
     }
@@ -30,7 +31,7 @@ async fn a_leader_that_is_cut_off_loses_by_its_deadline_and_leads_again_after() 
     let memory = Memory::open(&MemorySettings::private(), &clock).unwrap();
     let (faulty, faults) = Faulty::new(memory);
     let store = Store::from_adapter(Box::new(faulty), clock.clone()).unwrap();
-    let candidate = store.campaign("jobs", options("a")).await.unwrap();
+    let candidate = store.campaign("jobs", options("a").lease(SHORT)).await.unwrap();
     let term = soon(candidate.next_term()).await.unwrap();
     let mut events = candidate.events();
     faults.partition();
@@ -47,11 +48,11 @@ async fn a_watch_that_dies_silently_slows_an_election_down_and_no_more() {
     let clock = Clock::system();
     let memory = Memory::open(&MemorySettings::private(), &clock).unwrap();
     let leaders = Store::from_adapter(Box::new(memory.clone()), clock.clone()).unwrap();
-    let leader = leaders.campaign("jobs", options("leader")).await.unwrap();
+    let leader = leaders.campaign("jobs", options("leader").lease(SHORT)).await.unwrap();
     drop(soon(leader.next_term()).await.unwrap());
     let (faulty, faults) = Faulty::new(memory);
     let store = Store::from_adapter(Box::new(faulty), clock).unwrap();
-    let follower = store.campaign("jobs", options("follower")).await.unwrap();
+    let follower = store.campaign("jobs", options("follower").lease(SHORT)).await.unwrap();
     until(|| follower.leader().is_some()).await;
     faults.kill_watches();
     soon(leader.close()).await.unwrap();

@@ -44,13 +44,13 @@ async fn handlers_are_called_in_the_order_of_the_events() {
     );
 }
 
-/// The test blocks the only thread of the user's runtime for two leases.
+/// The test blocks the only thread of the user's runtime for more than a lease.
 #[tokio::test(flavor = "current_thread")]
 async fn a_handler_that_blocks_its_thread_for_longer_than_a_lease_keeps_no_renewal_waiting() {
     let candidate = alone(options("a")).await;
     let (sender, mut receiver) = mpsc::unbounded_channel();
     candidate.attach(Handlers::new().on_won(move |term: Term| {
-        let goal = term.deadline() + 2 * LEASE;
+        let goal = term.deadline() + LEASE;
         while term.deadline() < goal {
             assert!(term.is_current());
             std::thread::sleep(Duration::from_millis(2));

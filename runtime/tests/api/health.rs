@@ -74,7 +74,7 @@ fn pulse(turns: &Arc<AtomicBool>) -> Pulse {
 #[tokio::test]
 async fn a_leader_whose_event_loop_hangs_leaves_and_campaigns_again_when_it_turns() {
     let turns = Arc::new(AtomicBool::new(true));
-    let candidate = alone(options("a").watch_loop(&pulse(&turns), Some(Duration::from_millis(100)))).await;
+    let candidate = alone(options("a").watch_loop(&pulse(&turns), Some(Duration::from_secs(2)))).await;
     drop(soon(candidate.next_term()).await.unwrap());
     let mut events = candidate.events();
     turns.store(false, Ordering::SeqCst);
@@ -93,11 +93,11 @@ async fn a_leader_whose_event_loop_hangs_leaves_and_campaigns_again_when_it_turn
 
 #[tokio::test]
 async fn without_a_limit_an_event_loop_is_given_a_lease() {
+    let lease = Duration::from_secs(5);
     let turns = Arc::new(AtomicBool::new(false));
-    let candidate = alone(options("a").watch_loop(&pulse(&turns), None)).await;
+    let candidate = alone(options("a").lease(lease).watch_loop(&pulse(&turns), None)).await;
     let term = soon(candidate.next_term()).await.unwrap().view();
     assert_eq!(soon(term.ended()).await, Reason::Unhealthy);
-    let lease = Duration::from_millis(800);
     assert!(term.age() >= lease, "{:?}", term.age());
     turns.store(true, Ordering::SeqCst);
     soon(candidate.next_term()).await.unwrap();

@@ -62,11 +62,11 @@ impl Subscriber for Gate {
     fn exit(&self, _: &Id) {}
 }
 
-/// Waits until the leader's term, begun by now, has been renewed for two leases while the gate blocks a thread.
+/// Waits until the leader's term, begun by now, has been renewed for a lease while the gate blocks a thread.
 async fn leads_on_beside(gate: &Gate, candidate: &Candidate) {
     let term = soon(candidate.next_term()).await.unwrap();
     until(|| gate.is_holding()).await;
-    let goal = term.deadline() + 2 * LEASE;
+    let goal = term.deadline() + LEASE;
     until(|| term.deadline() > goal).await;
     assert!(term.is_current());
     assert_eq!(candidate.term(), Some(term));

@@ -33,7 +33,7 @@ async fn an_observer_receives_vacancy_leader_and_metadata_and_no_renewals() {
     assert_eq!(leader.name, "first");
     assert_eq!(leader.revision, term.token().sequence);
     assert_eq!(leader.metadata, [("address".to_owned(), "10.0.0.7:80".to_owned())]);
-    let goal = term.deadline() + 2 * crate::support::LEASE;
+    let goal = term.deadline() + crate::support::TWO_RENEWALS;
     crate::support::until(|| term.deadline() > goal).await;
     drop(term);
     soon(first.close()).await.unwrap();

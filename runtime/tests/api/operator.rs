@@ -54,7 +54,7 @@ async fn a_request_for_another_campaign_is_not_honoured() {
         if soon(store.leader("jobs")).await.unwrap().unwrap().revision > revision {
             break;
         }
-        tokio::task::yield_now().await;
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
     }
     assert!(ada.is_leader());
     assert_eq!(ada.term().map(|term| term.token()), Some(token));

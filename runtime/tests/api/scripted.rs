@@ -8,6 +8,29 @@ use tokio::sync::mpsc;
 
 use crate::support::{LEASE, lost, soon};
 
+#[test]
+fn a_reader_that_sees_that_a_term_is_over_sees_why() {
+    let (election, candidate) = scripted();
+    let (give, take) = std::sync::mpsc::channel::<incumbent::TermView>();
+    let (answer, answers) = std::sync::mpsc::channel();
+    let looking = std::thread::spawn(move || {
+        for term in take {
+            answer.send(None).unwrap();
+            while term.is_current() {}
+            answer.send(term.reason()).unwrap();
+        }
+    });
+    for _ in 0..2_000 {
+        election.acquire();
+        give.send(candidate.term().unwrap().view()).unwrap();
+        assert_eq!(answers.recv().unwrap(), None, "it looks from now on");
+        election.revoke(Reason::Deleted);
+        assert_eq!(answers.recv().unwrap(), Some(Reason::Deleted));
+    }
+    drop(give);
+    looking.join().unwrap();
+}
+
 fn scripted() -> (ScriptedElection, Candidate) {
     ScriptedElection::new("jobs", "a", Clock::manual(Instant::from_nanos(1)))
 }

@@ -12,12 +12,18 @@ use incumbent::store::{Adapter, Memory, MemorySettings, WatchEvent};
 use incumbent::{CampaignOptions, Candidate, Clock, Event, Events, Preset, Reason, Store};
 
 /// Far longer than any step takes, also on a busy machine.
-const GENEROUS: Duration = Duration::from_secs(30);
+const GENEROUS: Duration = Duration::from_secs(60);
 
-/// The shortest lease with time for a retry is a little under this.
-pub(crate) const LEASE: Duration = Duration::from_millis(800);
+/// A lease that does not end just because the machine is busy.
+pub(crate) const LEASE: Duration = Duration::from_secs(10);
 
-/// A candidate with a short lease and no splay.
+/// A lease for a test that waits for its end. The shortest with time for a retry is a little under this.
+pub(crate) const SHORT: Duration = Duration::from_millis(800);
+
+/// The difference between two deadlines with at least two renewals from one to the other: there are three to a lease.
+pub(crate) const TWO_RENEWALS: Duration = Duration::from_secs(5);
+
+/// A candidate without splay.
 pub(crate) fn options(name: &str) -> CampaignOptions {
     CampaignOptions::new().name(name).preset(Preset::Test).lease(LEASE).splay(Duration::ZERO)
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use incumbent::{Clock, ErrorKind, Event, Instant, Preset, Reason, State, Store, TermEnded};
 
-use crate::support::{LEASE, Switched, alone, lost, options, soon, until};
+use crate::support::{LEASE, SHORT, Switched, alone, lost, options, soon, until};
 
 #[tokio::test]
 async fn a_lone_candidate_wins_and_loses_by_closing() {
@@ -98,7 +98,8 @@ async fn a_closed_candidate_says_so() {
 #[tokio::test]
 async fn settings_that_do_not_fit_are_refused_with_the_remedy() {
     let store = Store::open("memory:").await.unwrap();
-    let refused = store.campaign("jobs", options("a").preset(Preset::Standard)).await.unwrap_err();
+    let refused =
+        store.campaign("jobs", options("a").lease(SHORT).preset(Preset::Standard)).await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::InvalidSetting);
     assert_eq!(
         refused.message(),

@@ -19,13 +19,13 @@ pub(crate) const KEY: &str = "jobs";
 pub(crate) const STREAM: &str = "KV_elections";
 
 /// A lease for tests in which one runs out.
-pub(crate) const SHORT: Duration = Duration::from_secs(2);
+pub(crate) const SHORT: Duration = Duration::from_secs(6);
 /// A lease for tests in which one runs out while another must not, also on a busy machine.
-pub(crate) const STEADY: Duration = Duration::from_secs(4);
+pub(crate) const STEADY: Duration = Duration::from_secs(10);
 /// A lease for tests in which none may run out: no test waits for it.
-pub(crate) const LONG: Duration = Duration::from_secs(10);
+pub(crate) const LONG: Duration = Duration::from_secs(30);
 /// The longest delay on a busy machine.
-pub(crate) const BUSY: Duration = Duration::from_secs(2);
+pub(crate) const BUSY: Duration = Duration::from_secs(10);
 /// The longest time that an overdue record may still be there, plus the interval of reads: the store's
 /// granularity, and the core's poll.
 pub(crate) const REMOVAL: Duration = Duration::from_millis(350 + 100);

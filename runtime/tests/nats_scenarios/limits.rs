@@ -58,7 +58,7 @@ async fn a_candidate_that_watched_waits_for_the_lease_of_the_holder() {
 /// their own, which is no shorter than the leader's.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_record_is_kept_for_its_lease_when_the_maximum_age_is_raised() {
-    let lease = Duration::from_millis(4500);
+    let lease = Duration::from_millis(9500);
     let bench = Bench::with(InitOptions::new(lease).own_leases(true).never_used(true), lease).await;
     let a = bench.join("a").await;
     a.won(1).await;
@@ -72,8 +72,8 @@ async fn a_record_is_kept_for_its_lease_when_the_maximum_age_is_raised() {
     a.renewed_after(now(), lease).await;
     let stream = bench.jetstream().await.get_stream(STREAM).await.unwrap();
     let record = stream.get_last_raw_message_by_subject(&format!("$KV.{BUCKET}.{KEY}")).await.unwrap();
-    assert_eq!(record.headers.get("Nats-TTL").map(|ttl| ttl.as_str()), Some("5s"));
-    assert_eq!(record.headers.get("Incumbent-Lease").map(|lease| lease.as_str()), Some("4500"));
+    assert_eq!(record.headers.get("Nats-TTL").map(|ttl| ttl.as_str()), Some("10s"));
+    assert_eq!(record.headers.get("Incumbent-Lease").map(|lease| lease.as_str()), Some("9500"));
     assert_eq!(a.losses(), []);
     probe.verdict();
 }

@@ -55,7 +55,7 @@ async fn first_answer(client: &Client, call: &str) -> Option<String> {
 
 /// The subjects subscribed on connections of that name, apart from inboxes.
 fn call_subscriptions(server: &NatsServer) -> Vec<String> {
-    let connections = server.monitoring("/connz?subs=1").expect("the server lists its connections");
+    let connections = wait::until_some("the connections", TIME_LIMIT, || server.monitoring("/connz?subs=1"));
     let all = connections["connections"].as_array().unwrap().iter();
     let subjects = all.flat_map(|one| one["subscriptions_list"].as_array().cloned().unwrap_or_default());
     let subjects = subjects.map(|subject| subject.as_str().unwrap().to_owned());

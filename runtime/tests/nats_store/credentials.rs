@@ -9,6 +9,7 @@ use incumbent::ErrorKind;
 use incumbent::incumbent_core::store::Expect;
 use incumbent::store::nats::{InitOptions, NatsSettings, init};
 use incumbent_testkit::nats::{NatsServer, Options};
+use incumbent_testkit::wait;
 use nkeys::KeyPair;
 use serde_json::{Value, json};
 use tempfile::{NamedTempFile, TempDir};
@@ -80,7 +81,8 @@ async fn a_credentials_file_that_is_renewed_on_disk_while_connected() {
     fs::write(creds.path(), operator.creds(&second)).unwrap();
     incumbent::store::Adapter::reconnect(&store).await;
     assert_eq!(events.connected().len(), 2);
-    let connections = server.monitoring("/connz?auth=true").unwrap();
+    let connections =
+        wait::until_some("the connections", wait::GENEROUS, || server.monitoring("/connz?auth=true"));
     let users = connections["connections"].as_array().unwrap().iter();
     let users: Vec<_> = users.map(|connection| connection["authorized_user"].as_str().unwrap()).collect();
     assert_eq!(users, [second.public_key()]);

@@ -218,8 +218,8 @@ async fn a_closed_store_sends_nothing() {
 #[tokio::test]
 async fn a_store_that_is_dropped_closes_its_connection() {
     let Bench { server, store, .. } = Bench::start().await;
-    let connections = || server.monitoring("/connz").unwrap()["num_connections"].as_u64();
-    assert_eq!(connections(), Some(1));
+    let connections = || server.monitoring("/connz")?["num_connections"].as_u64();
+    assert_eq!(wait::until_some("the number of connections", GENEROUS, connections), 1);
     drop::<Nats>(store);
     wait::until_async("the connection to close", GENEROUS, || async { connections() == Some(0) }).await;
 }

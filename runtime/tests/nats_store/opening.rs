@@ -106,21 +106,21 @@ async fn a_bucket_that_can_hold_no_record_is_unsafe() {
 /// The refused limits are below the size of the shortest record, that of a name and a key of one character.
 #[tokio::test]
 async fn a_bucket_with_room_for_the_shortest_record_twice_is_led() {
+    // It does not end just because the machine is busy.
+    let max_age = Duration::from_secs(10);
     let server = NatsServer::start(Options::new());
     let jetstream = jetstream(&server.url()).await;
-    jetstream.create_stream(Config { max_age: Duration::from_secs(2), ..bucket() }).await.unwrap();
+    jetstream.create_stream(Config { max_age, ..bucket() }).await.unwrap();
     let store = Store::builder().open_settings(StoreSettings::Nats(Box::new(settings(&server.url()))));
     let store = store.await.unwrap();
-    let options = CampaignOptions::new().name("a").preset(Preset::Test).lease(Duration::from_secs(2));
+    let options = CampaignOptions::new().name("a").preset(Preset::Test).lease(max_age);
     let candidate = within(store.campaign("k", options.splay(Duration::ZERO))).await.unwrap();
     let term = within(candidate.next_term()).await.unwrap();
     let bytes = jetstream.get_stream("KV_elections").await.unwrap().cached_info().state.bytes;
     let max_bytes = 2 * i64::try_from(bytes).unwrap() + 1;
-    jetstream
-        .update_stream(Config { max_age: Duration::from_secs(2), max_bytes, max_messages: 1, ..bucket() })
-        .await
-        .unwrap();
-    let goal = term.deadline() + Duration::from_secs(4);
+    jetstream.update_stream(Config { max_age, max_bytes, max_messages: 1, ..bucket() }).await.unwrap();
+    // Two renewals later.
+    let goal = term.deadline() + max_age / 2;
     wait::until_async("renewals", GENEROUS, || async { term.deadline() > goal }).await;
     assert!(term.is_current());
     within(candidate.close()).await.unwrap();

@@ -10,7 +10,7 @@ use incumbent_testkit::wait::{self, GENEROUS};
 
 use crate::support::*;
 
-const SHORT: Duration = Duration::from_millis(600);
+const SHORT: Duration = Duration::from_secs(3);
 
 #[tokio::test]
 async fn an_empty_key_is_vacant() {
@@ -89,7 +89,7 @@ async fn a_record_past_its_time_is_pushed_to_watchers_where_there_are_markers() 
 async fn a_key_can_be_taken_over_its_expiry_marker() {
     let bench = Bench::with(&InitOptions::new(Duration::from_secs(60)).markers(true)).await;
     let mut watch = within(bench.store.watch()).await.unwrap();
-    applied(&bench.store, KEY, &acquire_for(Expect::Absent, Duration::from_secs(1))).await;
+    applied(&bench.store, KEY, &acquire_for(Expect::Absent, SHORT)).await;
     next(&mut watch).await;
     let marker = next(&mut watch).await.entry.revision().unwrap();
     assert_eq!(read(&bench.store, KEY).await, Entry::Expired { revision: marker });

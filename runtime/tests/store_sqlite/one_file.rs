@@ -22,7 +22,7 @@ const PROBE: Duration = Duration::from_millis(5);
 /// Two probes of two candidates this close to each other count as one moment.
 const MOMENT: Duration = Duration::from_millis(10);
 /// Longer than a restart of the store and a lease take, on a machine under load.
-const LONG: Duration = Duration::from_secs(40);
+const LONG: Duration = Duration::from_secs(90);
 
 /// The child's part: campaigns, and prints `yes` with the time whenever it finds that it leads.
 pub(crate) async fn lead(path: &Path, name: &str) {

@@ -23,6 +23,8 @@ const NAME: &str = "INCUMBENT_TEST_NAME";
 /// The prefix of a child's lines that are meant for its parent.
 const SAYS: &str = "says ";
 const LEASE: Duration = Duration::from_secs(60);
+/// A lease whose end is waited for, long enough to be seen before it on a busy machine.
+const ONE_LEASE: Duration = Duration::from_secs(6);
 const KEYS: u64 = 40;
 
 /// A child process, killed when it is dropped.
@@ -112,7 +114,7 @@ async fn part_of_a_child() {
         "open" => say(store.inspect().await.unwrap().incarnation.0),
         "acquire every key" => acquire_every_key(&store, &name).await,
         "renew until killed" => renew_until_killed(&store, &name).await,
-        "acquire one lease" => say(acquired(&store, "jobs", &name, Duration::from_millis(700)).await.0),
+        "acquire one lease" => say(acquired(&store, "jobs", &name, ONE_LEASE).await.0),
         "struggle" => struggle(&store, &name, &path).await,
         "register" => register(store, &name).await,
         "fill the disk" => fill_the_disk(&store, &path).await,
@@ -235,7 +237,7 @@ async fn a_lease_of_a_killed_process_runs_out_for_other_processes_and_not_before
         (entry == Entry::Vacant).then(|| clock.now())
     })
     .await;
-    assert!(gone >= before + Duration::from_millis(700), "{gone:?}, taken after {before:?}");
+    assert!(gone >= before + ONE_LEASE, "{gone:?}, taken after {before:?}");
 }
 
 /// Renews and takes over, through every change of the file, until a file `stop` appears beside it.

@@ -23,7 +23,7 @@ fn fails(needs: &str, steps: &str) -> Failure {
     );
     let scenario = Scenario::parse(&text).unwrap();
     let stage = Path::new(env!("CARGO_BIN_EXE_incumbent-stage")).to_owned();
-    let setup = Setup { implementation: Arc::new(Library), stage, timeout: Duration::from_secs(1) };
+    let setup = Setup { implementation: Arc::new(Library), stage, timeout: Duration::from_secs(4) };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(play(&scenario, StoreKind::Memory, &setup)).expect_err("it did not fail")
 }
@@ -41,7 +41,7 @@ fn a_win_that_does_not_come() {
         r#"{"do": "expect_won", "candidate": "b"}"#,
         5,
         "b to get Won",
-        "b is WAITING, does not lead, after 1s",
+        "b is WAITING, does not lead, after 4s",
     );
 }
 
@@ -51,7 +51,7 @@ fn a_win_of_none_of_those_named() {
         r#"{"do": "expect_any_won", "candidates": ["a", "b"], "as": "next"}"#,
         5,
         "a or b to get Won",
-        "a is LEADING, leads; b is WAITING, does not lead, after 1s",
+        "a is LEADING, leads; b is WAITING, does not lead, after 4s",
     );
 }
 
@@ -102,7 +102,7 @@ fn a_loss_that_does_not_come() {
         r#"{"do": "resign", "candidate": "a"}, {"do": "expect_lost", "candidate": "a", "reason": "RESIGNED"}"#,
         6,
         "a to get Lost for RESIGNED",
-        "a is DRAINING, leads, got Draining for RESIGNED, after 1s",
+        "a is DRAINING, leads, got Draining for RESIGNED, after 4s",
     );
 }
 
@@ -191,7 +191,7 @@ fn a_call_that_does_not_return() {
            {"do": "expect_returned", "candidate": "a"}"#,
         7,
         "resign of a to return",
-        "it has not, after 1s",
+        "it has not, after 4s",
     );
 }
 
@@ -240,7 +240,7 @@ fn another_state() {
         r#"{"do": "expect_state", "candidate": "b", "state": "HOLDING"}"#,
         5,
         "b to be HOLDING",
-        "it is WAITING, after 1s",
+        "it is WAITING, after 4s",
     );
 }
 
@@ -250,7 +250,7 @@ fn another_leader_seen() {
         r#"{"do": "expect_seen", "candidate": "b", "leader": null}"#,
         5,
         r#"b to see "no candidate" as the leader"#,
-        r#"it sees "a" [], after 1s"#,
+        r#"it sees "a" [], after 4s"#,
     );
 }
 
@@ -260,7 +260,7 @@ fn another_leader_in_the_store() {
         r#"{"do": "expect_leader", "leader": "a", "metadata": {"address": "here"}}"#,
         5,
         r#"the store to say that "a" leads "jobs""#,
-        r#""a" [], after 1s"#,
+        r#""a" [], after 4s"#,
     );
 }
 
@@ -270,7 +270,7 @@ fn another_leader_observed() {
         r#"{"do": "observe", "observer": "o"}, {"do": "expect_observed", "observer": "o", "leader": "b"}"#,
         6,
         r#"o to see "b" as the leader"#,
-        r#""a" [], after 1s"#,
+        r#""a" [], after 4s"#,
     );
 }
 
@@ -280,7 +280,7 @@ fn a_warning_that_is_not_reported() {
         r#"{"do": "expect_warning", "candidate": "b", "warning": "SAME_NAME"}"#,
         5,
         "b to get the warning SAME_NAME",
-        "it got [], after 1s",
+        "it got [], after 4s",
     );
 }
 

@@ -32,7 +32,7 @@ const SMOKE: [&str; 6] = [
 ];
 
 /// The longest tests: each of these runs in a process of its own, and all other files in one more.
-const LONG: [&str; 2] = ["tests/conformance", "tests/test_types.py"];
+const LONG: [&str; 3] = ["tests/conformance", "tests/test_types.py", "tests/test_hanging.py"];
 
 /// The package, shared by the steps of a run.
 #[derive(Default)]
@@ -159,7 +159,7 @@ fn smoke(interpreter: &Interpreter, wheel: &Path, report: &mut Report) -> Result
 
 /// The trial of an installed package: an election.
 const TRY: &str = "import incumbent.sync, sys; assert 'site-packages' in incumbent.__file__
-with incumbent.sync.connect('sqlite:alone.db') as store, store.campaign('jobs', preset='fast', lease=1, splay=0) as candidate:
+with incumbent.sync.connect('sqlite:alone.db') as store, store.campaign('jobs', lease=10, splay=0) as candidate:
     with candidate.next_term(60) as term: assert candidate.is_leader and term.token.sequence
 assert not candidate.is_leader";
 

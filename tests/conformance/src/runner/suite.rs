@@ -14,7 +14,7 @@ use crate::scenario::{Scenario, files};
 use crate::stage::StoreKind;
 
 /// The time limit of an expectation, on however busy a machine.
-const TIMEOUT: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The tests of a binary without a harness: all scenarios on these stores, played by these candidates with the help of the
 /// program `incumbent-stage`.

@@ -8,7 +8,7 @@ use serde_json::Value;
 pub(super) fn get(port: u16, path: &str) -> Option<Value> {
     // A proxy set in the environment cannot reach this machine's loopback.
     let agent =
-        ureq::Agent::config_builder().proxy(None).timeout_global(Some(Duration::from_secs(2))).build();
+        ureq::Agent::config_builder().proxy(None).timeout_global(Some(Duration::from_secs(5))).build();
     let mut answer = agent.new_agent().get(format!("http://127.0.0.1:{port}{path}")).call().ok()?;
     serde_json::from_str(&answer.body_mut().read_to_string().ok()?).ok()
 }
