@@ -14,8 +14,9 @@ use alloc::string::{String, ToString};
 use core::time::Duration;
 
 pub use fields::{Attempt, Claim, Nonce, Stamp};
+pub(crate) use headers::{HeaderValue, metadata_key};
 use headers::{
-    HeaderValue, claim_header, lease_header, metadata_header, metadata_key, parse_release, release_header,
+    claim_header, lease_header, metadata_header, parse_release, release_header,
     stamp_header, successor_header,
 };
 pub use headers::{Headers, LEASE, METADATA, NONCE, RELEASE, SUCCESSOR, TERM, deletion_headers};
