@@ -90,8 +90,7 @@ impl Failure {
     /// The fault to report to a person, where there is one.
     pub fn fault(&self) -> Option<&Fault> {
         match self {
-            Self::Denied(fault)
-            | Self::GroupLost(Loss::Dead(fault) | Loss::Replaced(fault)) => Some(fault),
+            Self::Denied(fault) | Self::GroupLost(Loss::Dead(fault) | Loss::Replaced(fault)) => Some(fault),
             _ => None,
         }
     }
@@ -138,8 +137,11 @@ pub fn polled(name: &str, fatal: bool, text: &str) -> Option<Input> {
 
 /// Classifies an error of the reader.
 pub fn read(name: &str) -> Option<Input> {
-    matches!(name, "OFFSET_OUT_OF_RANGE" | "_AUTO_OFFSET_RESET" | "UNKNOWN_TOPIC_ID" | "UNKNOWN_TOPIC_OR_PART")
-        .then_some(Input::Gap)
+    matches!(
+        name,
+        "OFFSET_OUT_OF_RANGE" | "_AUTO_OFFSET_RESET" | "UNKNOWN_TOPIC_ID" | "UNKNOWN_TOPIC_OR_PART"
+    )
+    .then_some(Input::Gap)
 }
 
 /// The fault of brokers that give no answers.
@@ -178,10 +180,7 @@ mod tests {
     #[test]
     fn a_commit_under_a_replaced_static_id_keeps_the_older_process_out() {
         assert!(matches!(commit("FENCED_INSTANCE_ID"), Failure::GroupLost(Loss::Replaced(_))));
-        assert!(matches!(
-            polled("FENCED_INSTANCE_ID", true, ""),
-            Some(Input::GroupLost(Loss::Replaced(_)))
-        ));
+        assert!(matches!(polled("FENCED_INSTANCE_ID", true, ""), Some(Input::GroupLost(Loss::Replaced(_)))));
     }
 
     #[test]
@@ -191,7 +190,10 @@ mod tests {
 
     #[test]
     fn a_commit_in_a_rebalance_or_of_an_older_epoch_is_repeated() {
-        assert_eq!([commit("STALE_MEMBER_EPOCH"), commit("REBALANCE_IN_PROGRESS")], [Failure::Refused; 2]);
+        assert_eq!(
+            [commit("STALE_MEMBER_EPOCH"), commit("REBALANCE_IN_PROGRESS")],
+            [Failure::Refused, Failure::Refused]
+        );
     }
 
     #[test]

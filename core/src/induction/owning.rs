@@ -67,7 +67,10 @@ impl Open {
     fn token(&self) -> Option<Token> {
         let (sequence, _) = self.appended?;
         let below = self.below.and_then(|below| below.incarnation);
-        Some(Token { incarnation: below.map_or(self.incarnation, |below| below.max(self.incarnation)), sequence })
+        Some(Token {
+            incarnation: below.map_or(self.incarnation, |below| below.max(self.incarnation)),
+            sequence,
+        })
     }
 }
 

@@ -247,7 +247,8 @@ mod tests {
     #[test]
     fn headers_are_read_in_any_case_and_a_lease_of_zero_is_none() {
         let stamp = STAMP.to_string();
-        let headers = [("incumbent-nonce", stamp.as_str()), ("INCUMBENT-LEASE", "0"), ("incumbent-meta-a", "b")];
+        let headers =
+            [("incumbent-nonce", stamp.as_str()), ("INCUMBENT-LEASE", "0"), ("incumbent-meta-a", "b")];
         let record = Record::decode(Revision(4), b"1%a", headers);
         assert_eq!((record.stamp, record.lease), (Some(STAMP), None));
         assert_eq!(record.metadata, [("a".to_string(), "b".to_string())]);

@@ -15,11 +15,11 @@ use core::time::Duration;
 
 pub use fields::{Attempt, Claim, Nonce, Stamp};
 pub(crate) use headers::{HeaderValue, metadata_key};
-use headers::{
-    claim_header, lease_header, metadata_header, parse_release, release_header,
-    stamp_header, successor_header,
-};
 pub use headers::{Headers, LEASE, METADATA, NONCE, RELEASE, SUCCESSOR, TERM, deletion_headers};
+use headers::{
+    claim_header, lease_header, metadata_header, parse_release, release_header, stamp_header,
+    successor_header,
+};
 pub(crate) use headers::{live_headers, release_headers};
 
 use crate::token::{Incarnation, Revision};
