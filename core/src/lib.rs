@@ -73,9 +73,9 @@
 //! # Where to read on
 //!
 //! [`campaign`] has the states, the argument for safety, and an order in which to read its files; [`queue`] is the second
-//! acquisition rule, for a store whose standard election is a queue; no store uses it yet. [`session`] is one
-//! connection with all its campaigns, which a driver carries out. [`reconcile`] keeps a user's handlers in line with
-//! leadership. [`store`] defines the answers of a store, and what each proves. [`record`] is the encoding, byte by byte.
+//! acquisition rule, for a store whose standard election is a queue; no store uses it yet. [`induction`] is the third,
+//! over a consumer group; no store uses it either. [`session`] is one connection with all its campaigns, which a driver
+//! carries out. [`reconcile`] keeps a user's handlers in line with leadership. [`store`] defines the answers of a store, and what each proves. [`record`] is the encoding, byte by byte.
 //!
 //! # Glossary
 //!
@@ -101,6 +101,7 @@
 //! | place | in a queue: a candidate's key among all candidates, foreign ones included |
 //! | companion | the key beside our place, in a queue of ours alone |
 //! | proof | keep-alives of both leases, then a linearised read of both keys under the same raft term |
+//! | induction | NELI: leadership of the member that owns partition zero of a consumer group's topic, and proves it |
 //! | splay | a random wait before a first campaign, so that a fleet that starts together does not stampede |
 //! | first observation | the instant at which a candidate's own clock first observed a revision |
 //! | win delay | the time for which a new holder waits before its win is reported, where a previous leader might still believe it leads |
@@ -116,6 +117,7 @@
 extern crate alloc;
 
 pub mod campaign;
+pub mod induction;
 pub mod queue;
 pub mod reconcile;
 pub mod record;

@@ -71,7 +71,7 @@ impl<T: Kind<N>, const N: usize> Timers<T, N> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{campaign, queue};
+    use crate::{campaign, induction, queue};
 
     fn has_a_place_for_every_timer<T: Kind<N>, const N: usize>() {
         for (place, timer) in T::ALL.into_iter().enumerate() {
@@ -83,6 +83,7 @@ mod tests {
     fn the_table_of_each_rule_has_a_place_for_every_timer() {
         has_a_place_for_every_timer::<campaign::Timer, 13>();
         has_a_place_for_every_timer::<queue::Timer, 12>();
+        has_a_place_for_every_timer::<induction::Timer, 13>();
     }
 
     #[test]

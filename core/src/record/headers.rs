@@ -28,14 +28,14 @@ pub const METADATA: &str = "Incumbent-Meta-";
 pub type Headers = Vec<(String, String)>;
 
 /// The value of a header. Names are read in any case, so one may come twice, in no certain order.
-pub(super) enum HeaderValue<'a> {
+pub(crate) enum HeaderValue<'a> {
     Missing,
     Once(&'a str),
     Ambiguous,
 }
 
 impl<'a> HeaderValue<'a> {
-    pub(super) fn add(&mut self, text: &'a str) {
+    pub(crate) fn add(&mut self, text: &'a str) {
         *self = match self {
             Self::Missing => Self::Once(text),
             Self::Once(before) if *before == text => return,
@@ -43,7 +43,7 @@ impl<'a> HeaderValue<'a> {
         };
     }
 
-    pub(super) fn text(&self) -> Option<&'a str> {
+    pub(crate) fn text(&self) -> Option<&'a str> {
         match self {
             Self::Once(text) => Some(text),
             Self::Missing | Self::Ambiguous => None,
@@ -56,7 +56,7 @@ pub(super) fn parse_release(text: &str) -> Option<(Duration, Incarnation)> {
     Some((Duration::from_millis(owed.parse().ok()?), Incarnation(incarnation.parse().ok()?)))
 }
 
-pub(super) fn metadata_key(name: &str) -> Option<&str> {
+pub(crate) fn metadata_key(name: &str) -> Option<&str> {
     let (prefix, key) = name.split_at_checked(METADATA.len())?;
     (prefix.eq_ignore_ascii_case(METADATA) && !key.is_empty()).then_some(key)
 }

@@ -14,11 +14,12 @@ use alloc::string::{String, ToString};
 use core::time::Duration;
 
 pub use fields::{Attempt, Claim, Nonce, Stamp};
-use headers::{
-    HeaderValue, claim_header, lease_header, metadata_header, metadata_key, parse_release, release_header,
-    stamp_header, successor_header,
-};
+pub(crate) use headers::{HeaderValue, metadata_key};
 pub use headers::{Headers, LEASE, METADATA, NONCE, RELEASE, SUCCESSOR, TERM, deletion_headers};
+use headers::{
+    claim_header, lease_header, metadata_header, parse_release, release_header, stamp_header,
+    successor_header,
+};
 pub(crate) use headers::{live_headers, release_headers};
 
 use crate::token::{Incarnation, Revision};

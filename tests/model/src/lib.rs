@@ -22,6 +22,7 @@
 mod action;
 mod check;
 mod clock;
+mod induction;
 mod message;
 mod model;
 mod node;
@@ -35,6 +36,7 @@ mod world;
 mod worlds;
 
 pub use check::{Findings, Violation, check, check_up_to};
+pub use induction::{InductionPart, InductionWorld, check_induction, induction_worlds};
 pub use property::Property;
 pub use queue::{Part, QueueFindings, QueueWorld, check_queue, queue_worlds};
 pub use world::World;

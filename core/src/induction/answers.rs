@@ -1,0 +1,298 @@
+//! The classification of what the client reports.
+//!
+//! The errors are named as librdkafka's `rd_kafka_err2name` prints them; those that begin with `_` are the client's own.
+//! A name that is not listed here is [`Failure::Unknown`], which proves nothing. Measured on librdkafka 2.12.1 with Kafka
+//! 4.3.1, or read in their sources.
+
+use alloc::format;
+use alloc::string::String;
+
+use super::io::Input;
+use crate::store::{Fault, FaultKind};
+
+/// The operation that an error answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operation {
+    /// The delivery of a record.
+    Publish,
+    /// A commit; of the answer's own error and the partition's, the one that is set.
+    Commit,
+}
+
+/// The state of the client after its membership ended.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Loss {
+    /// It joins again by itself.
+    Rejoins,
+    /// It is dead, and another has to be made.
+    Dead(Fault),
+    /// Another process has the same static id. This one stays out until it is asked to campaign again: else each would
+    /// put the other out.
+    Replaced(Fault),
+}
+
+/// The meaning of an error.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Failure {
+    /// The client is no member of the group any more.
+    GroupLost(Loss),
+    /// The group is in a rebalance, or its epoch moved. The partition may be ours all the same.
+    Refused,
+    /// It proves nothing: it may have been applied, or may be later.
+    Unknown,
+    /// As `Unknown`, and the topic may have been deleted or made again.
+    TopicGone,
+    /// It was not applied, and an operator has to act.
+    Denied(Fault),
+}
+
+fn fault(kind: FaultKind, name: &str, text: &str, remedy: &str) -> Fault {
+    Fault { kind, detail: format!("{name}: {text}; {remedy}") }
+}
+
+fn replaced(name: &str, text: &str) -> Loss {
+    let remedy = "another process has the same group.instance.id; give every candidate its own";
+    Loss::Replaced(fault(FaultKind::Denied, name, text, remedy))
+}
+
+impl Failure {
+    /// Classifies the failure of a delivery or of a commit.
+    pub fn of(operation: Operation, name: &str, text: &str) -> Self {
+        let denied = |remedy| Self::Denied(fault(FaultKind::Denied, name, text, remedy));
+        let broken = |remedy| Self::Denied(fault(FaultKind::Broken, name, text, remedy));
+        match (operation, name) {
+            (Operation::Commit, "FENCED_INSTANCE_ID") => Self::GroupLost(replaced(name, text)),
+            (
+                Operation::Commit,
+                "UNKNOWN_MEMBER_ID" | "ILLEGAL_GENERATION" | "FENCED_MEMBER_EPOCH" | "GROUP_ID_NOT_FOUND",
+            ) => Self::GroupLost(Loss::Rejoins),
+            (Operation::Commit, "_FATAL") => {
+                let remedy = "the client is dead, and another is made";
+                Self::GroupLost(Loss::Dead(fault(FaultKind::Broken, name, text, remedy)))
+            }
+            (Operation::Commit, "STALE_MEMBER_EPOCH" | "REBALANCE_IN_PROGRESS") => Self::Refused,
+            (_, "UNKNOWN_TOPIC_OR_PART" | "UNKNOWN_TOPIC_ID") => Self::TopicGone,
+            (_, "GROUP_AUTHORIZATION_FAILED") => denied("a candidate needs Read and Describe on its group"),
+            (_, "TOPIC_AUTHORIZATION_FAILED") => {
+                denied("a candidate needs Read, Write and Describe on its topic")
+            }
+            (Operation::Commit, "OFFSET_METADATA_TOO_LARGE") => {
+                broken("raise offset.metadata.max.bytes of the brokers")
+            }
+            (Operation::Publish, "INVALID_RECORD") => {
+                broken("records have no key, so set cleanup.policy=delete for the topic")
+            }
+            (Operation::Publish, "POLICY_VIOLATION") => broken("the brokers' policy refuses the record"),
+            _ => Self::Unknown,
+        }
+    }
+
+    /// The fault to report to a person, where there is one.
+    pub fn fault(&self) -> Option<&Fault> {
+        match self {
+            Self::Denied(fault) | Self::GroupLost(Loss::Dead(fault) | Loss::Replaced(fault)) => Some(fault),
+            _ => None,
+        }
+    }
+}
+
+/// Classifies an error that the poll of the member returned; `fatal` where the client says that it is dead of it. Returns
+/// the input that it makes; `None` where it is of no interest.
+pub fn polled(name: &str, fatal: bool, text: &str) -> Option<Input> {
+    let warn = |kind, remedy| Some(Input::Denied(fault(kind, name, text, remedy)));
+    match name {
+        // The client has left the group already (measured: another led 10.9 s before goNELI's flag fell).
+        "_MAX_POLL_EXCEEDED" => Some(Input::GroupLost(Loss::Rejoins)),
+        "FENCED_INSTANCE_ID" => Some(Input::GroupLost(replaced(name, text))),
+        "UNRELEASED_INSTANCE_ID" => {
+            let remedy = "a live member has the same group.instance.id; give every candidate its own";
+            Some(Input::GroupLost(Loss::Dead(fault(FaultKind::Denied, name, text, remedy))))
+        }
+        _ if fatal => {
+            let remedy = "the client is dead, and another is made";
+            Some(Input::GroupLost(Loss::Dead(fault(FaultKind::Broken, name, text, remedy))))
+        }
+        "GROUP_AUTHORIZATION_FAILED" => {
+            warn(FaultKind::Denied, "a candidate needs Read and Describe on its group")
+        }
+        "TOPIC_AUTHORIZATION_FAILED" => {
+            warn(FaultKind::Denied, "a candidate needs Read, Write and Describe on its topic")
+        }
+        "INCONSISTENT_GROUP_PROTOCOL" => warn(
+            FaultKind::Broken,
+            "members of one group use assignors, or group protocols, that do not mix; give all the same",
+        ),
+        "UNSUPPORTED_VERSION" | "UNSUPPORTED_ASSIGNOR" => {
+            warn(FaultKind::Broken, "the brokers do not have it; choose the classic group protocol")
+        }
+        "INVALID_SESSION_TIMEOUT" => warn(
+            FaultKind::Broken,
+            "use a session within group.min.session.timeout.ms and group.max.session.timeout.ms of the brokers",
+        ),
+        "GROUP_MAX_SIZE_REACHED" => warn(FaultKind::Broken, "raise group.max.size of the brokers"),
+        "_ALL_BROKERS_DOWN" | "_RESOLVE" | "_TRANSPORT" => Some(Input::Denied(unreachable())),
+        _ => None,
+    }
+}
+
+/// Classifies an error of the reader.
+pub fn read(name: &str) -> Option<Input> {
+    matches!(
+        name,
+        "OFFSET_OUT_OF_RANGE" | "_AUTO_OFFSET_RESET" | "UNKNOWN_TOPIC_ID" | "UNKNOWN_TOPIC_OR_PART"
+    )
+    .then_some(Input::Gap)
+}
+
+/// The fault of brokers that give no answers.
+pub(super) fn unreachable() -> Fault {
+    let detail = String::from("the brokers do not answer; check that they are up and can be reached");
+    Fault { kind: FaultKind::Unreachable, detail }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn commit(name: &str) -> Failure {
+        Failure::of(Operation::Commit, name, "text")
+    }
+
+    fn delivery(name: &str) -> Failure {
+        Failure::of(Operation::Publish, name, "text")
+    }
+
+    fn denied(failure: &Failure) -> Option<FaultKind> {
+        match failure {
+            Failure::Denied(fault) => Some(fault.kind),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn a_commit_of_a_client_that_is_no_member_loses_the_group() {
+        for name in ["UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_MEMBER_EPOCH", "GROUP_ID_NOT_FOUND"] {
+            assert_eq!(commit(name), Failure::GroupLost(Loss::Rejoins), "{name}");
+            assert_eq!(delivery(name), Failure::Unknown, "no answer to a delivery");
+        }
+    }
+
+    #[test]
+    fn a_commit_under_a_replaced_static_id_keeps_the_older_process_out() {
+        assert!(matches!(commit("FENCED_INSTANCE_ID"), Failure::GroupLost(Loss::Replaced(_))));
+        assert!(matches!(polled("FENCED_INSTANCE_ID", true, ""), Some(Input::GroupLost(Loss::Replaced(_)))));
+    }
+
+    #[test]
+    fn a_commit_of_a_dead_client_asks_for_another() {
+        assert!(matches!(commit("_FATAL"), Failure::GroupLost(Loss::Dead(_))));
+    }
+
+    #[test]
+    fn a_commit_in_a_rebalance_or_of_an_older_epoch_is_repeated() {
+        assert_eq!(
+            [commit("STALE_MEMBER_EPOCH"), commit("REBALANCE_IN_PROGRESS")],
+            [Failure::Refused, Failure::Refused]
+        );
+    }
+
+    #[test]
+    fn a_coordinator_that_is_away_and_silence_prove_nothing() {
+        for name in [
+            "_WAIT_COORD",
+            "_TRANSPORT",
+            "_TIMED_OUT",
+            "NOT_COORDINATOR",
+            "COORDINATOR_LOAD_IN_PROGRESS",
+            "COORDINATOR_NOT_AVAILABLE",
+            "REQUEST_TIMED_OUT",
+            "_DESTROY",
+            "A_NAME_OF_A_LATER_VERSION",
+        ] {
+            assert_eq!(commit(name), Failure::Unknown, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_record_that_was_not_delivered_may_land_later() {
+        for name in [
+            "_MSG_TIMED_OUT",
+            "_TRANSPORT",
+            "NOT_ENOUGH_REPLICAS",
+            "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
+            "REQUEST_TIMED_OUT",
+            "_PURGE_QUEUE",
+            "_PURGE_INFLIGHT",
+        ] {
+            assert_eq!(delivery(name), Failure::Unknown, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_topic_that_is_gone_is_inspected() {
+        assert_eq!(commit("UNKNOWN_TOPIC_OR_PART"), Failure::TopicGone);
+    }
+
+    #[test]
+    fn a_missing_permission_is_named() {
+        for name in ["GROUP_AUTHORIZATION_FAILED", "TOPIC_AUTHORIZATION_FAILED"] {
+            assert_eq!(denied(&commit(name)), Some(FaultKind::Denied), "{name}");
+        }
+        assert_eq!(denied(&delivery("TOPIC_AUTHORIZATION_FAILED")), Some(FaultKind::Denied));
+        let detail = commit("TOPIC_AUTHORIZATION_FAILED").fault().map(|fault| fault.detail.clone());
+        assert!(detail.is_some_and(|detail| detail.contains("Read, Write and Describe")));
+    }
+
+    #[test]
+    fn a_topic_or_a_broker_that_is_wrongly_set_up_is_named() {
+        assert_eq!(denied(&commit("OFFSET_METADATA_TOO_LARGE")), Some(FaultKind::Broken));
+        for name in ["INVALID_RECORD", "POLICY_VIOLATION"] {
+            assert_eq!(denied(&delivery(name)), Some(FaultKind::Broken), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_poll_that_came_too_late_has_lost_the_group() {
+        assert_eq!(polled("_MAX_POLL_EXCEEDED", false, ""), Some(Input::GroupLost(Loss::Rejoins)));
+    }
+
+    #[test]
+    fn a_newcomer_under_a_static_id_in_use_is_refused_with_its_reason() {
+        let Some(Input::GroupLost(Loss::Dead(fault))) = polled("UNRELEASED_INSTANCE_ID", true, "") else {
+            panic!("another input")
+        };
+        assert!(fault.kind == FaultKind::Denied && fault.detail.contains("group.instance.id"), "{fault:?}");
+    }
+
+    #[test]
+    fn any_fatal_error_loses_the_group_with_the_client() {
+        assert!(matches!(polled("_SOMETHING", true, ""), Some(Input::GroupLost(Loss::Dead(_)))));
+    }
+
+    #[test]
+    fn a_group_that_refuses_the_client_is_a_warning() {
+        for name in [
+            "GROUP_AUTHORIZATION_FAILED",
+            "TOPIC_AUTHORIZATION_FAILED",
+            "INCONSISTENT_GROUP_PROTOCOL",
+            "UNSUPPORTED_VERSION",
+            "UNSUPPORTED_ASSIGNOR",
+            "INVALID_SESSION_TIMEOUT",
+            "GROUP_MAX_SIZE_REACHED",
+            "_ALL_BROKERS_DOWN",
+            "_RESOLVE",
+            "_TRANSPORT",
+        ] {
+            assert!(matches!(polled(name, false, ""), Some(Input::Denied(_))), "{name}");
+        }
+        assert_eq!(polled("_PARTITION_EOF", false, ""), None);
+    }
+
+    #[test]
+    fn a_reader_that_lost_its_place_has_a_gap() {
+        for name in ["OFFSET_OUT_OF_RANGE", "_AUTO_OFFSET_RESET", "UNKNOWN_TOPIC_ID"] {
+            assert_eq!(read(name), Some(Input::Gap), "{name}");
+        }
+        assert_eq!(read("_TRANSPORT"), None);
+    }
+}

@@ -1,0 +1,297 @@
+//! The log as one campaign reads it, and the wait of a claim that follows from what lies below it.
+
+use core::time::Duration;
+
+use super::record::{Kind, Record};
+use crate::record::Nonce;
+use crate::time::Instant;
+use crate::token::{Incarnation, Revision, Token};
+
+/// The lease of other software: goNELI's default heartbeat timeout (`config.go`).
+const FOREIGN_LEASE: Duration = Duration::from_secs(5);
+
+/// What was read of partition zero.
+#[derive(Clone, Debug, Hash)]
+pub(super) struct Log {
+    /// The offset after the newest record that was read.
+    next: Option<Revision>,
+    /// From here on, every record was read.
+    whole_from: Option<Revision>,
+    /// When the reading began, at the log's beginning or behind a gap.
+    began: Instant,
+    /// The newest record that this campaign did not write.
+    newest: Option<Newest>,
+    /// The offset of the newest record that neither this campaign nor the author of `newest` wrote.
+    third: Option<Revision>,
+    /// The longest lease that the records of other campaigns name, and the campaign's own.
+    longest: Duration,
+    /// The largest incarnation in this log, and the largest of the logs before it.
+    incarnation: Option<Incarnation>,
+    former: Option<Incarnation>,
+    /// The largest token of any term.
+    largest: Option<Token>,
+}
+
+#[derive(Clone, Copy, Debug, Hash)]
+struct Newest {
+    offset: Revision,
+    /// `None` for other software.
+    author: Option<Nonce>,
+    first_sight: Instant,
+    /// The offset that it names as proven, where it is a release.
+    released: Option<Revision>,
+}
+
+/// What lies below a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Below {
+    /// `f`: when the newest record of another campaign was first observed, or the reading began.
+    pub(super) first_sight: Instant,
+    /// A release, over whose term no third campaign wrote.
+    pub(super) released: bool,
+    /// The longest lease that the records name.
+    pub(super) lease: Duration,
+    /// The largest incarnation at the claim's offset or below.
+    pub(super) incarnation: Option<Incarnation>,
+}
+
+impl Log {
+    pub(super) fn new(lease: Duration, now: Instant) -> Self {
+        Self {
+            next: None,
+            whole_from: None,
+            began: now,
+            newest: None,
+            third: None,
+            longest: lease,
+            incarnation: None,
+            former: None,
+            largest: None,
+        }
+    }
+
+    /// Takes a record in; returns whether it lies where the next one belongs, or above.
+    pub(super) fn read(&mut self, record: &Record, ours: bool, now: Instant) -> bool {
+        let offset = record.offset;
+        if self.next.is_some_and(|next| offset < next) {
+            return false;
+        }
+        if self.next.is_some_and(|next| offset > next) {
+            // What lies between was not read.
+            self.gap(now);
+        }
+        self.whole_from.get_or_insert(offset);
+        self.next = Some(Revision(offset.0.saturating_add(1)));
+        if let Some(claim) = record.claim {
+            self.incarnation = self.incarnation.max(Some(claim.token.incarnation));
+            if claim.led_for.is_some() {
+                self.observe_token(claim.token);
+            }
+        }
+        if !ours {
+            let author = record.stamp.map(|stamp| stamp.nonce);
+            let released = match record.kind {
+                Kind::Release { proven } => Some(proven),
+                Kind::Claim | Kind::Heartbeat => None,
+            };
+            if let Some(before) = self.newest.filter(|before| before.author != author) {
+                self.third = Some(before.offset);
+            }
+            self.newest = Some(Newest { offset, author, first_sight: now, released });
+            self.longest = self.longest.max(lease_of(record));
+        }
+        true
+    }
+
+    /// What lies below the record that was read last, which is a claim of ours.
+    pub(super) fn below(&self) -> Below {
+        let released = self.newest.is_some_and(|newest| {
+            newest.released.is_some_and(|proven| {
+                let read = self.whole_from.is_some_and(|from| from.0 <= proven.0.saturating_add(1));
+                read && self.third.is_none_or(|third| third <= proven)
+            })
+        });
+        Below {
+            first_sight: self.newest.map_or(self.began, |newest| newest.first_sight),
+            released,
+            lease: self.longest,
+            incarnation: self.incarnation,
+        }
+    }
+
+    /// Records were not read: they may be of anyone, and count as first observed now.
+    pub(super) fn gap(&mut self, now: Instant) {
+        (self.next, self.whole_from, self.newest, self.third) = (None, None, None, None);
+        self.began = now;
+    }
+
+    /// The log is another, or lost what it had: tokens go on above those of the former one.
+    pub(super) fn reset(&mut self, now: Instant) {
+        self.gap(now);
+        self.former = self.former.max(self.incarnation.take());
+        self.former = self.former.max(self.largest.map(|largest| largest.incarnation));
+    }
+
+    /// The next claim states a larger incarnation than this one.
+    pub(super) fn exceed(&mut self, incarnation: Incarnation) {
+        self.former = self.former.max(Some(incarnation));
+    }
+
+    pub(super) fn has_passed(&self, offset: Revision) -> bool {
+        self.next.is_some_and(|next| next > offset)
+    }
+
+    /// The incarnation that a claim states: this log's, or a new one where that is not known or not larger than those of
+    /// the logs before.
+    pub(super) fn claimed_incarnation(&self, time_of_day: Duration) -> Incarnation {
+        match self.incarnation {
+            Some(incarnation) if self.former.is_none_or(|former| incarnation > former) => incarnation,
+            _ => {
+                let millis = u64::try_from(time_of_day.as_millis()).unwrap_or(u64::MAX);
+                let above = self.former.map_or(0, |former| former.0.saturating_add(1));
+                Incarnation(millis.max(above))
+            }
+        }
+    }
+
+    pub(super) fn observe_token(&mut self, token: Token) {
+        self.largest = self.largest.max(Some(token));
+    }
+
+    pub(super) fn largest_token(&self) -> Option<Token> {
+        self.largest
+    }
+
+    pub(super) fn longest(&self) -> Duration {
+        self.longest
+    }
+}
+
+/// The lease of a record's writer, as far as others wait for it.
+pub(super) fn lease_of(record: &Record) -> Duration {
+    record.lease.unwrap_or(FOREIGN_LEASE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Attempt, Stamp};
+    use alloc::vec::Vec;
+
+    const T: Duration = Duration::from_secs(5);
+
+    fn at(secs: u64) -> Instant {
+        Instant::ZERO + Duration::from_secs(secs)
+    }
+
+    fn record(offset: u64, author: u128, kind: Kind) -> Record {
+        Record {
+            offset: Revision(offset),
+            name: "other".into(),
+            stamp: (author > 0).then_some(Stamp { nonce: Nonce(author), attempt: Attempt(1) }),
+            kind,
+            lease: None,
+            claim: None,
+            metadata: Vec::new(),
+        }
+    }
+
+    fn release(proven: u64) -> Kind {
+        Kind::Release { proven: Revision(proven) }
+    }
+
+    /// A log with these records of others, the first at offset 10, each a second after the one before.
+    fn log(records: &[(u128, Kind)]) -> Log {
+        let mut log = Log::new(T, at(0));
+        for (place, (author, kind)) in records.iter().enumerate() {
+            let place = place as u64;
+            assert!(log.read(&record(10 + place, *author, *kind), false, at(1 + place)));
+        }
+        log
+    }
+
+    #[test]
+    fn a_release_over_which_only_its_author_wrote_is_clean() {
+        assert!(log(&[(1, Kind::Claim), (1, Kind::Heartbeat), (1, release(11))]).below().released);
+        assert!(log(&[(2, Kind::Heartbeat), (1, Kind::Claim), (1, release(11))]).below().released);
+    }
+
+    #[test]
+    fn a_release_over_a_third_record_is_not() {
+        let late = [(1, Kind::Heartbeat), (2, Kind::Claim), (2, Kind::Heartbeat), (1, release(10))];
+        assert!(!log(&late).below().released);
+        let foreign = [(1, Kind::Heartbeat), (0, Kind::Heartbeat), (1, release(10))];
+        assert!(!log(&foreign).below().released);
+    }
+
+    #[test]
+    fn a_release_with_a_record_above_it_is_not() {
+        assert!(!log(&[(1, Kind::Heartbeat), (1, release(10)), (1, Kind::Claim)]).below().released);
+        assert!(!log(&[(1, Kind::Heartbeat), (1, release(10)), (0, Kind::Heartbeat)]).below().released);
+    }
+
+    #[test]
+    fn a_release_whose_range_was_not_read_is_not() {
+        assert!(!log(&[(1, release(8))]).below().released, "offset 9 is older than the reading");
+        assert!(log(&[(1, release(9))]).below().released);
+        let mut jumped = log(&[(1, Kind::Heartbeat)]);
+        jumped.read(&record(12, 1, release(10)), false, at(9));
+        assert!(!jumped.below().released, "offset 11 was not read");
+    }
+
+    #[test]
+    fn the_newest_record_of_another_gives_the_first_sight_and_nothing_the_beginning() {
+        assert_eq!(log(&[(1, Kind::Heartbeat), (2, Kind::Heartbeat)]).below().first_sight, at(2));
+        assert_eq!(log(&[]).below().first_sight, at(0));
+        let mut own = log(&[(1, Kind::Heartbeat)]);
+        own.read(&record(11, 3, Kind::Heartbeat), true, at(9));
+        assert_eq!(own.below().first_sight, at(1));
+    }
+
+    #[test]
+    fn behind_a_gap_everything_counts_as_observed_then() {
+        let mut log = log(&[(1, Kind::Heartbeat), (1, release(10))]);
+        log.gap(at(50));
+        assert_eq!((log.below().first_sight, log.below().released), (at(50), false));
+        log.read(&record(99, 3, Kind::Claim), true, at(51));
+        assert_eq!((log.below().first_sight, log.below().released), (at(50), false));
+    }
+
+    #[test]
+    fn a_record_below_the_position_is_not_taken_in() {
+        let mut log = log(&[(1, Kind::Heartbeat), (1, Kind::Heartbeat)]);
+        assert!(!log.read(&record(11, 2, Kind::Heartbeat), false, at(9)));
+        assert_eq!(log.below().first_sight, at(2));
+    }
+
+    #[test]
+    fn the_longest_lease_that_a_record_names_counts_and_five_seconds_for_other_software() {
+        let mut log = Log::new(Duration::from_secs(2), at(0));
+        let ours = Record { lease: Some(Duration::from_secs(9)), ..record(1, 4, Kind::Heartbeat) };
+        assert_eq!(log.below().lease, Duration::from_secs(2));
+        log.read(&record(0, 0, Kind::Heartbeat), false, at(1));
+        assert_eq!(log.below().lease, Duration::from_secs(5));
+        log.read(&ours, false, at(1));
+        assert_eq!(log.below().lease, Duration::from_secs(9));
+    }
+
+    #[test]
+    fn the_first_claim_of_a_log_states_the_time_and_later_ones_the_largest_below() {
+        let mut log = Log::new(T, at(0));
+        let day = Duration::from_millis(700);
+        assert_eq!(log.claimed_incarnation(day), Incarnation(700));
+        log.incarnation = Some(Incarnation(600));
+        assert_eq!(log.claimed_incarnation(day), Incarnation(600));
+    }
+
+    #[test]
+    fn after_a_reset_the_incarnation_is_above_the_former_one_even_where_the_time_of_day_went_back() {
+        let mut log = Log::new(T, at(0));
+        log.incarnation = Some(Incarnation(600));
+        log.reset(at(1));
+        assert_eq!(log.claimed_incarnation(Duration::from_millis(10)), Incarnation(601));
+        assert_eq!(log.claimed_incarnation(Duration::from_millis(700)), Incarnation(700));
+        log.incarnation = Some(Incarnation(600));
+        assert_eq!(log.claimed_incarnation(Duration::from_millis(10)), Incarnation(601));
+    }
+}

@@ -1,0 +1,129 @@
+//! What the reader and the inspections bring, and the reports to the user.
+
+use super::Campaign;
+use super::io::{Output, Topic};
+use super::log::lease_of;
+use super::record::{Kind, Record};
+use super::timers::Timer;
+use crate::campaign::{Event, Leader, Warning};
+use crate::store::Fault;
+use crate::token::Token;
+use core::time::Duration;
+
+/// The interval at which an owner reads the topic's id: a classic member does not learn that its topic was made again
+/// (measured).
+const INSPECT_EVERY: Duration = Duration::from_secs(1);
+
+impl Campaign {
+    // ---- the log ----
+
+    pub(super) fn record(&mut self, record: &Record) {
+        let stamp = record.stamp.filter(|stamp| stamp.nonce == self.nonce);
+        let own = stamp
+            .map(|stamp| stamp.attempt)
+            .filter(|attempt| *attempt <= self.last_attempt && record.name == self.rules.name);
+        if stamp.is_some() && own.is_none() && !core::mem::replace(&mut self.reported.twin, true) {
+            self.report(Event::Warning(Warning::SameNonce { name: record.name.clone() }));
+        }
+        if !self.log.read(record, own.is_some(), self.now) {
+            // Below its position: the reader began again, or the log lost its end.
+            self.gap();
+            self.log.read(record, own.is_some(), self.now);
+        }
+        self.observe_leader(record);
+        match own {
+            Some(attempt) if record.kind == Kind::Claim => self.claim_read(attempt),
+            _ => {}
+        }
+        self.claim_again_if_passed();
+    }
+
+    /// The reader skipped records, or lost its place: the topic may be another.
+    pub(super) fn gap(&mut self) {
+        self.log.gap(self.now);
+        self.inspect();
+    }
+
+    /// The leader is the candidate that last wrote that it leads. Of goNELI's members only the owner writes at all.
+    fn observe_leader(&mut self, record: &Record) {
+        let nonce = record.stamp.map(|stamp| stamp.nonce);
+        let leads = nonce.is_none() || record.claim.is_some_and(|claim| claim.led_for.is_some());
+        match record.kind {
+            Kind::Heartbeat if leads => {
+                self.timers.set(Timer::Vacant, self.now + lease_of(record));
+                self.report_leader(Some(Leader {
+                    name: record.name.clone(),
+                    nonce,
+                    revision: record.offset,
+                    metadata: record.metadata.clone(),
+                }));
+            }
+            Kind::Release { .. } if self.leader().is_some_and(|leader| leader.nonce == nonce) => {
+                self.report_leader(None);
+            }
+            _ => {}
+        }
+    }
+
+    // ---- the topic ----
+
+    pub(super) fn inspect(&mut self) {
+        self.outputs.push_back(Output::Inspect);
+        if self.owner().is_some() {
+            self.timers.set(Timer::Inspect, self.now + INSPECT_EVERY);
+        }
+    }
+
+    pub(super) fn inspected(&mut self, result: Result<Topic, Fault>) {
+        let topic = match result {
+            Ok(topic) => topic,
+            Err(fault) => {
+                if self.reported.inspection.replace(fault.kind) != Some(fault.kind) {
+                    self.report(Event::Warning(Warning::Store(fault)));
+                }
+                return;
+            }
+        };
+        self.reported.inspection = None;
+        if topic.asked_at < self.topic.asked_at {
+            return;
+        }
+        let known = self.topic.id;
+        self.topic = Topic { id: topic.id.or(known), ..topic };
+        match (known, topic.id) {
+            (Some(known), Some(id)) if id != known => self.is_another_log(),
+            (Some(_), Some(_)) => self.confirm_claim(topic.asked_at),
+            // Without an id, every win waits from its assignment.
+            _ => {}
+        }
+    }
+
+    // ---- reports ----
+
+    pub(super) fn report(&mut self, event: Event) {
+        self.outputs.push_back(Output::Event(event));
+    }
+
+    pub(super) fn report_reset(&mut self, next: Option<Token>) {
+        let seen = self.log.largest_token();
+        self.report(Event::Warning(Warning::StoreReset { seen, next, barred: false }));
+    }
+
+    pub(super) fn report_fault(&mut self, fault: Fault) {
+        if self.reported.fault != Some(fault.kind) {
+            self.reported.fault = Some(fault.kind);
+            self.report(Event::Warning(Warning::Store(fault)));
+        }
+    }
+
+    pub(super) fn report_leader(&mut self, leader: Option<Leader>) {
+        if leader.is_none() {
+            self.timers.stop(Timer::Vacant);
+        }
+        let of = |leader: &Leader| (leader.nonce, leader.name.clone());
+        if self.reported.leader.as_ref().map(of) != leader.as_ref().map(of) {
+            self.reported.leader.clone_from(&leader);
+            self.report(Event::LeaderChanged(leader));
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! The owner of partition zero: its claim, its win, and the end of its term.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+
+use super::answers::Loss;
+use super::leaving::leaves_the_group;
+use super::log::Below;
+use super::record::Kind;
+use super::timers::Timer;
+use super::{Campaign, Stage};
+use crate::campaign::{Event, Reason, Term, WinDelay};
+use crate::record::{Attempt, Claim};
+use crate::time::Instant;
+use crate::token::{Incarnation, Revision, Token};
+
+/// A candidate to which partition zero is assigned.
+#[derive(Clone, Debug, Hash)]
+pub(super) struct Owner {
+    /// The member id at the assignment.
+    pub(super) member: String,
+    /// `w`: when the assignment was handled, or a later one of the log's resets.
+    assigned_at: Instant,
+    /// No win is reported before, whatever lies in the log.
+    owed: Instant,
+    claim: Option<Open>,
+    /// `D`, from the newest proof.
+    pub(super) deadline: Option<Instant>,
+    pub(super) term: Option<Term>,
+    /// Set while the leader drains.
+    pub(super) departure: Option<Reason>,
+    /// A revocation waits for its answer.
+    pub(super) revoked: bool,
+}
+
+/// A claim that was published.
+#[derive(Clone, Copy, Debug, Hash)]
+struct Open {
+    attempt: Attempt,
+    /// The incarnation that it states.
+    incarnation: Incarnation,
+    /// `τ`, and when its append was reported.
+    appended: Option<(Revision, Instant)>,
+    /// What lies below, once the claim was read back.
+    below: Option<Below>,
+    /// The topic's id was read after the append, and is the one of the log.
+    confirmed: bool,
+}
+
+impl Owner {
+    /// The claim, and its attempt where its append is not reported yet.
+    pub(super) fn pending_claim(&self) -> Option<Option<Attempt>> {
+        self.claim.map(|claim| claim.appended.is_none().then_some(claim.attempt))
+    }
+
+    /// What a heartbeat says of the claim or of the term.
+    pub(super) fn statement(&self, now: Instant) -> Option<Claim> {
+        match self.term {
+            Some(term) => Some(Claim { token: term.token, led_for: Some(now.since(term.started)) }),
+            None => Some(Claim { token: self.claim?.token()?, led_for: None }),
+        }
+    }
+}
+
+impl Open {
+    /// The token that a term of this claim would have.
+    fn token(&self) -> Option<Token> {
+        let (sequence, _) = self.appended?;
+        let below = self.below.and_then(|below| below.incarnation);
+        Some(Token {
+            incarnation: below.map_or(self.incarnation, |below| below.max(self.incarnation)),
+            sequence,
+        })
+    }
+}
+
+impl Campaign {
+    /// Partition zero is assigned: a claim goes out at once.
+    pub(super) fn assigned(&mut self, member: String) {
+        if matches!(self.stage, Stage::Owner(_) | Stage::Ending(_)) {
+            // The end of the ownership before was never reported.
+            self.group_lost(Loss::Rejoins);
+        }
+        if !matches!(self.stage, Stage::Member) {
+            return;
+        }
+        let (now, longest) = (self.now, self.log.longest());
+        let owed = match self.rules.win_delay {
+            WinDelay::Automatic => Instant::ZERO,
+            WinDelay::Cautious => now + longest,
+            WinDelay::Fixed(wait) => now + wait,
+        };
+        self.forget_proof();
+        self.failures = 0;
+        self.stage = Stage::Owner(Box::new(Owner {
+            member,
+            assigned_at: now,
+            owed,
+            claim: None,
+            deadline: None,
+            term: None,
+            departure: None,
+            revoked: false,
+        }));
+        self.claim();
+    }
+
+    // ---- the claim ----
+
+    pub(super) fn claim(&mut self) {
+        let time_of_day = self.topic.time_of_day.saturating_add(self.now.since(self.topic.asked_at));
+        let incarnation = self.log.claimed_incarnation(time_of_day);
+        let attempt = self.publish(Kind::Claim, Claim::of_acquire(incarnation));
+        if let Stage::Owner(owner) = &mut self.stage {
+            let open = Open { attempt, incarnation, appended: None, below: None, confirmed: false };
+            owner.claim = Some(open);
+        }
+    }
+
+    fn open_claim(&mut self) -> Option<&mut Open> {
+        match &mut self.stage {
+            Stage::Owner(owner) => owner.claim.as_mut(),
+            _ => None,
+        }
+    }
+
+    /// The append of a record was reported; where it is the claim, the topic's id is read after it.
+    pub(super) fn claim_appended(&mut self, attempt: Attempt, offset: Revision) {
+        let now = self.now;
+        let Some(claim) = self.open_claim().filter(|claim| claim.attempt == attempt) else { return };
+        claim.appended = Some((offset, now));
+        self.inspect();
+        self.claim_again_if_passed();
+    }
+
+    /// The claim was read back: what lies below it is known.
+    pub(super) fn claim_read(&mut self, attempt: Attempt) {
+        let below = self.log.below();
+        if let Some(claim) = self.open_claim().filter(|claim| claim.attempt == attempt) {
+            claim.below = Some(below);
+            self.win();
+        }
+    }
+
+    /// A claim that lies in a part of the log that was not read is replaced.
+    pub(super) fn claim_again_if_passed(&mut self) {
+        let Some(owner) = self.owner() else { return };
+        let unread = owner.claim.filter(|claim| claim.below.is_none()).and_then(|claim| claim.appended);
+        let passed = unread.is_some_and(|(offset, _)| self.log.has_passed(offset));
+        if passed && owner.term.is_none() {
+            self.claim();
+        }
+    }
+
+    /// The topic's id was read at `asked_at`, and is that of the log.
+    pub(super) fn confirm_claim(&mut self, asked_at: Instant) {
+        let confirmed = |claim: &&mut Open| claim.appended.is_some_and(|(_, at)| asked_at >= at);
+        if let Some(claim) = self.open_claim().filter(confirmed) {
+            claim.confirmed = true;
+            self.win();
+        }
+    }
+
+    // ---- the win ----
+
+    /// Reports the win, unless a wait is owed, or something that it needs is not known yet.
+    pub(super) fn win(&mut self) {
+        let now = self.now;
+        let Some(owner) = self.owner().filter(|owner| owner.term.is_none()) else { return };
+        let Some((claim, below)) = owner.claim.and_then(|claim| Some((claim, claim.below?))) else { return };
+        let Some(token) = claim.token() else { return };
+        if owner.deadline.is_none_or(|deadline| deadline <= now) {
+            return;
+        }
+        let waited_from = match claim.confirmed {
+            true if below.released => None,
+            true => Some(owner.assigned_at.min(below.first_sight)),
+            // The log may be another: what was first observed in it says nothing.
+            false => Some(owner.assigned_at),
+        };
+        let until = waited_from.map_or(Instant::ZERO, |from| from + below.lease).max(owner.owed);
+        if until > now {
+            return self.timers.set(Timer::Owed, until);
+        }
+        if let Some(largest) = self.log.largest_token().filter(|largest| token <= *largest) {
+            self.report_reset(Some(token));
+            self.log.exceed(largest.incarnation);
+            return self.claim();
+        }
+        let term = Term { token, started: now };
+        self.log.observe_token(token);
+        self.timers.stop(Timer::Owed);
+        if let Stage::Owner(owner) = &mut self.stage {
+            owner.term = Some(term);
+        }
+        self.report(Event::Won(term));
+        if let Some(every) = self.rules.heartbeat {
+            self.timers.set(Timer::Heartbeat, now + every);
+        }
+        // Observers learn of a term by its first heartbeat.
+        if !self.timers.is_set(Timer::Answer) {
+            self.timers.set(Timer::Renew, now);
+        }
+    }
+
+    // ---- the end ----
+
+    /// Ends a lease that has passed. The partition may still be owned: a commit says so.
+    pub(super) fn expire(&mut self) {
+        let over = |deadline| deadline <= self.now;
+        if self.owner().and_then(|owner| owner.deadline).is_some_and(over) {
+            self.lose(Reason::Expired);
+        }
+    }
+
+    /// The lease is over, and the term with it, if there is one; the ownership may go on.
+    pub(super) fn lose(&mut self, reason: Reason) {
+        let Stage::Owner(owner) = &mut self.stage else { return };
+        (owner.deadline, owner.claim) = (None, None);
+        let departure = owner.departure.take();
+        if let Some(term) = owner.term.take() {
+            self.report(Event::Lost { term, reason });
+        }
+        for timer in [Timer::Heartbeat, Timer::Drain, Timer::Owed] {
+            self.timers.stop(timer);
+        }
+        if let Some(departure) = departure {
+            // The work must stop at once: there is nothing left to wait for.
+            self.leave_partition(leaves_the_group(departure));
+        }
+    }
+
+    /// The membership is over, and the partition lost.
+    pub(super) fn group_lost(&mut self, loss: Loss) {
+        let mut leave = match &mut self.stage {
+            Stage::Owner(owner) => {
+                let leave = owner.departure.take().is_some_and(leaves_the_group);
+                self.lose(Reason::Revoked);
+                leave
+            }
+            Stage::Ending(ending) => ending.leaves(),
+            Stage::Member => false,
+            Stage::Idle | Stage::Splaying | Stage::Away | Stage::Leaving | Stage::Closed => return,
+        };
+        match loss {
+            Loss::Rejoins => {}
+            Loss::Dead(fault) => {
+                leave = true;
+                self.deaths = self.deaths.saturating_add(1);
+                let wait = self.rules.backoff.wait(self.deaths, &mut self.rng);
+                self.rest_until = self.rest_until.max(self.now + wait);
+                self.report_fault(fault);
+            }
+            Loss::Replaced(fault) => {
+                leave = true;
+                self.intent.in_race = false;
+                self.report_fault(fault);
+            }
+        }
+        self.leave_partition(leave);
+    }
+
+    /// The log is another, or lost what it had acknowledged: the term ends, and everything is waited for again.
+    pub(super) fn is_another_log(&mut self) {
+        let now = self.now;
+        self.report_reset(None);
+        self.log.reset(now);
+        self.lose(Reason::StoreReset);
+        self.report_leader(None);
+        if let Stage::Owner(owner) = &mut self.stage {
+            owner.assigned_at = now;
+            self.forget_proof();
+            self.inspect();
+            self.claim();
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! The proof: a record that was appended, and then an offset commit that was acknowledged.
+//!
+//! A late acknowledgement counts for the record that it was committed for, from the send of that record: so what was
+//! published under this ownership is kept until something newer is proved.
+
+use alloc::collections::VecDeque;
+use core::time::Duration;
+
+use super::answers::{self, Failure};
+use super::io::{Membership, Output, Publish};
+use super::record::{self, Kind};
+use super::timers::Timer;
+use super::{Campaign, Stage};
+use crate::campaign::backoff;
+use crate::record::{Attempt, Claim, Stamp};
+use crate::time::Instant;
+use crate::token::Revision;
+
+/// Renewals have at least so many parts of a lease: more than one may fail.
+const RENEWALS: u32 = 5;
+
+/// What was published under the present ownership.
+#[derive(Clone, Debug, Default, Hash)]
+pub(super) struct Proof {
+    /// Records that no commit proved yet, and the newest that was appended.
+    sent: VecDeque<Sent>,
+    awaited: Option<Awaited>,
+    /// The newest record that a commit proved.
+    proven: Option<Sent>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Sent {
+    attempt: Attempt,
+    /// `h`: the clock before it was handed over.
+    at: Instant,
+    offset: Option<Revision>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Awaited {
+    Append(Attempt),
+    Commit(Attempt),
+}
+
+impl Proof {
+    /// The newest record that was appended, and its offset.
+    fn newest_appended(&self) -> Option<(Sent, Revision)> {
+        self.sent.iter().rev().find_map(|sent| Some((*sent, sent.offset?)))
+    }
+
+    /// The offset of the newest record that a commit proved.
+    pub(super) fn proven_offset(&self) -> Option<Revision> {
+        self.proven.and_then(|proven| proven.offset)
+    }
+
+    pub(super) fn has_sent(&self, attempt: Attempt) -> bool {
+        self.sent.iter().any(|sent| sent.attempt == attempt)
+    }
+}
+
+impl Campaign {
+    /// A record of this candidate, for the claim and the term as they stand.
+    pub(super) fn publish_record(&mut self, kind: Kind, claim: Claim) -> Attempt {
+        self.last_attempt = Attempt(self.last_attempt.0 + 1);
+        let attempt = self.last_attempt;
+        let stamp = Stamp { nonce: self.nonce, attempt };
+        let headers = record::headers(stamp, kind, self.rules.lease, claim, &self.rules.metadata);
+        let name = self.rules.name.clone();
+        self.outputs.push_back(Output::Publish(Publish { attempt, kind, name, headers }));
+        attempt
+    }
+
+    /// Publishes a record that is to be proved.
+    pub(super) fn publish(&mut self, kind: Kind, claim: Claim) -> Attempt {
+        let (attempt, now) = (self.publish_record(kind, claim), self.now);
+        let (lease, newest) = (self.rules.lease, self.proof.newest_appended().map(|(sent, _)| sent.attempt));
+        // What is older than a lease gives no deadline; the newest that was appended can be committed all the same.
+        self.proof.sent.retain(|sent| sent.at + lease > now || Some(sent.attempt) == newest);
+        self.proof.sent.push_back(Sent { attempt, at: now, offset: None });
+        self.wait_for(Awaited::Append(attempt));
+        attempt
+    }
+
+    fn wait_for(&mut self, awaited: Awaited) {
+        self.proof.awaited = Some(awaited);
+        self.timers.stop(Timer::Renew);
+        self.timers.set(Timer::Answer, self.now + self.attempt_limit());
+    }
+
+    fn commit(&mut self, attempt: Attempt, offset: Revision) {
+        self.wait_for(Awaited::Commit(attempt));
+        let offset = Revision(offset.0.saturating_add(1));
+        self.outputs.push_back(Output::Commit { attempt, offset });
+    }
+
+    /// Commits the newest record that was appended and is newer than what is proved.
+    fn commit_newest(&mut self) -> bool {
+        let newer = |sent: &Sent| self.proof.proven.is_none_or(|proven| sent.at > proven.at);
+        let found = self.proof.newest_appended().filter(|(sent, _)| newer(sent));
+        if let Some((sent, offset)) = found {
+            self.commit(sent.attempt, offset);
+        }
+        found.is_some()
+    }
+
+    /// Renews the lease. A candidate whose lease ran out publishes nothing before a commit is acknowledged: so it commits
+    /// again what it had appended.
+    pub(super) fn renew(&mut self) {
+        let Some(owner) = self.owner() else { return };
+        let holds = owner.deadline.is_some();
+        let has_claim = owner.pending_claim() == Some(None);
+        match self.proof.newest_appended() {
+            Some((sent, offset)) if !holds => self.commit(sent.attempt, offset),
+            _ if has_claim => self.publish_heartbeat(),
+            _ => self.claim(),
+        }
+    }
+
+    fn publish_heartbeat(&mut self) {
+        let statement = self.owner().and_then(|owner| owner.statement(self.now));
+        if let Some(statement) = statement {
+            self.publish(Kind::Heartbeat, statement);
+        }
+    }
+
+    /// A heartbeat beside the renewals, for members that use goNELI.
+    pub(super) fn heartbeat(&mut self) {
+        let (Some(every), Some(owner)) = (self.rules.heartbeat, self.owner()) else { return };
+        if owner.term.is_none() {
+            return;
+        }
+        if let Some(claim) = owner.statement(self.now) {
+            self.publish_record(Kind::Heartbeat, claim);
+            self.timers.set(Timer::Heartbeat, self.now + every);
+        }
+    }
+
+    pub(super) fn published(&mut self, attempt: Attempt, result: Result<Revision, Failure>) {
+        if self.is_release(attempt) {
+            return self.release_ended();
+        }
+        let awaited = self.proof.awaited == Some(Awaited::Append(attempt));
+        let Some(place) = self.proof.sent.iter().position(|sent| sent.attempt == attempt) else { return };
+        let offset = match result {
+            Ok(offset) => offset,
+            Err(failure) if awaited => return self.failed(&failure),
+            Err(_) => return,
+        };
+        let before = self.proof.sent.iter().take(place).rev().find_map(|sent| sent.offset);
+        let before = before.or(self.proof.proven_offset());
+        if before.is_some_and(|before| offset <= before) {
+            return self.is_another_log();
+        }
+        self.proof.sent[place].offset = Some(offset);
+        self.claim_appended(attempt, offset);
+        if self.proof.has_sent(attempt) && !matches!(self.proof.awaited, Some(Awaited::Commit(_))) {
+            self.commit(attempt, offset);
+        }
+    }
+
+    pub(super) fn committed(&mut self, attempt: Attempt, result: Result<Membership, Failure>) {
+        let Some(sent) = self.proof.sent.iter().find(|sent| sent.attempt == attempt).copied() else {
+            return;
+        };
+        let awaited = self.proof.awaited == Some(Awaited::Commit(attempt));
+        match result {
+            Ok(membership) if self.is_still_member(&membership) => self.proven(sent),
+            // A resend from before, or the acceptance of an empty group.
+            Ok(_) if awaited => self.failed(&Failure::Refused),
+            Err(Failure::GroupLost(loss)) => self.group_lost(loss),
+            Err(failure) if awaited => self.failed(&failure),
+            Ok(_) | Err(_) => {}
+        }
+    }
+
+    fn is_still_member(&self, membership: &Membership) -> bool {
+        let Some(owner) = self.owner() else { return false };
+        membership.member == owner.member && membership.generation >= 0
+    }
+
+    /// The candidate was a member after this record was appended.
+    fn proven(&mut self, sent: Sent) {
+        let (now, lease, margin) = (self.now, self.rules.lease, self.margin());
+        self.failures = 0;
+        self.reported.fault = None;
+        let deadline = (sent.at + lease).before(margin);
+        let Stage::Owner(owner) = &mut self.stage else { return };
+        if deadline > now {
+            owner.deadline = owner.deadline.max(Some(deadline));
+        }
+        self.proof.proven = self.proof.proven.filter(|before| before.at > sent.at).or(Some(sent));
+        let (is_over, claim) = (owner.deadline.is_none(), owner.pending_claim());
+        self.proof.sent.retain(|other| other.at > sent.at || other.attempt == sent.attempt);
+        match claim {
+            // Still the owner, and the term or the log of the claim before is over.
+            None => self.claim(),
+            Some(Some(attempt)) => self.wait_for(Awaited::Append(attempt)),
+            Some(None) if is_over => self.publish_heartbeat(),
+            Some(None) => {
+                let under_way = match self.proof.awaited {
+                    Some(Awaited::Append(other) | Awaited::Commit(other)) => {
+                        other != sent.attempt && self.proof.has_sent(other)
+                    }
+                    None => false,
+                };
+                if !under_way {
+                    self.stop_waiting();
+                    if !self.commit_newest() {
+                        self.timers.set(Timer::Renew, sent.at + renew_every(lease));
+                    }
+                }
+                self.win();
+            }
+        }
+    }
+
+    fn stop_waiting(&mut self) {
+        self.proof.awaited = None;
+        self.timers.stop(Timer::Answer);
+        self.timers.stop(Timer::Renew);
+    }
+
+    /// Forgets what was published: the ownership is over, or the log another.
+    pub(super) fn forget_proof(&mut self) {
+        self.stop_waiting();
+        self.timers.stop(Timer::Heartbeat);
+        self.proof = Proof::default();
+    }
+
+    pub(super) fn answer_timed_out(&mut self) {
+        if self.proof.awaited.is_some() {
+            self.failed(&Failure::Unknown);
+        }
+    }
+
+    /// An append or a commit proved nothing: it is repeated, and the deadline stands.
+    fn failed(&mut self, failure: &Failure) {
+        self.stop_waiting();
+        self.failures = self.failures.saturating_add(1);
+        let wait = backoff::standard(self.failures, &mut self.rng);
+        self.timers.set(Timer::Renew, self.now + wait);
+        match failure {
+            Failure::TopicGone => self.inspect(),
+            Failure::Unknown if self.failures > 1 => self.report_fault(answers::unreachable()),
+            _ => {}
+        }
+        if let Some(fault) = failure.fault() {
+            self.report_fault(fault.clone());
+        }
+    }
+}
+
+/// The time from the send of a proved record to the next renewal.
+pub(super) fn renew_every(lease: Duration) -> Duration {
+    lease / RENEWALS
+}

@@ -1,0 +1,265 @@
+//! A record of the leader topic, and its encoding.
+//!
+//! The value is goNELI's, `<nanoseconds since 1970>%<name>`; everything of ours travels in headers, which goNELI never
+//! reads. Records have no key and lie in partition zero.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use core::time::Duration;
+
+use crate::campaign::{InvalidSettings, check_name, refuse};
+use crate::record::{Claim, HeaderValue, Headers, LEASE, NONCE, Stamp, TERM, live_headers, metadata_key};
+use crate::token::{Revision, Token};
+
+/// Header of every record of ours: its [`Kind`].
+pub const KIND: &str = "Incumbent-Kind";
+/// Header of a release: the offset of the newest record that a commit proved.
+pub const PROVEN: &str = "Incumbent-Proven";
+
+/// The purpose of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// An owner of partition zero begins. The offset is the sequence of the token, where a term comes of it.
+    Claim,
+    /// An owner renews its lease; or a record of other software.
+    Heartbeat,
+    /// A leader leads no more.
+    Release {
+        /// The offset of the newest record that a commit proved.
+        proven: Revision,
+    },
+}
+
+impl Kind {
+    /// As a header has it.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Claim => "claim",
+            Self::Heartbeat => "heartbeat",
+            Self::Release { .. } => "release",
+        }
+    }
+}
+
+/// A record that was read.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Record {
+    /// Its offset.
+    pub offset: Revision,
+    /// The name of its writer. Bytes that are not UTF-8 are shown as U+FFFD.
+    pub name: String,
+    /// The campaign and the attempt that wrote it; `None` for a record of other software.
+    pub stamp: Option<Stamp>,
+    /// Its purpose.
+    pub kind: Kind,
+    /// The lease time of its writer, where it says so.
+    pub lease: Option<Duration>,
+    /// The term that its writer claims or leads for.
+    pub claim: Option<Claim>,
+    /// The metadata that its writer publishes.
+    pub metadata: Headers,
+}
+
+impl Record {
+    /// Reads a record.
+    ///
+    /// Never fails: a header that cannot be read, or that says two things, counts as missing, which makes a heartbeat of
+    /// it: the reading for which a successor waits.
+    pub fn decode<'a>(
+        offset: Revision,
+        value: &[u8],
+        headers: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Self {
+        let [mut stamp, mut kind, mut lease, mut claim, mut proven] = [const { HeaderValue::Missing }; 5];
+        let mut metadata = Headers::new();
+        for (name, text) in headers {
+            let named = |known: &str| name.eq_ignore_ascii_case(known);
+            if named(NONCE) {
+                stamp.add(text);
+            } else if named(KIND) {
+                kind.add(text);
+            } else if named(LEASE) {
+                lease.add(text);
+            } else if named(TERM) {
+                claim.add(text);
+            } else if named(PROVEN) {
+                proven.add(text);
+            } else if let Some(key) = metadata_key(name) {
+                metadata.push((key.to_string(), text.to_string()));
+            }
+        }
+        let stamp: Option<Stamp> = stamp.text().and_then(|text| text.parse().ok());
+        let proven = proven.text().and_then(|text| text.parse().ok()).map(Revision);
+        let kind = match (stamp.and(kind.text()), proven) {
+            (Some("claim"), _) => Kind::Claim,
+            (Some("release"), Some(proven)) => Kind::Release { proven },
+            _ => Kind::Heartbeat,
+        };
+        let lease = lease.text().and_then(|text| text.parse().ok()).map(Duration::from_millis);
+        let claim = claim.text().and_then(|text| text.parse().ok()).map(|claim: Claim| match kind {
+            // A claim cannot know its own offset when it is written.
+            Kind::Claim => Claim { token: Token { sequence: offset, ..claim.token }, ..claim },
+            _ => claim,
+        });
+        Self {
+            offset,
+            name: name_in(value),
+            stamp,
+            kind,
+            lease: lease.filter(|lease| stamp.is_some() && !lease.is_zero()),
+            claim: claim.filter(|_| stamp.is_some()),
+            metadata,
+        }
+    }
+}
+
+/// The name in goNELI's value; all of it where it has another form.
+fn name_in(value: &[u8]) -> String {
+    let text = String::from_utf8_lossy(value);
+    match text.split_once('%') {
+        Some((nanos, name)) if nanos.parse::<i64>().is_ok() => name.into(),
+        _ => text.into_owned(),
+    }
+}
+
+/// The value of a record: goNELI's, with the time of day since 1970.
+pub fn value(time_of_day: Duration, name: &str) -> String {
+    format!("{}%{name}", time_of_day.as_nanos())
+}
+
+/// The headers of a record.
+pub(super) fn headers(
+    stamp: Stamp,
+    kind: Kind,
+    lease: Duration,
+    claim: Claim,
+    metadata: &[(String, String)],
+) -> Headers {
+    let mut headers = live_headers(stamp, lease, claim, metadata);
+    headers.push((KIND.into(), kind.text().into()));
+    if let Kind::Release { proven } = kind {
+        headers.push((PROVEN.into(), proven.0.to_string()));
+    }
+    headers
+}
+
+/// Whether a candidate of a consumer group can have this name: as in every store, and without `%`, which ends the time in
+/// a record's value.
+///
+/// # Errors
+/// The problem, and a remedy.
+pub fn check_member_name(name: &str) -> Result<(), InvalidSettings> {
+    check_name(name)?;
+    if name.contains('%') {
+        let remedy = "it ends the time in front of the name; `sanitise` replaces it";
+        return refuse("name", format!("{name:?}"), "free of '%'", remedy);
+    }
+    Ok(())
+}
+
+/// The name with every character that Kafka's names cannot have replaced by `_`, as goNELI's `Sanitise` does.
+pub fn sanitise(name: &str) -> String {
+    let keeps = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    name.chars().map(|c| if keeps(c) { c } else { '_' }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Attempt, METADATA, Nonce};
+    use crate::token::Incarnation;
+    use alloc::vec;
+    use alloc::vec::Vec;
+
+    const STAMP: Stamp = Stamp { nonce: Nonce(0xa), attempt: Attempt(7) };
+    const T: Duration = Duration::from_secs(5);
+
+    fn claim(sequence: u64, led_for: Option<Duration>) -> Claim {
+        Claim { token: Token { incarnation: Incarnation(3), sequence: Revision(sequence) }, led_for }
+    }
+
+    fn read_back(kind: Kind, claim: Claim) -> Record {
+        let metadata = vec![("Address".into(), "host:1".into())];
+        let headers = headers(STAMP, kind, T, claim, &metadata);
+        let headers: Vec<_> = headers.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+        Record::decode(Revision(40), value(Duration::from_nanos(17), "me").as_bytes(), headers)
+    }
+
+    #[test]
+    fn every_kind_reads_back_as_it_was_written() {
+        for kind in [Kind::Heartbeat, Kind::Release { proven: Revision(39) }] {
+            let claim = claim(12, Some(Duration::from_millis(250)));
+            let expected = Record {
+                offset: Revision(40),
+                name: "me".into(),
+                stamp: Some(STAMP),
+                kind,
+                lease: Some(T),
+                claim: Some(claim),
+                metadata: vec![("Address".into(), "host:1".into())],
+            };
+            assert_eq!(read_back(kind, claim), expected);
+        }
+    }
+
+    #[test]
+    fn a_claim_is_for_its_own_offset() {
+        assert_eq!(read_back(Kind::Claim, claim(0, None)).claim, Some(claim(40, None)));
+    }
+
+    #[test]
+    fn a_heartbeat_of_the_term_at_offset_zero_is_not_taken_for_one_at_its_own() {
+        assert_eq!(read_back(Kind::Heartbeat, claim(0, None)).claim, Some(claim(0, None)));
+    }
+
+    #[test]
+    fn a_heartbeat_of_gonelis_is_a_foreign_record_with_its_name() {
+        let record = Record::decode(Revision(4), b"1598000000000000000%host_12_1598", []);
+        assert_eq!(
+            (record.name.as_str(), record.stamp, record.kind, record.lease),
+            ("host_12_1598", None, Kind::Heartbeat, None)
+        );
+    }
+
+    #[test]
+    fn a_value_of_another_form_is_a_name_as_a_whole() {
+        for (value, name) in [("x%y", "x%y"), ("", ""), ("5%a%b", "a%b"), ("%n", "%n")] {
+            assert_eq!(Record::decode(Revision(4), value.as_bytes(), []).name, name);
+        }
+        assert_eq!(Record::decode(Revision(4), b"\xff", []).name, "\u{fffd}");
+    }
+
+    #[test]
+    fn headers_that_cannot_be_read_make_a_heartbeat_that_is_waited_for() {
+        let stamp = STAMP.to_string();
+        for headers in [
+            vec![(KIND, "release"), (PROVEN, "3")],
+            vec![(NONCE, &stamp), (KIND, "release")],
+            vec![(NONCE, &stamp), (KIND, "release"), (PROVEN, "x")],
+            vec![(NONCE, &stamp), (KIND, "release"), (PROVEN, "3"), (PROVEN, "4")],
+            vec![(NONCE, &stamp), (KIND, "release"), (KIND, "claim"), (PROVEN, "3")],
+            vec![(NONCE, &stamp), (KIND, "other")],
+        ] {
+            assert_eq!(Record::decode(Revision(4), b"1%a", headers).kind, Kind::Heartbeat);
+        }
+    }
+
+    #[test]
+    fn headers_are_read_in_any_case_and_a_lease_of_zero_is_none() {
+        let stamp = STAMP.to_string();
+        let headers =
+            [("incumbent-nonce", stamp.as_str()), ("INCUMBENT-LEASE", "0"), ("incumbent-meta-a", "b")];
+        let record = Record::decode(Revision(4), b"1%a", headers);
+        assert_eq!((record.stamp, record.lease), (Some(STAMP), None));
+        assert_eq!(record.metadata, [("a".to_string(), "b".to_string())]);
+        assert!(METADATA.eq_ignore_ascii_case("incumbent-meta-"));
+    }
+
+    #[test]
+    fn a_name_with_a_percent_sign_is_refused_and_sanitised() {
+        assert_eq!(check_member_name("50%").unwrap_err().limit, "free of '%'");
+        assert_eq!(check_member_name("").unwrap_err().setting, "name");
+        assert_eq!(check_member_name(&sanitise("50%")), Ok(()));
+        assert_eq!(sanitise("hôst 1:a_b.c-d%"), "h_st_1_a_b.c-d_");
+    }
+}

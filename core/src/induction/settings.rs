@@ -1,0 +1,237 @@
+//! What a consumer group adds to a candidate's settings, and refuses of them.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use super::record::check_member_name;
+use crate::campaign::{
+    Backoff, InvalidSettings, Margin, Preset, Settings, WinDelay, check_margin, check_metadata, refuse,
+};
+
+/// The lease where nothing says otherwise: goNELI's heartbeat timeout (`config.go`).
+const LEASE: Duration = Duration::from_secs(5);
+
+/// The session is so many leases where nothing says otherwise, as in goNELI (`neli.go`).
+const SESSION_LEASES: u32 = 3;
+
+/// The interval of goNELI's heartbeats (`config.go`).
+const GONELI_HEARTBEAT: Duration = Duration::from_millis(100);
+
+/// The time for which a poll may be late beside the drain and the session.
+const POLL_RESERVE: Duration = Duration::from_secs(10);
+
+/// The protocol of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Protocol {
+    /// Generations and assignors in the clients; the client states its session timeout.
+    #[default]
+    Classic,
+    /// KIP-848: member epochs and assignors in the brokers, with the brokers' session timeout.
+    Consumer,
+}
+
+/// The group, as far as the rule depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Group {
+    /// Its protocol.
+    pub protocol: Protocol,
+    /// The session timeout; `None`: three leases. The broker's where the protocol is [`Protocol::Consumer`].
+    pub session: Option<Duration>,
+    /// Members that use goNELI share the group: heartbeats every 100 ms while leading, and goNELI's assignors.
+    pub goneli: bool,
+}
+
+/// The client's times and assignors that follow from the settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ClientSettings {
+    /// `session.timeout.ms`; `None` where the brokers decide.
+    pub session: Option<Duration>,
+    /// `heartbeat.interval.ms`; `None` where the brokers decide.
+    pub heartbeat: Option<Duration>,
+    /// `max.poll.interval.ms`, which is the rebalance timeout too: a drain fits into it.
+    pub max_poll: Duration,
+    /// `partition.assignment.strategy`; `None` where the brokers assign.
+    pub assignors: Option<&'static str>,
+}
+
+/// Settings that passed every check, with nothing left to default.
+#[derive(Clone, Debug)]
+pub(super) struct Rules {
+    pub(super) name: String,
+    pub(super) metadata: Vec<(String, String)>,
+    /// The lease time `T`.
+    pub(super) lease: Duration,
+    pub(super) margin: Margin,
+    pub(super) win_delay: WinDelay,
+    pub(super) splay: Duration,
+    pub(super) drain: Duration,
+    pub(super) backoff: Backoff,
+    /// The interval of heartbeats that are not committed.
+    pub(super) heartbeat: Option<Duration>,
+    pub(super) client: ClientSettings,
+}
+
+impl Rules {
+    pub(super) fn new(settings: Settings, group: Group) -> Result<Self, InvalidSettings> {
+        check_member_name(&settings.name)?;
+        check_metadata(&settings.metadata)?;
+        if settings.preset == Preset::GoCompatible {
+            let remedy = "leave the preset out; `goneli` of the group is for members that use goNELI";
+            return refuse("preset", "GoCompatible", "the preset of a NATS bucket", remedy);
+        }
+        if let Some(interval) = settings.interval {
+            let remedy = "leave it out: every candidate follows the topic";
+            return refuse("interval", format!("{interval:?}"), "left out in this store", remedy);
+        }
+        let lease = settings.lease.unwrap_or(match settings.preset {
+            Preset::Standard => LEASE,
+            preset => preset.lease(),
+        });
+        let (least, most) = settings.preset.bounds();
+        if lease < least || lease > most {
+            let limit = format!("between {least:?} and {most:?}");
+            let remedy = "leases of 1s and more want the `fast` preset";
+            return refuse("lease", format!("{lease:?}"), limit, remedy);
+        }
+        // Durations alone count here, and no server's time of day: there is no skew, unless it is asked for.
+        let margin =
+            Margin::set_by(&Settings { skew: settings.skew.or(Some(Duration::ZERO)), ..settings.clone() });
+        check_margin(lease, margin)?;
+        let client = client_settings(group, lease, settings.drain)?;
+        Ok(Self {
+            name: settings.name,
+            metadata: settings.metadata,
+            lease,
+            margin,
+            win_delay: settings.win_delay,
+            // The group gathers its first members itself (group.initial.rebalance.delay.ms).
+            splay: settings.splay.unwrap_or_default(),
+            drain: settings.drain,
+            backoff: settings.backoff,
+            heartbeat: group.goneli.then_some(GONELI_HEARTBEAT),
+            client,
+        })
+    }
+}
+
+fn client_settings(
+    group: Group,
+    lease: Duration,
+    drain: Duration,
+) -> Result<ClientSettings, InvalidSettings> {
+    let session = group.session.unwrap_or(lease.saturating_mul(SESSION_LEASES));
+    let shown = format!("{session:?}");
+    // The brokers take it as a number of milliseconds in 32 bits.
+    let longest = Duration::from_millis(i32::MAX as u64);
+    let max_poll = drain.saturating_add(session).saturating_add(POLL_RESERVE).max(Duration::from_secs(30));
+    match group.protocol {
+        Protocol::Consumer if group.goneli => {
+            let remedy = "goNELI's clients do not have the consumer protocol; choose the classic one";
+            refuse("protocol", "consumer", "classic in a group with goNELI's members", remedy)
+        }
+        Protocol::Consumer if group.session.is_some() => {
+            let remedy = "leave it out, and set group.consumer.session.timeout.ms of the brokers";
+            refuse("session", shown, "left out with the consumer protocol", remedy)
+        }
+        Protocol::Classic if session < lease.saturating_mul(2) => {
+            let remedy = "after a crash the wait for the lease is then over when the assignment comes";
+            refuse("session", shown, format!("at least twice the lease of {lease:?}"), remedy)
+        }
+        _ if max_poll > longest => {
+            let remedy = "use a shorter drain and a shorter session";
+            refuse("drain and session", format!("{max_poll:?}"), format!("at most {longest:?}"), remedy)
+        }
+        Protocol::Consumer => {
+            Ok(ClientSettings { session: None, heartbeat: None, max_poll, assignors: None })
+        }
+        Protocol::Classic => Ok(ClientSettings {
+            session: Some(session),
+            heartbeat: Some((session / 10).max(Duration::from_millis(300))),
+            max_poll,
+            // `range` puts the members in the order of their ids, as goNELI's do; the other leaves the leader in place
+            // when a member joins (measured).
+            assignors: Some(if group.goneli { "range,roundrobin" } else { "cooperative-sticky" }),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(change: impl FnOnce(&mut Settings, &mut Group)) -> Result<Rules, InvalidSettings> {
+        let (mut settings, mut group) = (Settings::new("me"), Group::default());
+        change(&mut settings, &mut group);
+        Rules::new(settings, group)
+    }
+
+    fn refused(change: impl FnOnce(&mut Settings, &mut Group)) -> InvalidSettings {
+        rules(change).unwrap_err()
+    }
+
+    const fn secs(secs: u64) -> Duration {
+        Duration::from_secs(secs)
+    }
+
+    #[test]
+    fn the_defaults_are_gonelis_lease_and_session() {
+        let rules = rules(|_, _| {}).unwrap();
+        assert_eq!((rules.lease, rules.heartbeat), (secs(5), None));
+        let client = ClientSettings {
+            session: Some(secs(15)),
+            heartbeat: Some(Duration::from_millis(1500)),
+            max_poll: secs(35),
+            assignors: Some("cooperative-sticky"),
+        };
+        assert_eq!(rules.client, client);
+    }
+
+    #[test]
+    fn the_goneli_preset_has_its_heartbeats_and_its_assignors() {
+        let rules = rules(|_, group| group.goneli = true).unwrap();
+        assert_eq!(rules.heartbeat, Some(Duration::from_millis(100)));
+        assert_eq!(rules.client.assignors, Some("range,roundrobin"));
+        let newer = refused(|_, group| (group.goneli, group.protocol) = (true, Protocol::Consumer));
+        assert_eq!(newer.setting, "protocol");
+    }
+
+    #[test]
+    fn the_consumer_protocol_leaves_the_session_to_the_brokers() {
+        let client = rules(|_, group| group.protocol = Protocol::Consumer).unwrap().client;
+        assert_eq!((client.session, client.heartbeat, client.assignors), (None, None, None));
+        let set = |group: &mut Group| (group.protocol, group.session) = (Protocol::Consumer, Some(secs(15)));
+        assert_eq!(refused(|_, group| set(group)).limit, "left out with the consumer protocol");
+    }
+
+    #[test]
+    fn a_session_under_two_leases_is_refused() {
+        let short = refused(|_, group| group.session = Some(Duration::from_millis(9_999)));
+        assert_eq!((short.setting, short.limit.as_str()), ("session", "at least twice the lease of 5s"));
+        assert!(rules(|_, group| group.session = Some(secs(10))).is_ok());
+    }
+
+    #[test]
+    fn a_poll_may_be_as_late_as_the_drain_and_the_session_and_never_less_than_half_a_minute() {
+        let max_poll = |drain| rules(|settings, _| settings.drain = drain).unwrap().client.max_poll;
+        assert_eq!([secs(0), secs(60)].map(max_poll), [secs(30), secs(85)]);
+        let endless = refused(|settings, _| settings.drain = Duration::MAX);
+        assert_eq!(endless.setting, "drain and session");
+    }
+
+    #[test]
+    fn a_lease_under_its_preset_is_refused() {
+        let lease = |lease| move |settings: &mut Settings, _: &mut Group| settings.lease = Some(lease);
+        assert_eq!(refused(lease(secs(4))).setting, "lease");
+        let fast = rules(|settings, _| (settings.preset, settings.lease) = (Preset::Fast, Some(secs(1))));
+        assert_eq!(fast.unwrap().client.heartbeat, Some(Duration::from_millis(300)));
+    }
+
+    #[test]
+    fn settings_that_mean_nothing_here_are_refused() {
+        assert_eq!(refused(|settings, _| settings.preset = Preset::GoCompatible).setting, "preset");
+        assert_eq!(refused(|settings, _| settings.interval = Some(secs(9))).setting, "interval");
+        assert_eq!(refused(|settings, _| settings.name = "50%".into()).setting, "name");
+    }
+}

@@ -1,0 +1,61 @@
+//! The timers of a campaign over a consumer group.
+
+use crate::timers;
+
+/// What a wake-up is for. Where several are due at once, they fire in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Timer {
+    /// When the lease can no longer be proven.
+    Deadline,
+    /// When to stop waiting for an append, or for the answer to a commit.
+    Answer,
+    /// When to stop waiting for the append of a release.
+    Release,
+    /// When a candidate whose work has not ended leaves all the same.
+    Work,
+    /// When to stop waiting for the client to leave its group.
+    Close,
+    /// When a draining term ends though its work is not done.
+    Drain,
+    /// When the wait that a win owes is over.
+    Owed,
+    /// When to renew the lease, or to try again.
+    Renew,
+    /// When to publish a heartbeat that is not committed.
+    Heartbeat,
+    /// When to read the topic's id.
+    Inspect,
+    /// When to join the group again.
+    Join,
+    /// When the leader that was read last counts no more.
+    Vacant,
+    /// When the splay is over.
+    Splay,
+}
+
+/// A wake-up, and the timer it is for.
+pub type Wake = timers::Wake<Timer>;
+
+pub(super) type Timers = timers::Timers<Timer, 13>;
+
+impl timers::Kind<13> for Timer {
+    const ALL: [Self; 13] = [
+        Self::Deadline,
+        Self::Answer,
+        Self::Release,
+        Self::Work,
+        Self::Close,
+        Self::Drain,
+        Self::Owed,
+        Self::Renew,
+        Self::Heartbeat,
+        Self::Inspect,
+        Self::Join,
+        Self::Vacant,
+        Self::Splay,
+    ];
+
+    fn place(self) -> usize {
+        self as usize
+    }
+}

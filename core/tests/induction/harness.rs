@@ -1,0 +1,331 @@
+//! One candidate in a test bench: a clock that is set by hand, inputs given one by one, outputs listed.
+
+use std::time::Duration;
+
+use incumbent_core::campaign::{Event, Settings, Warning};
+use incumbent_core::induction::{
+    Campaign, Failure, Group, Input, Kind, Membership, Output, Publish, Record, Timer, Topic, TopicId,
+};
+use incumbent_core::record::{Attempt, Nonce, Stamp};
+use incumbent_core::store::{Fault, FaultKind};
+use incumbent_core::{Incarnation, Instant, Revision, Token};
+
+/// The lease of the bench, and the margin that follows from it: 25 ms of drift for each of two clocks, 250 ms of slack.
+pub const T: Duration = Duration::from_secs(5);
+pub const M: Duration = Duration::from_millis(300);
+pub const ME: Nonce = Nonce(0xa);
+pub const TOPIC: TopicId = TopicId(1);
+/// The time of day at which the bench begins, in milliseconds since 1970.
+pub const DAY: u64 = 1_000;
+/// No outputs.
+pub const NOTHING: [&str; 0] = [];
+
+pub const fn secs(secs: u64) -> Duration {
+    Duration::from_secs(secs)
+}
+
+pub const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+pub fn settings() -> Settings {
+    Settings::new("me")
+}
+
+pub struct Bench {
+    pub campaign: Campaign,
+    pub now: Instant,
+    /// The offset of the next record in the log.
+    pub next: u64,
+    /// The id that inspections report.
+    pub topic: Option<TopicId>,
+    /// What was published, for the reader.
+    published: Vec<Publish>,
+}
+
+impl Bench {
+    pub fn new() -> Self {
+        Self::with(settings(), Group::default())
+    }
+
+    /// A campaign that has read the log for an hour, and found nothing.
+    pub fn with(settings: Settings, group: Group) -> Self {
+        let begun = Instant::ZERO + secs(3600);
+        let now = begun + secs(3600);
+        let topic = Topic { asked_at: now, id: Some(TOPIC), time_of_day: ms(DAY) };
+        let campaign =
+            Campaign::new(settings, group, topic, ME, 7, begun).expect("settings that fit a group");
+        Self { campaign, now, next: 10, topic: Some(TOPIC), published: Vec::new() }
+    }
+
+    /// A member without partition zero.
+    pub fn member() -> Self {
+        Self::new().join()
+    }
+
+    fn join(mut self) -> Self {
+        assert_eq!(self.give(Input::Campaign)[0], "join");
+        self
+    }
+
+    /// A member whose log has these records of other candidates, read long ago.
+    pub fn member_after(records: &[(u128, Kind)]) -> Self {
+        let mut bench = Self::member();
+        for (author, kind) in records {
+            bench.other(*author, *kind);
+        }
+        bench.sleep(secs(60));
+        bench.tick();
+        bench
+    }
+
+    /// A leader: an old log, a claim at offset 10, proved, read back and confirmed.
+    pub fn leader() -> Self {
+        Self::member().lead()
+    }
+
+    pub fn leader_with(settings: Settings) -> Self {
+        Self::with(settings, Group::default()).join().lead()
+    }
+
+    pub fn lead(mut self) -> Self {
+        self.assigned();
+        self.claimed(1);
+        self.committed(1);
+        assert!(self.leads(), "the bench's leader leads");
+        // The heartbeat that makes the term known, and its proof.
+        self.renewed(2);
+        self
+    }
+
+    /// Gives an input now, and lists the outputs up to the wake-up.
+    pub fn give(&mut self, input: Input) -> Vec<String> {
+        self.campaign.handle(self.now, input).expect("an input that keeps the contract");
+        let mut outputs = Vec::new();
+        loop {
+            match self.campaign.poll() {
+                Output::WakeAt(_) => return outputs,
+                output => {
+                    outputs.push(in_short(&output));
+                    if let Output::Publish(publish) = output {
+                        self.published.push(publish);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The next wake-up: its timer, and the time until then.
+    pub fn wake(&mut self) -> Option<(Timer, Duration)> {
+        match self.campaign.poll() {
+            Output::WakeAt(wake) => wake.map(|wake| (wake.timer, wake.at.since(self.now))),
+            other => panic!("not drained: {other:?}"),
+        }
+    }
+
+    pub fn tick(&mut self) -> Vec<String> {
+        self.give(Input::Tick)
+    }
+
+    /// Lets time pass without a call, as a stopped process would.
+    pub fn sleep(&mut self, span: Duration) {
+        self.now = self.now + span;
+    }
+
+    /// Sleeps until this timer fires, and lists what it asks for. What others ask for that fire before it or with it is left
+    /// out: inspections, the end of an observed leader, and, for an inspection, the renewal.
+    pub fn until(&mut self, timer: Timer) -> Vec<String> {
+        let is = |output: &String, what: &str| output.starts_with(what);
+        loop {
+            let (next, wait) = self.wake().expect("a wake-up");
+            self.sleep(wait);
+            let mut outputs = self.tick();
+            match timer {
+                Timer::Vacant => {}
+                Timer::Inspect if outputs.iter().any(|output| is(output, "inspect")) => {
+                    outputs.retain(|output| is(output, "inspect"));
+                    return outputs;
+                }
+                _ => outputs.retain(|output| !is(output, "inspect") && !is(output, "leader none")),
+            }
+            if next == timer {
+                return outputs;
+            }
+            assert!(outputs.is_empty(), "{next:?}: {outputs:?}");
+        }
+    }
+
+    /// Keeps the lease of a holder until its win; returns how long after `since` that was reported.
+    pub fn time_to_win(&mut self, since: Instant) -> Duration {
+        for _ in 0..100 {
+            let (_, wait) = self.wake().expect("a wake-up");
+            self.sleep(wait);
+            for output in self.tick() {
+                if output.starts_with("won") {
+                    return self.now.since(since);
+                }
+                if let Some(attempt) = output.strip_prefix("heartbeat ") {
+                    self.renewed(attempt.parse().expect("a number"));
+                }
+                if output == "inspect" {
+                    self.inspected();
+                }
+            }
+        }
+        panic!("no win");
+    }
+
+    pub fn assigned(&mut self) -> Vec<String> {
+        self.give(Input::Assigned { member: "m1".into() })
+    }
+
+    /// A record was appended at the log's end, and is not read yet.
+    pub fn appended(&mut self, attempt: u64) -> Vec<String> {
+        let offset = self.next;
+        self.next += 1;
+        self.appended_at(attempt, offset)
+    }
+
+    pub fn appended_at(&mut self, attempt: u64, offset: u64) -> Vec<String> {
+        self.give(Input::Published { attempt: Attempt(attempt), result: Ok(Revision(offset)) })
+    }
+
+    pub fn not_appended(&mut self, attempt: u64, failure: Failure) -> Vec<String> {
+        self.give(Input::Published { attempt: Attempt(attempt), result: Err(failure) })
+    }
+
+    /// A claim was appended, read back, and the topic's id read after that.
+    pub fn claimed(&mut self, attempt: u64) -> Vec<String> {
+        let mut outputs = self.appended(attempt);
+        outputs.extend(self.read_back(attempt, Kind::Claim));
+        outputs.extend(self.inspected());
+        outputs
+    }
+
+    /// The reader delivers the newest record, which is ours.
+    pub fn read_back(&mut self, attempt: u64, kind: Kind) -> Vec<String> {
+        self.read_back_at(attempt, kind, self.next - 1)
+    }
+
+    pub fn read_back_at(&mut self, attempt: u64, kind: Kind, offset: u64) -> Vec<String> {
+        let publish = self.published.iter().find(|publish| publish.attempt == Attempt(attempt));
+        let publish = publish.expect("a record that was published");
+        assert_eq!(publish.kind.text(), kind.text());
+        let headers = publish.headers.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+        let record = Record::decode(Revision(offset), publish.value(ms(DAY)).as_bytes(), headers);
+        self.give(Input::Record(record))
+    }
+
+    /// The reader delivers a record of another candidate, or of other software where `author` is zero.
+    pub fn other(&mut self, author: u128, kind: Kind) -> Vec<String> {
+        let offset = self.next;
+        self.next += 1;
+        self.give(Input::Record(record(offset, author, kind)))
+    }
+
+    pub fn committed(&mut self, attempt: u64) -> Vec<String> {
+        self.committed_as(attempt, "m1", 3)
+    }
+
+    pub fn committed_as(&mut self, attempt: u64, member: &str, generation: i32) -> Vec<String> {
+        let result = Ok(Membership { member: member.into(), generation });
+        self.give(Input::Committed { attempt: Attempt(attempt), result })
+    }
+
+    pub fn not_committed(&mut self, attempt: u64, failure: Failure) -> Vec<String> {
+        self.give(Input::Committed { attempt: Attempt(attempt), result: Err(failure) })
+    }
+
+    /// A heartbeat was appended and committed.
+    pub fn renewed(&mut self, attempt: u64) -> Vec<String> {
+        let mut outputs = self.appended(attempt);
+        outputs.extend(self.read_back(attempt, Kind::Heartbeat));
+        outputs.extend(self.committed(attempt));
+        outputs
+    }
+
+    /// The topic was asked for its id just now.
+    pub fn inspected(&mut self) -> Vec<String> {
+        self.inspected_as(self.topic)
+    }
+
+    pub fn inspected_as(&mut self, id: Option<TopicId>) -> Vec<String> {
+        let topic = Topic { asked_at: self.now, id, time_of_day: ms(DAY) };
+        self.topic = id;
+        self.give(Input::Inspected(Ok(topic)))
+    }
+
+    pub fn leads(&self) -> bool {
+        self.campaign.is_leader(self.now)
+    }
+
+    /// The time left of the lease; `None` where none is held.
+    pub fn remaining(&self) -> Option<Duration> {
+        self.campaign.lease().map(|lease| lease.deadline.since(self.now))
+    }
+
+    /// A header of what was published under this number.
+    pub fn header(&self, attempt: u64, name: &str) -> Option<String> {
+        let publish = self.published.iter().find(|publish| publish.attempt == Attempt(attempt))?;
+        publish.headers.iter().find(|(known, _)| known == name).map(|(_, text)| text.clone())
+    }
+
+    pub fn token(&self) -> Option<Token> {
+        self.campaign.lease().map(|lease| lease.token)
+    }
+}
+
+pub fn token(incarnation: u64, sequence: u64) -> Token {
+    Token { incarnation: Incarnation(incarnation), sequence: Revision(sequence) }
+}
+
+/// A record of a candidate named `other`, or of other software.
+pub fn record(offset: u64, author: u128, kind: Kind) -> Record {
+    Record {
+        offset: Revision(offset),
+        name: "other".into(),
+        stamp: (author > 0).then_some(Stamp { nonce: Nonce(author), attempt: Attempt(1) }),
+        kind,
+        lease: (author > 0).then_some(T),
+        claim: None,
+        metadata: Vec::new(),
+    }
+}
+
+pub fn released(proven: u64) -> Kind {
+    Kind::Release { proven: Revision(proven) }
+}
+
+pub fn fault(kind: FaultKind) -> Fault {
+    Fault { kind, detail: "text".into() }
+}
+
+/// An output in a few words, with the parts that matter.
+fn in_short(output: &Output) -> String {
+    match output {
+        Output::Join => "join".into(),
+        Output::Publish(publish) => {
+            let proven = match publish.kind {
+                Kind::Release { proven } => format!(" proven {}", proven.0),
+                Kind::Claim | Kind::Heartbeat => String::new(),
+            };
+            format!("{} {}{proven}", publish.kind.text(), publish.attempt.0)
+        }
+        Output::Commit { attempt, offset } => format!("commit {} {}", attempt.0, offset.0),
+        Output::Yield => "yield".into(),
+        Output::Leave => "leave".into(),
+        Output::Inspect => "inspect".into(),
+        Output::Event(event) => match event {
+            Event::Won(term) => format!("won {}", term.token.sequence.0),
+            Event::Draining { reason, .. } => format!("draining {}", reason.code()),
+            Event::Lost { term, reason } => format!("lost {} {}", term.token.sequence.0, reason.code()),
+            Event::LeaderChanged(leader) => {
+                format!("leader {}", leader.as_ref().map_or("none", |leader| &leader.name))
+            }
+            Event::StateChanged(state) => format!("state {}", state.code()),
+            Event::Warning(Warning::Store(fault)) => format!("warning {:?}", fault.kind),
+            Event::Warning(warning) => format!("warning {}", warning.code()),
+        },
+        Output::WakeAt(_) => "wake".into(),
+    }
+}

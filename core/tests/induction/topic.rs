@@ -1,0 +1,121 @@
+//! The topic: another one, one that lost its end, one without an id.
+
+use incumbent_core::induction::{Failure, Input, Kind, Timer, Topic, TopicId};
+use incumbent_core::store::FaultKind;
+
+use crate::harness::*;
+
+const REMADE: Option<TopicId> = Some(TopicId(2));
+
+#[test]
+fn a_leader_reads_the_topics_id_once_a_second() {
+    let mut bench = Bench::leader();
+    let begun = bench.now;
+    assert_eq!(bench.until(Timer::Inspect), ["inspect"]);
+    assert_eq!(bench.now.since(begun), secs(1));
+    assert_eq!(bench.inspected(), NOTHING);
+}
+
+#[test]
+fn another_id_ends_the_term_and_a_claim_in_the_new_topic_follows() {
+    let mut bench = Bench::leader();
+    bench.until(Timer::Inspect);
+    let outputs = bench.inspected_as(REMADE);
+    assert_eq!(
+        outputs,
+        [
+            "warning STORE_RESET",
+            "lost 10 STORE_RESET",
+            "leader none",
+            "inspect",
+            "claim 4",
+            "state ACQUIRING"
+        ]
+    );
+}
+
+#[test]
+fn the_token_in_the_new_topic_is_larger_though_its_offsets_begin_again() {
+    let mut bench = Bench::leader();
+    let before = bench.token();
+    bench.until(Timer::Inspect);
+    bench.inspected_as(REMADE);
+    let begun = bench.now;
+    bench.next = 0;
+    bench.claimed(4);
+    bench.committed(4);
+    assert_eq!(bench.time_to_win(begun), T, "everything is waited for again");
+    assert!(bench.token() > before, "{:?} {before:?}", bench.token());
+    assert_eq!(bench.token().map(|token| token.sequence.0), Some(0));
+}
+
+#[test]
+fn a_topic_that_was_made_again_before_the_claim_is_waited_for() {
+    let mut bench = Bench::member();
+    bench.other(1, Kind::Heartbeat);
+    bench.sleep(secs(60));
+    bench.assigned();
+    bench.next = 0;
+    assert_eq!(bench.appended(1), ["inspect", "claim 2", "commit 1 1"], "below what was read");
+    let begun = bench.now;
+    let outputs = bench.inspected_as(REMADE);
+    assert_eq!(outputs, ["warning STORE_RESET", "inspect", "claim 3"]);
+    bench.claimed(3);
+    assert_eq!(bench.committed(3), ["state HOLDING"]);
+    assert_eq!(bench.time_to_win(begun), T);
+}
+
+#[test]
+fn a_member_whose_topic_was_made_again_goes_on_as_a_member() {
+    let mut bench = Bench::member();
+    bench.other(1, Kind::Heartbeat);
+    assert_eq!(bench.inspected_as(REMADE), ["warning STORE_RESET", "leader none"][..1]);
+}
+
+#[test]
+fn an_append_below_our_last_one_ends_the_term() {
+    let mut bench = Bench::leader();
+    bench.until(Timer::Renew);
+    let outputs = bench.appended_at(3, 11);
+    assert_eq!(outputs[..2], ["warning STORE_RESET", "lost 10 STORE_RESET"]);
+    assert!(outputs.contains(&"claim 4".into()), "{outputs:?}");
+}
+
+#[test]
+fn a_record_below_the_readers_position_is_a_gap_and_the_topic_is_inspected() {
+    let mut bench = Bench::member_after(&[(1, Kind::Heartbeat), (1, released(10))]);
+    bench.next = 10;
+    assert_eq!(bench.other(1, released(9)), ["inspect"]);
+    bench.assigned();
+    bench.claimed(1);
+    assert!(bench.committed(1).contains(&"won 11".into()), "behind the gap, the release alone was read");
+}
+
+#[test]
+fn an_older_inspection_than_the_newest_is_not_believed() {
+    let mut bench = Bench::leader();
+    let asked_at = bench.now.before(secs(2));
+    bench.until(Timer::Inspect);
+    bench.inspected();
+    let topic = Topic { asked_at, id: REMADE, time_of_day: ms(DAY) };
+    assert_eq!(bench.give(Input::Inspected(Ok(topic))), NOTHING);
+    assert!(bench.leads());
+}
+
+#[test]
+fn an_inspection_that_fails_is_reported_once_and_ends_nothing() {
+    let mut bench = Bench::leader();
+    let failed = || Input::Inspected(Err(fault(FaultKind::Denied)));
+    assert_eq!(bench.give(failed()), ["warning Denied"]);
+    assert_eq!(bench.give(failed()), NOTHING);
+    bench.inspected();
+    assert_eq!(bench.give(failed()), ["warning Denied"]);
+    assert!(bench.leads());
+}
+
+#[test]
+fn a_topic_that_is_gone_is_inspected_at_once() {
+    let mut bench = Bench::leader();
+    bench.until(Timer::Renew);
+    assert_eq!(bench.not_appended(3, Failure::TopicGone), ["inspect"]);
+}

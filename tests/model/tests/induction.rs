@@ -1,0 +1,115 @@
+//! The worlds of induction over a consumer group: no two lead, and each part of the rule is needed for that.
+
+#![allow(clippy::panic, reason = "a test may panic; it says why")]
+
+use std::collections::BTreeSet;
+
+use incumbent_model::{InductionPart, InductionWorld, check_induction, induction_worlds};
+
+fn world(name: &str) -> InductionWorld {
+    induction_worlds()
+        .into_iter()
+        .find(|world| world.name() == name)
+        .unwrap_or_else(|| panic!("no world {name}"))
+}
+
+/// Explores a world to its end.
+fn holds(name: &str) {
+    let found = check_induction(&world(name), None);
+    println!("{name}: {} states, depth {}", found.unique, found.depth);
+    if let Some((property, path)) = found.violation {
+        panic!("{property} does not hold in {name}\n{path}");
+    }
+}
+
+/// The world shows two leaders, by the path that is printed.
+fn two_lead(world: &InductionWorld) {
+    let found = check_induction(world, Some(3_000_000));
+    println!("{} states", found.unique);
+    match found.violation {
+        Some(("I1", path)) => println!("{path}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn every_world_has_a_name_of_its_own() {
+    let worlds = induction_worlds();
+    assert_eq!(worlds.iter().map(InductionWorld::name).collect::<BTreeSet<_>>().len(), worlds.len());
+    assert!(worlds.iter().all(|world| !world.about().is_empty()));
+}
+
+#[test]
+fn where_nothing_goes_wrong_one_leads() {
+    holds("induction");
+}
+
+#[test]
+fn a_process_that_ends_makes_no_second_leader() {
+    holds("induction crash");
+}
+
+#[test]
+fn a_member_that_is_removed_at_once_makes_no_second_leader() {
+    holds("induction removal");
+}
+
+#[test]
+fn a_static_id_that_another_process_takes_makes_no_second_leader() {
+    holds("induction replacement");
+}
+
+#[test]
+fn a_revocation_makes_no_second_leader() {
+    holds("induction revocation");
+}
+
+#[test]
+fn a_record_or_a_commit_that_arrives_late_makes_no_second_leader() {
+    holds("induction late");
+}
+
+#[test]
+fn a_stopped_process_makes_no_second_leader() {
+    holds("induction stop");
+}
+
+#[test]
+fn a_group_without_members_makes_no_second_leader() {
+    holds("induction empty");
+}
+
+#[test]
+fn lost_requests_and_answers_make_no_second_leader() {
+    holds("induction loss");
+}
+
+#[test]
+fn a_resignation_makes_no_second_leader() {
+    holds("induction resign");
+}
+
+#[test]
+fn a_topic_that_is_made_again_makes_no_second_leader() {
+    holds("induction remade");
+}
+
+#[test]
+fn heartbeats_alone_make_two_leaders() {
+    two_lead(&world("induction removal").without(InductionPart::Commit));
+}
+
+#[test]
+fn without_the_comparison_of_the_membership_two_lead() {
+    two_lead(&world("induction empty").without(InductionPart::Membership));
+}
+
+#[test]
+fn without_what_others_wrote_two_lead() {
+    two_lead(&world("induction removal").without(InductionPart::Log));
+}
+
+#[test]
+fn without_the_topics_id_two_lead() {
+    two_lead(&world("induction remade").without(InductionPart::TopicId));
+}
