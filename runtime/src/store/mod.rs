@@ -1,6 +1,8 @@
 //! The contract between the hub and a store, and the stores themselves.
 
 mod boxed;
+#[cfg(feature = "etcd")]
+mod etcd;
 #[cfg(feature = "testing")]
 pub(crate) mod faulty;
 mod incarnation;

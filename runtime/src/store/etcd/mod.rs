@@ -1,0 +1,3 @@
+//! etcd, 3.4 and newer.
+
+mod wire;
