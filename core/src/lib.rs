@@ -72,7 +72,8 @@
 //!
 //! # Where to read on
 //!
-//! [`campaign`] has the states, the argument for safety, and an order in which to read its files. [`session`] is one
+//! [`campaign`] has the states, the argument for safety, and an order in which to read its files; [`queue`] is the second
+//! acquisition rule, for a store whose standard election is a queue. [`session`] is one
 //! connection with all its campaigns, which a driver carries out. [`reconcile`] keeps a user's handlers in line with
 //! leadership. [`store`] says what a store must be able to answer, and what each answer
 //! proves. [`record`] is the encoding, byte by byte.
@@ -98,6 +99,9 @@
 //! | term | one uninterrupted leadership: its fencing token, start and deadline; it ends exactly once, with a reason |
 //! | fencing token | (incarnation, sequence): constant for a term, strictly larger for every later term |
 //! | mark | the highest revision known of an incarnation; a lower answer is stale |
+//! | place | in a queue: a candidate's key among all candidates, foreign ones included |
+//! | companion | the key beside our place, in a queue of ours alone |
+//! | proof | keep-alives of both leases, then a linearised read of both keys under the same raft term |
 //! | splay | a random wait before a first campaign, so that a fleet that starts together does not stampede |
 //! | first observation | when one's own clock first observed a revision |
 //! | win delay | how long a new holder waits before its win is reported, where a previous leader might still believe it leads |
@@ -113,6 +117,7 @@
 extern crate alloc;
 
 pub mod campaign;
+pub mod queue;
 pub mod reconcile;
 pub mod record;
 pub mod session;

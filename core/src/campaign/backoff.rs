@@ -29,7 +29,7 @@ pub enum Backoff {
 }
 
 impl Backoff {
-    pub(super) fn wait(&self, failures: u32, rng: &mut Rand64) -> Duration {
+    pub(crate) fn wait(&self, failures: u32, rng: &mut Rand64) -> Duration {
         match self {
             Self::Standard => standard(failures, rng),
             Self::Fixed(wait) => *wait,
@@ -49,7 +49,7 @@ impl fmt::Debug for Backoff {
 }
 
 /// The default back-off, and the only one of a holder.
-pub(super) fn standard(failures: u32, rng: &mut Rand64) -> Duration {
+pub(crate) fn standard(failures: u32, rng: &mut Rand64) -> Duration {
     let doublings = failures.saturating_sub(1).min(16);
     let mean = FIRST.saturating_mul(1 << doublings).min(LONGEST);
     let stray = mean * STRAY_PERCENT / 100;
@@ -57,7 +57,7 @@ pub(super) fn standard(failures: u32, rng: &mut Rand64) -> Duration {
 }
 
 /// A random span from zero to `most`.
-pub(super) fn up_to(most: Duration, rng: &mut Rand64) -> Duration {
+pub(crate) fn up_to(most: Duration, rng: &mut Rand64) -> Duration {
     Duration::from_nanos(rng.rand_range(0..nanos(most).saturating_add(1)))
 }
 

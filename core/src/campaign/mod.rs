@@ -44,7 +44,7 @@
 //!    `barred` hold the rules for failures and for tokens that would not grow.
 
 mod attempts;
-mod backoff;
+pub(crate) mod backoff;
 mod barred;
 mod candidate;
 mod draw;
@@ -54,7 +54,7 @@ mod holder;
 mod inspecting;
 mod io;
 mod key;
-mod pace;
+pub(crate) mod pace;
 mod reading;
 mod releasing;
 mod reporting;
@@ -76,6 +76,7 @@ pub use event::{Event, Leader, Lease, Reason, State, Term, Warning};
 pub use forecast::Forecast;
 pub use io::{Input, Misuse, Output, ReadId};
 pub use settings::{InvalidSettings, Preset, Settings, WinDelay, check_name, default_margin};
+pub(crate) use settings::{Margin, check_margin, check_metadata, refuse};
 pub use timers::{Timer, Wake};
 
 use crate::record::{Nonce, Record, Stamp};

@@ -3,12 +3,12 @@
 use core::time::Duration;
 
 /// How long after an applied write was sent the next renewal is due.
-pub(super) fn renew_every(lease: Duration) -> Duration {
+pub(crate) fn renew_every(lease: Duration) -> Duration {
     lease / 3
 }
 
 /// How long an answer is waited for.
-pub(super) fn attempt_limit(lease: Duration) -> Duration {
+pub(crate) fn attempt_limit(lease: Duration) -> Duration {
     (lease / 12).clamp(Duration::from_millis(250), Duration::from_secs(2))
 }
 
@@ -38,7 +38,7 @@ pub(super) fn inspection_reuse(lease: Duration) -> Duration {
 }
 
 /// How long a close waits for its release.
-pub(super) const CLOSE_LIMIT: Duration = Duration::from_secs(2);
+pub(crate) const CLOSE_LIMIT: Duration = Duration::from_secs(2);
 
 #[cfg(test)]
 mod tests {

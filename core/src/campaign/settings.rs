@@ -34,7 +34,7 @@ pub(super) const LONGEST_LEASE: Duration = Duration::from_secs(365 * 24 * 3600);
 pub(super) const LONGEST_SHARED: Duration = Duration::from_secs(3600);
 
 impl Preset {
-    fn bounds(self) -> (Duration, Duration) {
+    pub(crate) fn bounds(self) -> (Duration, Duration) {
         match self {
             Self::Standard => (Duration::from_secs(5), LONGEST_LEASE),
             Self::Fast => (Duration::from_secs(1), LONGEST_LEASE),
@@ -44,7 +44,7 @@ impl Preset {
         }
     }
 
-    fn lease(self) -> Duration {
+    pub(crate) fn lease(self) -> Duration {
         match self {
             Self::Standard => Duration::from_secs(15),
             Self::Fast => Duration::from_secs(2),
@@ -141,7 +141,7 @@ impl fmt::Display for InvalidSettings {
 
 impl core::error::Error for InvalidSettings {}
 
-fn refuse<T>(
+pub(crate) fn refuse<T>(
     setting: &'static str,
     value: impl ToString,
     limit: impl ToString,
@@ -196,7 +196,7 @@ impl Rules {
             backoff: settings.backoff,
             store,
         };
-        rules.check_margin()?;
+        check_margin(lease, margin)?;
         rules.check_interval(settings.preset)?;
         Ok(rules)
     }
@@ -205,33 +205,6 @@ impl Rules {
     /// begins just before a renewal.
     pub(super) fn survives(&self) -> Duration {
         (self.lease - self.margin.of(self.lease)).saturating_sub(pace::renew_every(self.lease))
-    }
-
-    fn check_margin(&self) -> Result<(), InvalidSettings> {
-        let margin = self.margin.of(self.lease);
-        if self.lease < margin.saturating_mul(5) {
-            return refuse(
-                "lease",
-                format!("{:?}", self.lease),
-                format!("at least 5 times the margin skew + 2 drift + slack, which is {:?}", rounded(margin)),
-                "use a longer lease, or settings for skew, drift and slack that your clocks really keep",
-            );
-        }
-        let retry = FIRST * (100 + STRAY_PERCENT) / 100;
-        let room = pace::renew_every(self.lease) + pace::attempt_limit(self.lease) + retry;
-        if room > self.lease - margin {
-            return refuse(
-                "lease",
-                format!("{:?}", self.lease),
-                format!(
-                    "long enough for one retry of a renewal: {:?} before the margin of {:?}",
-                    rounded(room),
-                    rounded(margin)
-                ),
-                "use a longer lease",
-            );
-        }
-        Ok(())
     }
 
     fn check_interval(&self, preset: Preset) -> Result<(), InvalidSettings> {
@@ -264,18 +237,18 @@ impl Rules {
 /// The leader's clock may be slow by `drift` and that of a waiter, or of the store, fast by as much: the one counts
 /// `T - M` in `(T - M) / (1 - drift)`, the other `T` in `T / (1 + drift)`, and the first must not be longer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Margin {
+pub(crate) struct Margin {
     skew: Option<Duration>,
     drift_ppm: u32,
     slack: Option<Duration>,
 }
 
 impl Margin {
-    fn set_by(settings: &Settings) -> Self {
+    pub(crate) fn set_by(settings: &Settings) -> Self {
         Self { skew: settings.skew, drift_ppm: settings.drift_ppm, slack: settings.slack }
     }
 
-    pub(super) fn of(&self, lease: Duration) -> Duration {
+    pub(crate) fn of(&self, lease: Duration) -> Duration {
         let drift = Duration::from_nanos(
             u64::try_from(lease.as_nanos().saturating_mul(2 * u128::from(self.drift_ppm)) / 1_000_000)
                 .unwrap_or(u64::MAX),
@@ -287,6 +260,34 @@ impl Margin {
     pub(super) fn skew(&self, lease: Duration) -> Duration {
         self.skew.unwrap_or_else(|| (lease / 20).min(Duration::from_secs(1)))
     }
+}
+
+/// Whether a lease leaves enough time beside its margin, and for one retry of a renewal.
+pub(crate) fn check_margin(lease: Duration, margin: Margin) -> Result<(), InvalidSettings> {
+    let margin = margin.of(lease);
+    if lease < margin.saturating_mul(5) {
+        return refuse(
+            "lease",
+            format!("{lease:?}"),
+            format!("at least 5 times the margin skew + 2 drift + slack, which is {:?}", rounded(margin)),
+            "use a longer lease, or settings for skew, drift and slack that your clocks really keep",
+        );
+    }
+    let retry = FIRST * (100 + STRAY_PERCENT) / 100;
+    let room = pace::renew_every(lease) + pace::attempt_limit(lease) + retry;
+    if room > lease - margin {
+        return refuse(
+            "lease",
+            format!("{lease:?}"),
+            format!(
+                "long enough for one retry of a renewal: {:?} before the margin of {:?}",
+                rounded(room),
+                rounded(margin)
+            ),
+            "use a longer lease",
+        );
+    }
+    Ok(())
 }
 
 /// The margin between a leader's deadline and the end of a lease of that length, where no setting says otherwise.
@@ -310,7 +311,7 @@ pub fn check_name(name: &str) -> Result<(), InvalidSettings> {
     Ok(())
 }
 
-fn check_metadata(metadata: &[(String, String)]) -> Result<(), InvalidSettings> {
+pub(crate) fn check_metadata(metadata: &[(String, String)]) -> Result<(), InvalidSettings> {
     let size = metadata.iter().map(|(key, text)| key.len() + text.len()).sum::<usize>();
     if size > METADATA_LIMIT {
         let remedy = "publish an address, and serve the rest from there";

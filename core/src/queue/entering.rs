@@ -1,0 +1,346 @@
+//! Into the queue: a lease for the place, one for the companion, and one transaction that creates both keys.
+//!
+//! A grant whose outcome is unknown is dropped and another number drawn, since a number that was revoked can be granted
+//! again (measured). A transaction whose outcome is unknown is repeated under the same lease: where an earlier attempt was
+//! applied, its place is there and says so.
+
+use alloc::string::String;
+
+use super::answers::Failure;
+use super::io::{Action, LeaseId, Outcome, Output, Own, Write};
+use super::leaving::Leftover;
+use super::line::Line;
+use super::timers::Timer;
+use super::{Awaited, Campaign, Candidacy, Placed, Purpose, Stage};
+use crate::campaign::{WinDelay, pace};
+use crate::record::Attempt;
+use crate::time::Instant;
+use crate::token::Revision;
+
+/// A candidate that has no place yet.
+#[derive(Clone, Debug, Default, Hash)]
+pub(super) struct Entering {
+    /// The lease of the place, asked for.
+    lease: Option<LeaseId>,
+    granted: bool,
+    /// A transaction was sent that is not known to have been applied or refused.
+    doubtful: bool,
+}
+
+/// A candidate that leaves its place for one at the end of the queue.
+#[derive(Clone, Debug, Hash)]
+pub(super) struct StepBehind {
+    lease: LeaseId,
+    sent: bool,
+}
+
+impl Campaign {
+    pub(super) fn start(&mut self) {
+        if !self.splayed {
+            self.splayed = true;
+            let splay = crate::campaign::backoff::up_to(self.rules.splay, &mut self.rng);
+            if !splay.is_zero() {
+                self.stage = Stage::Splaying;
+                return self.timers.set(Timer::Splay, self.now + splay);
+            }
+        }
+        self.enter();
+    }
+
+    pub(super) fn enter(&mut self) {
+        self.stage = Stage::Entering(Entering::default());
+        self.try_to_enter();
+    }
+
+    /// Looks first whether a token above every token observed is possible, where that is not known.
+    pub(super) fn try_to_enter(&mut self) {
+        match self.store.is_barred() && !self.unborn {
+            true => self.look(),
+            false => self.plan(),
+        }
+    }
+
+    /// Does what comes next of a candidate that enters.
+    pub(super) fn plan(&mut self) {
+        let Stage::Entering(entering) = &mut self.stage else { return };
+        if self.awaited.is_some() {
+            return;
+        }
+        if self.unborn {
+            return self.inspect();
+        }
+        if self.store.is_barred() {
+            if !core::mem::replace(&mut self.reported.barred, true) {
+                self.report_reset();
+            }
+            let later = self.now + pace::renew_every(self.rules.lease);
+            return self.timers.set(Timer::Retry, later);
+        }
+        if self.rest_until > self.now {
+            return self.timers.set(Timer::Retry, self.rest_until);
+        }
+        match (entering.lease, self.shared) {
+            (None, _) => {
+                let lease = self.draw_lease();
+                self.stage = Stage::Entering(Entering { lease: Some(lease), ..Entering::default() });
+                self.grant(lease);
+            }
+            (Some(_), None) => self.share(),
+            (Some(lease), Some(companion)) if entering.granted => {
+                self.write(Purpose::Enter, Action::Enter { lease, companion, replaces: None });
+            }
+            (Some(_), Some(_)) => {}
+        }
+    }
+
+    fn draw_lease(&mut self) -> LeaseId {
+        // A lease's number is a positive one of 63 bits; zero asks the server to choose.
+        LeaseId((self.rng.rand_u64() >> 1).max(1))
+    }
+
+    fn grant(&mut self, lease: LeaseId) {
+        self.await_answer(Awaited::Grant(lease));
+        self.outputs.push_back(Output::Grant { lease, ttl: self.rules.lease });
+    }
+
+    fn share(&mut self) {
+        self.await_answer(Awaited::Share);
+        self.outputs.push_back(Output::Share { gone: self.gone, ttl: self.rules.lease });
+    }
+
+    fn await_answer(&mut self, awaited: Awaited) {
+        self.awaited = Some(awaited);
+        self.timers.stop(Timer::Retry);
+        self.timers.set(Timer::Write, self.now + self.attempt_limit());
+    }
+
+    /// Sends a transaction, one at a time.
+    pub(super) fn write(&mut self, purpose: Purpose, action: Action) {
+        let attempt = self.next_attempt();
+        self.await_answer(Awaited::Write(attempt, purpose));
+        self.outputs.push_back(Output::Write(Write { attempt, action }));
+    }
+
+    pub(super) fn next_attempt(&mut self) -> Attempt {
+        self.last_attempt = Attempt(self.last_attempt.0 + 1);
+        self.last_attempt
+    }
+
+    fn answered(&mut self, awaited: Awaited) -> bool {
+        let is_it = self.awaited == Some(awaited);
+        if is_it {
+            self.awaited = None;
+            self.timers.stop(Timer::Write);
+        }
+        is_it
+    }
+
+    pub(super) fn granted(&mut self, lease: LeaseId, result: Result<core::time::Duration, Failure>) {
+        if !self.answered(Awaited::Grant(lease)) {
+            return;
+        }
+        match (&mut self.stage, result) {
+            (Stage::Entering(entering), Ok(_)) => {
+                entering.granted = true;
+                self.succeeded();
+                self.plan();
+            }
+            (Stage::Entering(entering), Err(failure)) => {
+                entering.lease = None;
+                match failure {
+                    Failure::LeaseExists => self.plan(),
+                    failure => self.entering_failed(&failure),
+                }
+            }
+            (Stage::Placed(placed), Ok(_)) => {
+                let (own, companion) = (placed.candidacy.own(), placed.candidacy.companion);
+                if let Some(step) = &mut placed.step {
+                    step.sent = true;
+                    self.write(Purpose::StepBehind, Action::Enter { lease, companion, replaces: Some(own) });
+                }
+            }
+            (Stage::Placed(placed), Err(_)) => placed.step = None,
+            _ => {}
+        }
+    }
+
+    pub(super) fn shared(&mut self, result: Result<LeaseId, Failure>) {
+        let asked = self.answered(Awaited::Share);
+        match result {
+            Ok(lease) if self.gone != Some(lease) => {
+                self.shared = Some(lease);
+                self.plan();
+            }
+            Ok(_) if asked => self.entering_failed(&Failure::LeaseGone),
+            Err(failure) if asked => self.entering_failed(&failure),
+            _ => {}
+        }
+    }
+
+    /// The lease of the connection's companions is gone: another is needed.
+    pub(super) fn shared_lease_is_gone(&mut self) {
+        self.gone = self.shared.take().or(self.gone);
+    }
+
+    pub(super) fn entering_failed(&mut self, failure: &Failure) {
+        self.failed(failure);
+        let in_the_way = matches!(&self.stage, Stage::Entering(entering) if entering.doubtful);
+        // The user's back-off must not keep a place of ours in the way of other candidates.
+        let wait = match in_the_way {
+            true => crate::campaign::backoff::standard(self.failures, &mut self.rng),
+            false => self.rules.backoff.wait(self.failures, &mut self.rng),
+        };
+        self.timers.set(Timer::Retry, self.now + wait);
+    }
+
+    pub(super) fn write_timed_out(&mut self) {
+        match self.awaited {
+            Some(Awaited::Grant(lease)) => self.granted(lease, Err(Failure::Unknown)),
+            Some(Awaited::Share) => self.shared(Err(Failure::Unknown)),
+            Some(Awaited::Write(attempt, _)) => self.wrote(attempt, Outcome::Failed(Failure::Unknown)),
+            None => {}
+        }
+    }
+
+    pub(super) fn wrote(&mut self, attempt: Attempt, outcome: Outcome) {
+        if self.removal.is_awaiting(attempt) {
+            return self.left(outcome);
+        }
+        // The answer to an attempt that was given up: what it did, the next read or the next attempt shows.
+        let Some(Awaited::Write(awaited, purpose)) = self.awaited else { return };
+        if awaited != attempt {
+            return;
+        }
+        self.answered(Awaited::Write(awaited, purpose));
+        match purpose {
+            Purpose::Enter => self.entered(outcome),
+            Purpose::StepBehind => self.stepped_behind(outcome),
+            Purpose::Name => self.named(&outcome),
+        }
+    }
+
+    fn entered(&mut self, outcome: Outcome) {
+        let Stage::Entering(entering) = &mut self.stage else { return };
+        let (Some(lease), Some(companion)) = (entering.lease, self.shared) else { return };
+        let doubtful = entering.doubtful;
+        match outcome {
+            Outcome::Applied { revision } | Outcome::Refused { created: Some(revision) } => {
+                self.succeeded();
+                self.take_place(Candidacy { lease, companion, revision, doubtful }, None);
+            }
+            // A part of what an earlier attempt created stands: it is no place any more.
+            Outcome::Refused { created: None } => self.enter_again(lease, true),
+            // The lease of the place or that of the companion.
+            Outcome::Failed(Failure::LeaseGone) => {
+                self.shared_lease_is_gone();
+                self.enter_again(lease, doubtful);
+            }
+            Outcome::Failed(failure) => {
+                entering.doubtful |= failure.may_be_applied();
+                self.entering_failed(&failure);
+            }
+        }
+    }
+
+    /// Gives a lease up that led to no place, and enters again once nothing of it can come back.
+    fn enter_again(&mut self, lease: LeaseId, doubtful: bool) {
+        self.leave(Leftover::unknown(lease, doubtful), false);
+    }
+
+    fn take_place(&mut self, candidacy: Candidacy, stepped_for: Option<(String, String)>) {
+        let owes = core::mem::take(&mut self.owes_a_lease);
+        let entered = match self.rules.win_delay {
+            WinDelay::Fixed(wait) => self.now + wait,
+            WinDelay::Cautious => self.now + self.store.longest(),
+            WinDelay::Automatic => Instant::ZERO,
+        };
+        self.owed = self.owed.max(entered);
+        if owes || !self.rules.server.keeps_leases() {
+            self.owed = self.owed.max(self.now + self.store.longest());
+        }
+        self.round.stop();
+        self.stage = Stage::Placed(Placed {
+            candidacy,
+            line: Line::default(),
+            deadline: None,
+            first: false,
+            term: None,
+            departure: None,
+            hand_over: None,
+            names_successor: false,
+            step: None,
+            stepped_for,
+        });
+        self.begin_round();
+    }
+
+    /// Where the leader hands over to a candidate that is behind this one, this one goes to the end of the queue.
+    pub(super) fn step_behind(&mut self) {
+        let Stage::Placed(placed) = &mut self.stage else { return };
+        let Some((leader, successor)) = placed.line.handing_over() else { return };
+        let asked = Some((String::from(leader), String::from(successor)));
+        let goes = placed.line.is_known()
+            && placed.term.is_none()
+            && placed.step.is_none()
+            && self.awaited.is_none()
+            && asked != placed.stepped_for
+            && successor != self.rules.name
+            && !placed.line.has_ahead(successor);
+        if goes {
+            placed.stepped_for = asked;
+            let lease = self.draw_lease();
+            if let Stage::Placed(placed) = &mut self.stage {
+                placed.step = Some(StepBehind { lease, sent: false });
+            }
+            self.grant(lease);
+        }
+    }
+
+    fn stepped_behind(&mut self, outcome: Outcome) {
+        let Stage::Placed(placed) = &mut self.stage else { return };
+        let Some(step) = placed.step.take() else { return };
+        match outcome {
+            Outcome::Applied { revision } => {
+                let (before, stepped_for) = (placed.candidacy.clone(), placed.stepped_for.take());
+                self.succeeded();
+                self.removal.push(Leftover::left(&before));
+                let candidacy = Candidacy { lease: step.lease, revision, doubtful: false, ..before };
+                self.take_place(candidacy, stepped_for);
+                self.remove();
+            }
+            Outcome::Failed(failure) if !failure.may_be_applied() && failure != Failure::LeaseGone => {
+                self.removal.push(Leftover::unknown(step.lease, false));
+                self.failed(&failure);
+                self.remove();
+            }
+            // Whatever it did: both places are left, and a third is taken.
+            _ => {
+                placed.step = Some(step);
+                self.give_up_place();
+            }
+        }
+    }
+}
+
+impl StepBehind {
+    pub(super) fn leftover(&self) -> Leftover {
+        Leftover::unknown(self.lease, self.sent)
+    }
+}
+
+impl Entering {
+    /// What a candidate that stops entering leaves behind; `sent` where a transaction of it has no answer.
+    pub(super) fn leftover(&self, sent: bool) -> Option<Leftover> {
+        self.lease.filter(|_| self.granted).map(|lease| Leftover::unknown(lease, self.doubtful || sent))
+    }
+}
+
+impl Candidacy {
+    pub(super) fn own(&self) -> Own {
+        Own { lease: self.lease, revision: self.revision }
+    }
+
+    pub(super) fn is_created_at(&self, revision: Revision) -> bool {
+        self.revision == revision
+    }
+}

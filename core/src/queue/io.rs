@@ -1,0 +1,297 @@
+//! The inputs of a campaign in a queue, and its outputs.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+use core::time::Duration;
+
+use super::answers::Failure;
+use super::timers::Wake;
+use crate::campaign::{Event, ReadId};
+use crate::record::{Attempt, Nonce};
+use crate::store::{Fault, StoreInfo};
+use crate::time::Instant;
+use crate::token::{Incarnation, Revision};
+
+/// The number of a store's lease, which keys are attached to. Its text, in hexadecimal, ends the names of both keys of a
+/// candidacy, as Go's `concurrency.Election` names its keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LeaseId(pub u64);
+
+impl fmt::Display for LeaseId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:x}", self.0)
+    }
+}
+
+/// A key of the standard queue: a candidate of ours, or a foreign one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// The part of the key after the election's name and the slash.
+    pub key: String,
+    /// The revision that created the key; the order of the queue.
+    pub created: Revision,
+    /// The revision that wrote the key last.
+    pub modified: Revision,
+    /// The lease that the key is attached to, if any.
+    pub lease: Option<LeaseId>,
+    /// The value: the candidate's name.
+    pub name: String,
+}
+
+/// A key of our own queue, beside a place of the same name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Companion {
+    /// The part of the key after the election's name and the slash.
+    pub key: String,
+    /// The revision that created the key; the order of the queue.
+    pub created: Revision,
+    /// The lease that the key is attached to, if any.
+    pub lease: Option<LeaseId>,
+    /// The campaign that wrote it; `None` where it cannot be read.
+    pub nonce: Option<Nonce>,
+    /// The lease time of that campaign; zero where it cannot be read.
+    pub lease_time: Duration,
+    /// The name of the candidate that is to follow, while its leader hands over.
+    pub successor: Option<String>,
+    /// What the leader publishes about itself.
+    pub metadata: Vec<(String, String)>,
+}
+
+/// What one linearised read showed, all of it at one revision.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Snapshot {
+    /// The store's revision, from the answer's header.
+    pub revision: Revision,
+    /// The raft term, from the answer's header.
+    pub raft_term: u64,
+    /// The birth record.
+    pub birth: Option<Incarnation>,
+    /// The candidate's own place.
+    pub place: Option<Place>,
+    /// The candidate's own companion.
+    pub companion: Option<Companion>,
+    /// The places in the order of their creation: at least the first two, or all where that was asked for.
+    pub places: Vec<Place>,
+    /// The companions in the same way.
+    pub companions: Vec<Companion>,
+}
+
+/// A store's answer to a keep-alive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct KeptAlive {
+    /// The lease's time to live; zero where the store knows no such lease.
+    pub ttl: Duration,
+    /// The raft term, from the answer's header.
+    pub raft_term: u64,
+}
+
+/// What a watch delivered of one revision, in both queues of the election.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Change {
+    /// The revision.
+    pub revision: Revision,
+    /// The places that it removed.
+    pub removed_places: Vec<String>,
+    /// The companions that it removed.
+    pub removed_companions: Vec<String>,
+    /// The companions that it wrote again.
+    pub rewritten_companions: Vec<String>,
+}
+
+/// The keys of one candidacy, by what has to hold for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Own {
+    /// The lease of the place. Both keys are named after it.
+    pub lease: LeaseId,
+    /// The revision that created them.
+    pub revision: Revision,
+}
+
+/// One transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Write {
+    /// Its number, under which the answer comes back.
+    pub attempt: Attempt,
+    /// What it does.
+    pub action: Action,
+}
+
+/// What a transaction does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Create a place and its companion where neither exists.
+    Enter {
+        /// The lease of the place. Both keys are named after it.
+        lease: LeaseId,
+        /// The lease of the companion.
+        companion: LeaseId,
+        /// An earlier place and companion, which must both stand at their revision and are deleted.
+        replaces: Option<Own>,
+    },
+    /// Write the companion again, where its creation is at this revision.
+    Name {
+        /// The keys.
+        own: Own,
+        /// The lease of the companion.
+        companion: LeaseId,
+        /// The successor to name, or none any more.
+        successor: Option<String>,
+    },
+    /// Delete the place and the companion: each of the two that was created at `revision`, or both whatever their
+    /// revision where there is none. No other candidacy has keys of these names.
+    Leave {
+        /// The lease of the place. Both keys are named after it.
+        lease: LeaseId,
+        /// The revision that created them, where it is known.
+        revision: Option<Revision>,
+    },
+}
+
+/// The outcome of a transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is written, now, by this very attempt.
+    Applied {
+        /// The revision, from the answer's header.
+        revision: Revision,
+    },
+    /// A compare failed.
+    Refused {
+        /// The creation of the place that was to be created, where it stands with its lease: an earlier attempt was
+        /// applied.
+        created: Option<Revision>,
+    },
+    /// It failed in this way.
+    Failed(Failure),
+}
+
+/// Something that happened outside of the campaign.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Input {
+    /// Time has passed.
+    Tick,
+    /// Enter the race. Does nothing for a campaign that is in it.
+    Campaign,
+    /// Give the leadership up, where this candidate has it, and enter again at the end of the queue.
+    Resign,
+    /// Hand the leadership over to the candidate of this name, where this candidate has it.
+    HandOver(String),
+    /// Give the leadership up and leave the race, for good.
+    Close,
+    /// The candidate's own health check. An unhealthy candidate does not campaign.
+    Health(bool),
+    /// The work of the term has ended.
+    Drained,
+    /// The user's handler failed and wants the term to end. It is lost at once; the release waits for
+    /// [`Drained`](Self::Drained).
+    HandlerFailed,
+    /// An operator accepts that tokens may start again after a reset of the store.
+    Accept,
+    /// A lease was granted for a place, or not.
+    Granted {
+        /// The lease that was asked for.
+        lease: LeaseId,
+        /// Its time to live, or the failure.
+        result: Result<Duration, Failure>,
+    },
+    /// The lease of the companions of this connection, which the caller keeps for all its campaigns of this lease time.
+    Shared {
+        /// The lease, or the failure.
+        result: Result<LeaseId, Failure>,
+    },
+    /// A keep-alive was answered.
+    KeptAlive {
+        /// The lease.
+        lease: LeaseId,
+        /// The caller's clock, read before the keep-alive was sent.
+        sent_at: Instant,
+        /// The answer.
+        result: Result<KeptAlive, Failure>,
+    },
+    /// A read was answered.
+    Read {
+        /// The read's number.
+        read: ReadId,
+        /// What it showed.
+        result: Result<Snapshot, Failure>,
+    },
+    /// A transaction was answered.
+    Wrote {
+        /// Its number.
+        attempt: Attempt,
+        /// Its outcome.
+        outcome: Outcome,
+    },
+    /// A revocation was answered.
+    Revoked {
+        /// The lease.
+        lease: LeaseId,
+        /// It is gone, or the failure.
+        result: Result<(), Failure>,
+    },
+    /// The watch delivered a change. It is a hint: nothing is inferred from it but that a round is worth its cost.
+    Watched(Change),
+    /// The watch missed changes: it is a new one, or the store had compacted what it asked for.
+    WatchGap,
+    /// The store was inspected.
+    Inspected(Result<StoreInfo, Fault>),
+    /// The connection to the store is a new one, with a new stream of keep-alives.
+    Reconnected,
+}
+
+/// What a campaign wants done, in order.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Output {
+    /// Ask for a lease of this number, and answer with [`Input::Granted`].
+    Grant {
+        /// Its number, never used before.
+        lease: LeaseId,
+        /// Its time to live.
+        ttl: Duration,
+    },
+    /// Answer with [`Input::Shared`]: the connection's lease for companions, a new one where there is none yet.
+    Share {
+        /// A lease that the store no longer knows, and that will not do.
+        gone: Option<LeaseId>,
+        /// Its time to live.
+        ttl: Duration,
+    },
+    /// Send keep-alives of both leases over one stream, and answer each with [`Input::KeptAlive`].
+    KeepAlive {
+        /// The lease of the place, and that of the companion.
+        leases: [LeaseId; 2],
+    },
+    /// Read the queue, linearised, and answer with [`Input::Read`].
+    Read {
+        /// The read's number.
+        read: ReadId,
+        /// The lease that the candidate's own keys are named after; `None` where it has none.
+        own: Option<LeaseId>,
+        /// Return all places and companions, not only the first two.
+        whole: bool,
+    },
+    /// Send this transaction, and answer with [`Input::Wrote`].
+    Write(Write),
+    /// Revoke a lease, and answer with [`Input::Revoked`].
+    Revoke {
+        /// The lease.
+        lease: LeaseId,
+    },
+    /// Inspect the store, and answer with [`Input::Inspected`].
+    Inspect,
+    /// Open a new connection and a new stream of keep-alives, to another member where there are several, and answer with
+    /// [`Input::Reconnected`].
+    Reconnect,
+    /// A hand over came to nothing, and the term goes on.
+    NotNext {
+        /// The successor.
+        successor: String,
+        /// The first candidate that stands before it, or `None` where the successor itself is not in the queue.
+        before: Option<String>,
+    },
+    /// Report this to the user.
+    Event(Event),
+    /// Nothing more until an input, or until this wake-up.
+    WakeAt(Option<Wake>),
+}

@@ -1,0 +1,267 @@
+//! A place in the queue: what a proof makes of it, and how a term begins and ends.
+
+use alloc::format;
+use alloc::string::String;
+
+use super::io::{Action, Outcome, Output, Place, Snapshot};
+use super::line::{self, Next};
+use super::timers::Timer;
+use super::{Campaign, Purpose, Stage};
+use crate::campaign::{Event, Reason, Term, Warning};
+use crate::store::{Fault, FaultKind};
+use crate::time::Instant;
+use crate::token::Revision;
+
+/// A leader that names its successor, and goes on leading.
+#[derive(Clone, Debug, Hash)]
+pub(super) struct HandOver {
+    successor: String,
+}
+
+impl Campaign {
+    /// What of our keys is not as we created it, in a linearised read: the reason for which a term ends.
+    pub(super) fn missing(&self, snapshot: &Snapshot) -> Option<Reason> {
+        let candidacy = &self.placed()?.candidacy;
+        let created = |revision| candidacy.is_created_at(revision);
+        let (Some(place), Some(companion)) = (&snapshot.place, &snapshot.companion) else {
+            return Some(Reason::Deleted);
+        };
+        // A place without a lease would outlive us, and another value is another's candidate.
+        let place_is_ours =
+            created(place.created) && created(place.modified) && place.lease == Some(candidacy.lease);
+        let companion_is_ours = created(companion.created)
+            && companion.lease == Some(candidacy.companion)
+            && companion.nonce == Some(self.nonce);
+        (!place_is_ours || !companion_is_ours).then_some(Reason::Usurped)
+    }
+
+    /// A proof: both leases and both keys stood, and the deadline that follows.
+    pub(super) fn proven(&mut self, deadline: Instant, snapshot: &Snapshot, whole: bool) {
+        let now = self.now;
+        self.check_places(snapshot);
+        self.report_leader(line::leader(snapshot));
+        let Stage::Placed(placed) = &mut self.stage else { return };
+        let revision = placed.candidacy.revision;
+        placed.deadline = placed.deadline.max(Some(deadline));
+        placed.line.observe(snapshot, whole, revision, now);
+        placed.first = line::is_first(snapshot, revision);
+        match (&placed.term, placed.first) {
+            (None, true) => self.win(),
+            (None, false) => self.step_behind(),
+            (Some(_), true) => self.advance_hand_over(snapshot, whole),
+            // No key is created ahead of one that stands, unless the store lost what it had.
+            (Some(_), false) => self.lose(Reason::Usurped),
+        }
+    }
+
+    /// Reports the win, at the time of a proof that shows this candidate first, unless a wait is owed.
+    fn win(&mut self) {
+        let Some(placed) = self.placed() else { return };
+        let token = self.store.token(placed.candidacy.revision);
+        let mut until = self.store.trusted_at().max(self.owed);
+        if !self.rules.server.keeps_leases() {
+            until = until.max(placed.line.vanished_until(self.store.longest()).unwrap_or_default());
+        }
+        if until > self.now {
+            return self.timers.set(Timer::Owed, until);
+        }
+        if placed.deadline.is_none_or(|deadline| deadline <= self.now) {
+            return;
+        }
+        if self.store.largest_token().is_some_and(|largest| token <= largest) {
+            return self.give_up_place();
+        }
+        let term = Term { token, started: self.now };
+        self.timers.stop(Timer::Owed);
+        self.store.observe_token(token);
+        self.reported.barred = false;
+        if let Stage::Placed(placed) = &mut self.stage {
+            placed.term = Some(term);
+        }
+        self.report(Event::Won(term));
+    }
+
+    /// Ends a term whose deadline has passed. A place without a term is what the store says it is.
+    pub(super) fn expire(&mut self) {
+        let over = self.lease().is_some_and(|lease| lease.deadline <= self.now);
+        if over {
+            self.lose(Reason::Expired);
+        }
+    }
+
+    /// The place is lost, and the term with it, if there is one.
+    pub(super) fn lose(&mut self, reason: Reason) {
+        let Stage::Placed(placed) = &self.stage else { return };
+        let working = placed.term.is_some() && placed.departure.is_some() && reason == Reason::Expired;
+        self.end(reason, working);
+    }
+
+    /// Leaves the place: the loss is reported first, and the keys are removed after that.
+    pub(super) fn end(&mut self, reason: Reason, working: bool) {
+        let Some(term) = self.placed().map(|placed| placed.term) else { return };
+        if let Some(term) = term {
+            self.report(Event::Lost { term, reason });
+        }
+        self.leave_place(working);
+    }
+
+    /// A candidate that does not lead gives its place up.
+    pub(super) fn give_up_place(&mut self) {
+        if self.placed().is_some_and(|placed| placed.term.is_none()) {
+            self.leave_place(false);
+        }
+    }
+
+    // ---- leaving of its own will ----
+
+    /// The leader leaves of its own will: its work drains while the lease is kept.
+    pub(super) fn depart(&mut self, reason: Reason) {
+        let (now, drain) = (self.now, self.rules.drain);
+        let Stage::Placed(placed) = &mut self.stage else { return };
+        let Some(term) = placed.term.filter(|_| placed.departure.is_none()) else { return };
+        placed.departure = Some(reason);
+        let given_up = placed.hand_over.take();
+        self.timers.stop(Timer::HandOver);
+        self.timers.set(Timer::Drain, now + drain);
+        self.report(Event::Draining { term, until: now + drain, reason });
+        if let Some(hand_over) = given_up.filter(|_| reason != Reason::HandedOver) {
+            self.outputs.push_back(Output::NotNext { successor: hand_over.successor, before: None });
+        }
+    }
+
+    pub(super) fn end_drain(&mut self, timed_out: bool) {
+        if let Some(reason) = self.placed().and_then(|placed| placed.departure) {
+            self.end(reason, timed_out);
+        }
+    }
+
+    pub(super) fn handler_failed(&mut self) {
+        let Some(term) = self.placed().and_then(|placed| placed.term) else { return };
+        let soon = self.now.since(term.started) < self.rules.lease;
+        self.handler_failures = if soon { self.handler_failures.saturating_add(1) } else { 1 };
+        self.rest_until = self.now + self.rules.backoff.wait(self.handler_failures, &mut self.rng);
+        self.end(Reason::HandlerFailed, true);
+    }
+
+    // ---- hand over ----
+
+    pub(super) fn hand_over(&mut self, successor: String) {
+        let until = self.now + self.rules.drain;
+        let Stage::Placed(placed) = &mut self.stage else { return };
+        if placed.term.is_none() || placed.departure.is_some() || successor == self.rules.name {
+            return;
+        }
+        placed.hand_over = Some(HandOver { successor });
+        self.timers.set(Timer::HandOver, until);
+        self.begin_round();
+    }
+
+    /// Releases once a proof shows the successor next; names it where candidates of ours are to step behind.
+    fn advance_hand_over(&mut self, snapshot: &Snapshot, whole: bool) {
+        let Some(placed) = self.placed() else { return };
+        let revision = placed.candidacy.revision;
+        let Some(hand_over) = placed.hand_over.as_ref().filter(|_| whole) else {
+            return self.name_no_successor();
+        };
+        match line::next(snapshot, revision, &hand_over.successor) {
+            Next::Is => self.depart(Reason::HandedOver),
+            Next::Foreign(name) => self.not_next(Some(name)),
+            Next::Absent => self.not_next(None),
+            Next::Behind if placed.names_successor || self.awaited.is_some() => {}
+            Next::Behind => {
+                let successor = Some(hand_over.successor.clone());
+                self.write_name(successor);
+            }
+        }
+    }
+
+    fn write_name(&mut self, successor: Option<String>) {
+        let Stage::Placed(placed) = &mut self.stage else { return };
+        // From the send on, as it may be applied whatever is answered.
+        placed.names_successor |= successor.is_some();
+        let (own, companion) = (placed.candidacy.own(), placed.candidacy.companion);
+        self.write(Purpose::Name, Action::Name { own, companion, successor });
+    }
+
+    pub(super) fn named(&mut self, outcome: &Outcome) {
+        let Stage::Placed(placed) = &mut self.stage else { return };
+        let names = placed.hand_over.is_some();
+        match outcome {
+            Outcome::Applied { .. } => placed.names_successor = names,
+            // The companion is not as it was: a read says what it is.
+            Outcome::Refused { .. } => self.begin_round(),
+            // The next proof shows whether it is still needed.
+            Outcome::Failed(failure) => {
+                placed.names_successor &= !names || failure.may_be_applied();
+                self.failed(failure);
+            }
+        }
+    }
+
+    /// A successor that was named is not to be named any more.
+    fn name_no_successor(&mut self) {
+        let goes_on = |placed: &super::Placed| {
+            placed.names_successor && placed.hand_over.is_none() && placed.departure.is_none()
+        };
+        if self.placed().is_some_and(goes_on) && self.awaited.is_none() {
+            self.write_name(None);
+        }
+    }
+
+    /// The hand over came to nothing, and the term goes on.
+    fn not_next(&mut self, before: Option<String>) {
+        let Stage::Placed(placed) = &mut self.stage else { return };
+        let Some(hand_over) = placed.hand_over.take() else { return };
+        self.timers.stop(Timer::HandOver);
+        self.outputs.push_back(Output::NotNext { successor: hand_over.successor, before });
+        self.name_no_successor();
+    }
+
+    pub(super) fn hand_over_timed_out(&mut self) {
+        self.not_next(None);
+    }
+
+    // ---- what a person should know ----
+
+    /// Warns of places that no candidate has, each kind once.
+    fn check_places(&mut self, snapshot: &Snapshot) {
+        let warn = |kind: &str, place: &Place| {
+            format!("{kind} (key {:?}, value {:?}, revision {})", place.key, place.name, place.created.0)
+        };
+        let own = self.placed().map_or(Revision(0), |placed| placed.candidacy.revision);
+        let others = || snapshot.places.iter().filter(move |place| place.created != own);
+        if let Some(place) = others().find(|place| place.lease.is_none()) {
+            let text = warn(
+                "a place has no lease and stays until it is deleted; delete it (incumbent evict)",
+                place,
+            );
+            self.warn_once(place.created, text);
+        } else if let Some(place) = others().find(|place| place.key.contains('/')) {
+            let text = warn(
+                "another election's name begins with this election's: its keys count as places here; rename one",
+                place,
+            );
+            self.warn_once(place.created, text);
+        }
+    }
+
+    fn warn_once(&mut self, created: Revision, detail: String) {
+        if self.reported.place != Some(created) {
+            self.reported.place = Some(created);
+            let fault = Fault { kind: FaultKind::Broken, detail };
+            self.report(Event::Warning(Warning::Store(fault)));
+        }
+    }
+
+    pub(super) fn report_short_ttl(&mut self, ttl: core::time::Duration) {
+        if core::mem::replace(&mut self.reported.short_ttl, true) {
+            return;
+        }
+        let detail = format!(
+            "a lease of {:?} is kept for {ttl:?} only, so the deadline is sooner; \
+             connect to the servers themselves, not to a proxy that answers for them",
+            self.rules.lease
+        );
+        self.report(Event::Warning(Warning::Store(Fault { kind: FaultKind::Broken, detail })));
+    }
+}

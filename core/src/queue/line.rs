@@ -1,0 +1,184 @@
+//! The queue as one candidate observes it: the places and companions ahead of its own.
+//!
+//! Revisions only grow, so no key is ever created ahead of one that stands: after one reading of the whole queue, what is
+//! ahead can only become less.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use super::io::{Change, Companion, Place, Snapshot};
+use crate::campaign::Leader;
+use crate::time::Instant;
+use crate::token::Revision;
+
+/// Everything that is ahead of one candidacy.
+#[derive(Clone, Debug, Default, Hash)]
+pub(super) struct Line {
+    /// The whole queue was read since the candidacy entered.
+    known: bool,
+    places: Vec<Ahead>,
+    companions: Vec<Ahead>,
+    /// Companions that disappeared, when that was noticed, and no release of theirs was seen.
+    vanished: Vec<(String, Instant)>,
+    /// Companions whose release the watch delivered before a read showed it.
+    released: Vec<String>,
+    /// The first companion, and the successor that it names.
+    front: Option<(String, Option<String>)>,
+}
+
+#[derive(Clone, Debug, Hash)]
+struct Ahead {
+    key: String,
+    created: Revision,
+    /// The candidate's name, of a place.
+    name: String,
+}
+
+impl Line {
+    /// Whether the next read has to show the whole queue.
+    pub(super) fn is_known(&self) -> bool {
+        self.known
+    }
+
+    /// The watch missed changes.
+    pub(super) fn forget(&mut self) {
+        self.known = false;
+    }
+
+    /// Takes in what a read showed to the candidacy that entered at `revision`.
+    pub(super) fn observe(&mut self, snapshot: &Snapshot, whole: bool, revision: Revision, now: Instant) {
+        let before = |created: Revision| created < revision;
+        self.front = snapshot.companions.first().map(|first| (first.key.clone(), first.successor.clone()));
+        let front = snapshot.companions.first().map_or(revision, |first| first.created);
+        let gone = |ahead: &Ahead| match whole {
+            true => snapshot.companions.iter().all(|companion| companion.key != ahead.key),
+            false => ahead.created < front,
+        };
+        for ahead in self.companions.iter().filter(|ahead| gone(ahead)) {
+            if !self.released.contains(&ahead.key) {
+                self.vanished.push((ahead.key.clone(), now));
+            }
+        }
+        if whole {
+            self.known = true;
+            let place = |place: &Place| Ahead {
+                key: place.key.clone(),
+                created: place.created,
+                name: place.name.clone(),
+            };
+            let companion = |companion: &Companion| Ahead {
+                key: companion.key.clone(),
+                created: companion.created,
+                name: String::new(),
+            };
+            self.places = snapshot.places.iter().filter(|at| before(at.created)).map(place).collect();
+            self.companions =
+                snapshot.companions.iter().filter(|at| before(at.created)).map(companion).collect();
+        } else {
+            let first = snapshot.places.first().map_or(revision, |first| first.created);
+            self.places.retain(|ahead| ahead.created >= first);
+            self.companions.retain(|ahead| ahead.created >= front);
+        }
+    }
+
+    /// Takes in a change. Returns whether nothing is known to be ahead since.
+    pub(super) fn change(&mut self, change: &Change, now: Instant) -> bool {
+        let release = release(change);
+        if let Some(released) = release {
+            self.vanished.retain(|(key, _)| key != released);
+        }
+        let before = self.places.len() + self.companions.len();
+        self.places.retain(|ahead| !change.removed_places.contains(&ahead.key));
+        for ahead in self.companions.extract_if(.., |ahead| change.removed_companions.contains(&ahead.key)) {
+            if release != Some(ahead.key.as_str()) {
+                self.vanished.push((ahead.key, now));
+            }
+        }
+        let after = self.places.len() + self.companions.len();
+        self.known && before > after && after == 0
+    }
+
+    /// When a leader that disappeared without a release may still have led at the latest, where its store revokes live
+    /// leases and none is longer than `lease`.
+    pub(super) fn vanished_until(&self, lease: Duration) -> Option<Instant> {
+        self.vanished.iter().map(|(_, at)| *at + lease).max()
+    }
+
+    /// The leader that hands over and its successor, where that one is named.
+    pub(super) fn handing_over(&self) -> Option<(&str, &str)> {
+        let (leader, successor) = self.front.as_ref()?;
+        Some((leader, successor.as_deref()?))
+    }
+
+    /// Whether `key` is that of the first companion.
+    pub(super) fn is_front(&self, key: &str) -> bool {
+        self.front.as_ref().is_some_and(|(front, _)| front == key)
+    }
+
+    /// Whether a candidate of this name is ahead.
+    pub(super) fn has_ahead(&self, name: &str) -> bool {
+        self.places.iter().any(|ahead| ahead.name == name)
+    }
+}
+
+/// The candidate whose release a change is: it removes the place and the companion of one candidacy and nothing else. The
+/// expiry of leases, and an operator, remove them at two revisions, or remove more.
+fn release(change: &Change) -> Option<&str> {
+    match (&change.removed_places[..], &change.removed_companions[..]) {
+        ([place], [companion]) if place == companion => Some(companion),
+        _ => None,
+    }
+}
+
+/// Whether no place and no companion was created before `revision`.
+pub(super) fn is_first(snapshot: &Snapshot, revision: Revision) -> bool {
+    snapshot.places.iter().all(|place| place.created >= revision)
+        && snapshot.companions.iter().all(|companion| companion.created >= revision)
+}
+
+/// The candidate that follows the one that entered at `revision`, or the reason why it does not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// The candidate is next in both queues.
+    Is,
+    /// It is there, and candidates of ours are before it.
+    Behind,
+    /// A foreign candidate of this name is before it.
+    Foreign(String),
+    /// It is not in the queue.
+    Absent,
+}
+
+/// The position of the candidate `name`, in a whole queue that the candidate which entered at `revision` leads.
+pub(super) fn next(snapshot: &Snapshot, revision: Revision, name: &str) -> Next {
+    let companion = |place: &Place| {
+        snapshot.companions.iter().any(|at| at.key == place.key && at.created == place.created)
+    };
+    let after = || snapshot.places.iter().filter(|place| place.created > revision);
+    let Some(successor) = after().find(|place| place.name == name && companion(place)) else {
+        return Next::Absent;
+    };
+    let mut before = after().take_while(|place| place.created < successor.created);
+    if let Some(foreign) = before.clone().find(|place| !companion(place)) {
+        return Next::Foreign(foreign.name.clone());
+    }
+    let companions_before =
+        snapshot.companions.iter().any(|at| at.created > revision && at.created < successor.created);
+    match before.next().is_some() || companions_before {
+        true => Next::Behind,
+        false => Next::Is,
+    }
+}
+
+/// The leader that a read showed: the first place.
+pub(super) fn leader(snapshot: &Snapshot) -> Option<Leader> {
+    let place = snapshot.places.first()?;
+    let companion = snapshot.companions.iter().find(|at| at.key == place.key && at.created == place.created);
+    Some(Leader {
+        name: place.name.clone(),
+        nonce: companion.and_then(|companion| companion.nonce),
+        revision: place.created,
+        metadata: companion.map(|companion| companion.metadata.clone()).unwrap_or_default(),
+    })
+}

@@ -1,0 +1,300 @@
+//! A round: keep-alives of both leases, then a linearised read of the same raft term.
+//!
+//! A keep-alive alone proves nothing. It does not say whether the keys are still there; and a server that was the leader
+//! and is paused or isolated answers it from what it knows (measured: a resumed leader of 3.4.23 answered with a full
+//! time to live for leases that another leader had revoked half a second before the keep-alive was sent). A linearised
+//! read is answered by a majority; where its raft term is that of the keep-alives, no other leader was elected in
+//! between, so the answers were given by the one that keeps the leases.
+
+use core::time::Duration;
+
+use super::answers::{self, Failure};
+use super::io::{KeptAlive, LeaseId, Output, Snapshot};
+use super::store_view::Sight;
+use super::timers::Timer;
+use super::{Campaign, Stage};
+use crate::campaign::{ReadId, Reason, backoff, pace};
+use crate::time::{Instant, nanos};
+use crate::token::Revision;
+
+/// The round under way, and the numbers of its reads.
+#[derive(Clone, Debug, Default, Hash)]
+pub(super) struct Round {
+    step: Step,
+    last_read: ReadId,
+    /// A change was seen at this revision: a read that does not show it is not the last.
+    pub(super) wanted: Revision,
+    /// Rounds in a row whose read was of another raft term.
+    other_terms: u32,
+}
+
+#[derive(Clone, Debug, Default, Hash)]
+enum Step {
+    #[default]
+    Idle,
+    KeepingAlive {
+        began: Instant,
+        leases: [LeaseId; 2],
+        kept: [Option<Kept>; 2],
+    },
+    Reading {
+        read: ReadId,
+        kept: [Kept; 2],
+        whole: bool,
+    },
+    /// A read of a candidate that has no place.
+    Looking {
+        read: ReadId,
+    },
+}
+
+/// An answered keep-alive.
+#[derive(Clone, Copy, Debug, Hash)]
+struct Kept {
+    sent_at: Instant,
+    answer: KeptAlive,
+}
+
+/// What the keep-alives and the read of a round say together of the leases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    /// Both stood while the read was answered: keep-alives sent at this instant or later set them to this time to live.
+    Stand { since: Instant, ttl: Duration },
+    /// One of them is gone, the place's where that says so.
+    Gone { companion_stands: bool },
+    /// Nothing: another leader of the store was elected meanwhile.
+    OtherTerm,
+}
+
+fn judge(kept: [Kept; 2], raft_term: u64) -> Verdict {
+    let [place, companion] = kept;
+    if kept.iter().any(|kept| kept.answer.ttl.is_zero()) {
+        return Verdict::Gone { companion_stands: !companion.answer.ttl.is_zero() };
+    }
+    if kept.iter().any(|kept| kept.answer.raft_term != raft_term) {
+        return Verdict::OtherTerm;
+    }
+    let since = place.sent_at.min(companion.sent_at);
+    Verdict::Stand { since, ttl: place.answer.ttl.min(companion.answer.ttl) }
+}
+
+impl Round {
+    pub(super) fn was_asked(&self, read: ReadId) -> bool {
+        read <= self.last_read
+    }
+
+    pub(super) fn stop(&mut self) {
+        (self.step, self.wanted, self.other_terms) = (Step::Idle, Revision(0), 0);
+    }
+
+    fn next_read(&mut self) -> ReadId {
+        self.last_read = ReadId(self.last_read.0 + 1);
+        self.last_read
+    }
+}
+
+impl Campaign {
+    /// Begins a round, unless one is under way whose read is still to be sent.
+    pub(super) fn begin_round(&mut self) {
+        let Stage::Placed(placed) = &self.stage else { return };
+        if matches!(self.round.step, Step::KeepingAlive { .. }) {
+            return;
+        }
+        let leases = [placed.candidacy.lease, placed.candidacy.companion];
+        self.timers.stop(Timer::Round);
+        self.timers.set(Timer::Answer, self.now + self.attempt_limit());
+        self.round.step = Step::KeepingAlive { began: self.now, leases, kept: [None; 2] };
+        self.outputs.push_back(Output::KeepAlive { leases });
+    }
+
+    /// A change at this revision is worth a round.
+    pub(super) fn want_round(&mut self, revision: Revision) {
+        self.round.wanted = self.round.wanted.max(revision);
+        if !matches!(self.round.step, Step::Reading { .. }) {
+            self.begin_round();
+        }
+    }
+
+    /// Rounds are due at the multiples of a third of the lease, so that those of all campaigns of a connection fall
+    /// together.
+    fn round_later(&mut self) {
+        let third = nanos(pace::renew_every(self.rules.lease)).max(1);
+        let next = (self.now.as_nanos() / third).saturating_add(1).saturating_mul(third);
+        self.timers.set(Timer::Round, Instant::from_nanos(next));
+    }
+
+    pub(super) fn kept_alive(
+        &mut self,
+        lease: LeaseId,
+        sent_at: Instant,
+        result: Result<KeptAlive, Failure>,
+    ) {
+        let now = self.now;
+        let Step::KeepingAlive { began, leases, kept } = &mut self.round.step else { return };
+        // An answer to an earlier keep-alive says nothing about this round.
+        let Some(place) = leases.iter().position(|asked| *asked == lease).filter(|_| sent_at >= *began)
+        else {
+            return;
+        };
+        let answer = match result {
+            Ok(answer) => answer,
+            Err(Failure::LeaseGone) => KeptAlive { ttl: Duration::ZERO, raft_term: 0 },
+            Err(failure) => return self.round_failed(&failure),
+        };
+        kept[place] = Some(Kept { sent_at: sent_at.min(now), answer });
+        let [Some(of_place), Some(of_companion)] = *kept else { return };
+        let own = leases[0];
+        let whole = self.wants_whole_queue();
+        let read = self.round.next_read();
+        self.round.step = Step::Reading { read, kept: [of_place, of_companion], whole };
+        self.timers.set(Timer::Answer, self.now + self.attempt_limit());
+        self.outputs.push_back(Output::Read { read, own: Some(own), whole });
+    }
+
+    fn wants_whole_queue(&self) -> bool {
+        match &self.stage {
+            Stage::Placed(placed) => !placed.line.is_known() || placed.hand_over.is_some(),
+            _ => false,
+        }
+    }
+
+    /// Reads without a place, to find out which revision the store has.
+    pub(super) fn look(&mut self) {
+        let read = self.round.next_read();
+        self.round.step = Step::Looking { read };
+        self.timers.set(Timer::Answer, self.now + self.attempt_limit());
+        self.outputs.push_back(Output::Read { read, own: None, whole: false });
+    }
+
+    pub(super) fn read_answered(&mut self, read: ReadId, result: Result<Snapshot, Failure>) {
+        match self.round.step {
+            Step::Reading { read: asked, kept, whole } if asked == read => {
+                self.round.step = Step::Idle;
+                match result {
+                    Ok(snapshot) => self.round_ended(kept, &snapshot, whole),
+                    // No read says why; the lease is gone all the same.
+                    Err(_) if matches!(judge(kept, 0), Verdict::Gone { .. }) => {
+                        self.lose(Reason::Expired);
+                    }
+                    Err(failure) => self.round_failed(&failure),
+                }
+            }
+            Step::Looking { read: asked } if asked == read => {
+                self.round.stop();
+                self.timers.stop(Timer::Answer);
+                match result {
+                    Ok(snapshot) => {
+                        self.succeeded();
+                        self.store.look(&snapshot);
+                        self.plan();
+                    }
+                    Err(failure) => self.entering_failed(&failure),
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn answer_timed_out(&mut self) {
+        match core::mem::take(&mut self.round.step) {
+            Step::Idle => {}
+            Step::Looking { .. } => self.entering_failed(&Failure::Unknown),
+            Step::Reading { kept, .. } if matches!(judge(kept, 0), Verdict::Gone { .. }) => {
+                self.lose(Reason::Expired);
+            }
+            _ => self.round_failed(&Failure::Unknown),
+        }
+    }
+
+    /// A round neither wins nor loses where it gives no answer. It is repeated until the deadline.
+    fn round_failed(&mut self, failure: &Failure) {
+        self.round.step = Step::Idle;
+        self.timers.stop(Timer::Answer);
+        self.failed(failure);
+        let wait = backoff::standard(self.failures, &mut self.rng);
+        self.timers.set(Timer::Round, self.now + wait);
+    }
+
+    /// An operation failed.
+    pub(super) fn failed(&mut self, failure: &Failure) {
+        self.failures = self.failures.saturating_add(1);
+        match failure.fault() {
+            Some(fault) => self.report_fault(fault.clone()),
+            None if self.failures > 1 && *failure == Failure::Unknown => {
+                self.report_fault(answers::unreachable());
+            }
+            None => {}
+        }
+        // A stream of keep-alives that is silent is blocked with all that is behind it, for up to 7 s (measured).
+        if failure.wants_another_member() {
+            self.reconnect();
+        }
+    }
+
+    /// The store answered as it should.
+    pub(super) fn succeeded(&mut self) {
+        self.failures = 0;
+        self.reported.fault = None;
+    }
+
+    fn round_ended(&mut self, kept: [Kept; 2], snapshot: &Snapshot, whole: bool) {
+        self.timers.stop(Timer::Answer);
+        self.succeeded();
+        let verdict = judge(kept, snapshot.raft_term);
+        if verdict == Verdict::OtherTerm {
+            return self.repeat_in_this_term();
+        }
+        self.round.other_terms = 0;
+        let own = self.placed().map(|placed| placed.candidacy.revision);
+        match self.store.sight(snapshot, own) {
+            Sight::Same => {}
+            Sight::Doubtful => {
+                self.round_later();
+                return self.reconnect();
+            }
+            Sight::Reset => return self.reset(snapshot.birth, snapshot.revision),
+        }
+        let companion_stands = match verdict {
+            Verdict::Stand { .. } => true,
+            Verdict::Gone { companion_stands } => companion_stands,
+            Verdict::OtherTerm => return,
+        };
+        if let Some(reason) = self.missing(snapshot) {
+            // Where its lease stands, another deleted our companion, and perhaps that of a leader with it.
+            self.owes_a_lease |= companion_stands && snapshot.companion.is_none();
+            return self.lose(reason);
+        }
+        let Verdict::Stand { since, ttl } = verdict else {
+            if !companion_stands {
+                self.shared_lease_is_gone();
+            }
+            return self.lose(Reason::Expired);
+        };
+        if ttl < self.rules.lease {
+            self.report_short_ttl(ttl);
+        }
+        let lease = ttl.min(self.rules.lease);
+        self.proven((since + lease).before(self.rules.margin.of(lease)), snapshot, whole);
+        if self.placed().is_none() {
+            return;
+        }
+        if self.round.wanted > snapshot.revision {
+            self.begin_round();
+        } else if !self.timers.is_set(Timer::Round) && matches!(self.round.step, Step::Idle) {
+            self.round_later();
+        }
+    }
+
+    /// Repeats a round whose keep-alives are of another raft term than its read: at once, as the new leader answers both
+    /// the next time. Where it does not, a little later.
+    fn repeat_in_this_term(&mut self) {
+        self.round.other_terms = self.round.other_terms.saturating_add(1);
+        match self.round.other_terms {
+            1 => self.begin_round(),
+            more => {
+                let wait = backoff::standard(more - 1, &mut self.rng);
+                self.timers.set(Timer::Round, self.now + wait);
+            }
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! What a queue adds to a candidate's settings, and refuses of them.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use crate::campaign::{
+    Backoff, InvalidSettings, Margin, Preset, Settings, WinDelay, check_margin, check_metadata, check_name,
+    refuse,
+};
+
+/// The longest lease. Servers write down what is left of longer ones, and shorten them with that (lease checkpoints).
+const LONGEST: Duration = Duration::from_secs(300);
+
+/// A lease is at least so many times the shortest that the server grants, which is its election timeout and a half: an
+/// isolated leader steps down within two election timeouts, before such a lease could look expired to it.
+const SHORTEST_TIMES: u32 = 3;
+
+/// The servers of a store, as far as the rule depends on them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Server {
+    /// The lowest version of any member; `None` where it is not known.
+    pub version: Option<(u32, u32, u32)>,
+    /// The shortest lease that the server grants, from the answer to a grant of one second.
+    pub shortest: Duration,
+}
+
+impl Server {
+    /// Whether a leader of the cluster never revokes a live lease before its time.
+    ///
+    /// Before 3.4.31, 3.5.13 and 3.6 a leader whose disk hung does so when it recovers (etcd issue 15247).
+    pub const fn keeps_leases(self) -> bool {
+        match self.version {
+            Some((3, 4, patch)) => patch >= 31,
+            Some((3, 5, patch)) => patch >= 13,
+            Some((major, minor, _)) => major > 3 || (major == 3 && minor >= 6),
+            None => false,
+        }
+    }
+}
+
+/// Settings that passed every check, with nothing left to default.
+#[derive(Clone, Debug)]
+pub(super) struct Rules {
+    pub(super) name: String,
+    pub(super) metadata: Vec<(String, String)>,
+    /// The lease time `T`.
+    pub(super) lease: Duration,
+    pub(super) margin: Margin,
+    pub(super) win_delay: WinDelay,
+    pub(super) splay: Duration,
+    pub(super) drain: Duration,
+    pub(super) backoff: Backoff,
+    pub(super) server: Server,
+}
+
+impl Rules {
+    pub(super) fn new(settings: Settings, server: Server) -> Result<Self, InvalidSettings> {
+        check_name(&settings.name)?;
+        check_metadata(&settings.metadata)?;
+        if settings.preset == Preset::GoCompatible {
+            let remedy = "leave the preset out: in this store every candidate shares its election with Go's";
+            return refuse("preset", "GoCompatible", "the preset of a NATS bucket", remedy);
+        }
+        if let Some(interval) = settings.interval {
+            let remedy = "leave it out: every candidate reads the queue every third of its lease";
+            return refuse("interval", format!("{interval:?}"), "left out in this store", remedy);
+        }
+        let lease = settings.lease.unwrap_or_else(|| settings.preset.lease());
+        check_lease(lease, settings.preset, server)?;
+        // Durations alone count here, and no server's time of day: there is no skew, unless it is asked for.
+        let margin =
+            Margin::set_by(&Settings { skew: settings.skew.or(Some(Duration::ZERO)), ..settings.clone() });
+        check_margin(lease, margin)?;
+        Ok(Self {
+            name: settings.name,
+            metadata: settings.metadata,
+            lease,
+            margin,
+            win_delay: settings.win_delay,
+            splay: settings.splay.unwrap_or_else(|| (lease / 10).min(Duration::from_secs(1))),
+            drain: settings.drain,
+            backoff: settings.backoff,
+            server,
+        })
+    }
+}
+
+fn check_lease(lease: Duration, preset: Preset, server: Server) -> Result<(), InvalidSettings> {
+    let shown = format!("{lease:?}");
+    if lease.subsec_nanos() != 0 {
+        return refuse(
+            "lease",
+            shown,
+            "a whole number of seconds",
+            "the store grants leases in whole seconds",
+        );
+    }
+    let shortest = match preset {
+        #[cfg(feature = "testing")]
+        Preset::Test => Duration::from_secs(1),
+        _ => preset.bounds().0.max(server.shortest * SHORTEST_TIMES),
+    };
+    if lease < shortest {
+        let remedy = "a shorter one does not outlast an election of the store's own leader";
+        return refuse("lease", shown, format!("at least {shortest:?}"), remedy);
+    }
+    if lease > LONGEST {
+        let remedy = "the store may shorten longer leases when its leader changes";
+        return refuse("lease", shown, format!("at most {LONGEST:?}"), remedy);
+    }
+    Ok(())
+}
+
+/// Refuses a priority: the order of the queue is that of arrival.
+///
+/// # Errors
+/// The setting, where there is one.
+pub fn check_priority(priority: Option<i64>) -> Result<(), InvalidSettings> {
+    match priority {
+        None => Ok(()),
+        Some(priority) => {
+            let remedy = "the store's order is that of arrival; `hand-over` moves the leadership to a chosen candidate";
+            refuse("priority", priority, "left out in this store", remedy)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SERVER: Server = Server { version: Some((3, 7, 3)), shortest: Duration::from_secs(2) };
+
+    fn refused(settings: Settings) -> (&'static str, String) {
+        let refused = Rules::new(settings, SERVER).unwrap_err();
+        (refused.setting, refused.limit)
+    }
+
+    fn with_lease(millis: u64) -> Settings {
+        Settings { lease: Some(Duration::from_millis(millis)), ..Settings::new("me") }
+    }
+
+    #[test]
+    fn a_lease_is_whole_seconds_three_times_the_servers_shortest_and_no_longer_than_five_minutes() {
+        assert_eq!(refused(with_lease(6_500)), ("lease", "a whole number of seconds".into()));
+        assert_eq!(refused(with_lease(5_000)), ("lease", "at least 6s".into()));
+        assert_eq!(refused(with_lease(301_000)), ("lease", "at most 300s".into()));
+        assert!(Rules::new(with_lease(6_000), SERVER).is_ok());
+        assert!(Rules::new(with_lease(300_000), SERVER).is_ok());
+    }
+
+    #[test]
+    fn the_margin_has_no_skew_unless_it_is_asked_for() {
+        let margin = |settings| {
+            let rules = Rules::new(settings, SERVER).unwrap();
+            rules.margin.of(rules.lease).as_millis()
+        };
+        assert_eq!(margin(with_lease(30_000)), 2 * 150 + 250);
+        assert_eq!(margin(Settings { skew: Some(Duration::from_secs(1)), ..with_lease(30_000) }), 1550);
+    }
+
+    #[test]
+    fn settings_that_mean_nothing_here_are_refused() {
+        let preset = Settings { preset: Preset::GoCompatible, ..Settings::new("me") };
+        assert_eq!(refused(preset).0, "preset");
+        let interval = Settings { interval: Some(Duration::from_secs(9)), ..Settings::new("me") };
+        assert_eq!(refused(interval).0, "interval");
+        assert_eq!(refused(Settings::new("")).0, "name");
+    }
+
+    #[test]
+    fn a_priority_is_refused_with_a_remedy() {
+        assert!(check_priority(None).is_ok());
+        let refused = check_priority(Some(3)).unwrap_err();
+        assert_eq!((refused.setting, refused.value.as_str()), ("priority", "3"));
+        assert!(refused.remedy.contains("hand-over"));
+    }
+
+    #[test]
+    fn servers_since_the_fix_keep_their_leases_and_older_or_unknown_ones_may_not() {
+        let keeps = |version| Server { version, ..SERVER }.keeps_leases();
+        assert!(
+            [(3, 4, 31), (3, 5, 13), (3, 6, 0), (3, 7, 3), (4, 0, 0)].into_iter().all(|v| keeps(Some(v)))
+        );
+        assert!(![(3, 3, 99), (3, 4, 23), (3, 4, 30), (3, 5, 12)].into_iter().any(|v| keeps(Some(v))));
+        assert!(!keeps(None));
+    }
+}
