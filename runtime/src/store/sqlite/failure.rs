@@ -78,7 +78,9 @@ impl Failure {
             cause if cause.is_busy() => Outcome::Busy,
             Cause::Replaced | Cause::WentBack | Cause::Lost => Outcome::Unknown,
             Cause::Closed => Outcome::NotSent,
-            Cause::Sql(_) | Cause::FolderLocked(_) | Cause::Refused(..) | Cause::Elsewhere => Outcome::Failed(self.into()),
+            Cause::Sql(_) | Cause::FolderLocked(_) | Cause::Refused(..) | Cause::Elsewhere => {
+                Outcome::Failed(self.into())
+            }
         }
     }
 
@@ -91,7 +93,9 @@ impl Failure {
         match &self.cause {
             Cause::Refused(kind, _) => *kind,
             Cause::Closed | Cause::Lost => ErrorKind::Closed,
-            Cause::FolderLocked(_) | Cause::Replaced | Cause::WentBack | Cause::Elsewhere => ErrorKind::Broken,
+            Cause::FolderLocked(_) | Cause::Replaced | Cause::WentBack | Cause::Elsewhere => {
+                ErrorKind::Broken
+            }
             Cause::Sql(error) => match error.sqlite_error_code() {
                 Some(
                     ErrorCode::PermissionDenied

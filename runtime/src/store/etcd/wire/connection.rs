@@ -16,8 +16,8 @@ use tonic::{Code, Request, Status, Streaming};
 use tonic_prost::ProstCodec;
 
 use super::messages::{
-    AuthenticateRequest, AuthenticateResponse, KeepAliveRequest, KeepAliveResponse, WatchCommand, WatchCreate,
-    WatchRequest, WatchResponse,
+    AuthenticateRequest, AuthenticateResponse, KeepAliveRequest, KeepAliveResponse, WatchCommand,
+    WatchCreate, WatchRequest, WatchResponse,
 };
 
 /// The names of the methods, as HTTP paths.
@@ -236,7 +236,8 @@ fn with_token<T>(current: &Current, message: T) -> Request<T> {
 /// Whether a new token may help (etcd's `rpctypes/error.go`).
 fn is_about_the_token(status: &Status) -> bool {
     status.code() == Code::Unauthenticated
-        || (status.code() == Code::InvalidArgument && status.message().contains("revision of auth store is old"))
+        || (status.code() == Code::InvalidArgument
+            && status.message().contains("revision of auth store is old"))
 }
 
 #[cfg(test)]

@@ -124,7 +124,7 @@ pub(in crate::store::etcd) struct DeleteResponse {
 /// One operation of a transaction.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub(in crate::store::etcd) struct Operation {
-    #[prost(oneof = "OperationKind", tags = "1, 2, 3")]
+    #[prost(oneof = "OperationKind", tags = "1, 2, 3, 4")]
     pub kind: Option<OperationKind>,
 }
 
@@ -136,6 +136,9 @@ pub(in crate::store::etcd) enum OperationKind {
     Put(PutRequest),
     #[prost(message, tag = "3")]
     Delete(DeleteRequest),
+    /// Its comparisons are evaluated before any operation of the outer transaction is applied.
+    #[prost(message, tag = "4")]
+    Txn(TxnRequest),
 }
 
 #[derive(Clone, PartialEq, Eq, Message)]
