@@ -4,5 +4,6 @@
 //! companion is `PREFIX.incumbent/ELECTION/LEASE`; `PREFIX.incumbent` is the birth record.
 
 mod keys;
+mod leases;
 mod transaction;
 mod wire;
